@@ -27,9 +27,13 @@ from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 from embassay.cli.main import app
-from embassay.protocols.kernel.comparisons import make_standings, summarise_over_datasets, write_standings
+from embassay.protocols.kernel.comparisons import (
+    make_standings,
+    summarise_rows_over_datasets,
+    write_standings,
+)
 from embassay.protocols.kernel.estimates import Estimate, average_estimates, estimate
-from embassay.protocols.kernel.groups import describe_bootstrap
+from embassay.protocols.kernel.groups import describe_bootstrap_units
 from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.sage.options import SageOptions
 from embassay.protocols.sage.preference import compute_choice_scores
@@ -161,7 +165,7 @@ def written(path: Path, easy: Easy, rng: np.random.Generator, *, fall: float = 0
         row = found.score(TASKS.build(name).headline)
         outcome = TaskOutcome((row,), {row.measure: found.component()}, {})
         records.append(make_finished_record(RunCell(name, DATASET, SYSTEM, name, 1, None), outcome, 0.1))
-    rows, _ = summarise_over_datasets(SageProtocol(), plan, records)
+    rows, _ = summarise_rows_over_datasets(SageProtocol(), plan, records)
     folder.write_results([*_rows(records), *rows])
     write_standings(path, make_standings(SageProtocol(), plan, records))
     folder.write_manifest({
@@ -226,7 +230,7 @@ def _preference(right: NDArray[np.bool_], context: SageContext) -> Estimate:
     predicted = np.where(right, actual, 1 - actual)
     columns = np.stack([right, predicted * actual, predicted, actual], axis=1).astype(np.float64)
     groups = np.repeat(np.arange(SOURCES), EACH)
-    method = describe_bootstrap("comparisons", SummaryComparisons, groups)
+    method = describe_bootstrap_units("comparisons", SummaryComparisons, groups)
     figures = [
         estimate(columns, partial(_figure, i), context, "comparisons", method, groups=groups)
         for i in range(4)

@@ -23,13 +23,13 @@ from urllib.parse import quote
 
 from embassay.protocols.hume.study import (
     GoldRow,
-    ItemRow,
     LabelChoice,
-    Scale,
-    Source,
+    RatingScale,
+    ShownItemRow,
     StudyFile,
+    StudyItemSource,
     StudyTask,
-    content_hash,
+    hash_items_and_gold,
     write_study,
 )
 
@@ -56,15 +56,19 @@ def made_study(path: Path, n: int) -> Path:
         StudyTask(
             name=family, family=family, lang="eng", title=family, question="What is it?", guidelines="Judge alone.",
             n=n, labels=[LabelChoice(value=i, name=f"label {i}") for i in range(6)] if family == "classification"
-            else [], scale=Scale() if family == "sts" else None, source=Source(dataset="made"),
+            else [], scale=RatingScale() if family == "sts" else None, source=StudyItemSource(dataset="made"),
         )
         for family in FAMILIES
     ]  # fmt: skip
     items = [
-        ItemRow(id=f"{one}-{at}", task=one, payload=payloads[one](at)) for one in FAMILIES for at in range(n)
+        ShownItemRow(id=f"{one}-{at}", task=one, payload=payloads[one](at))
+        for one in FAMILIES
+        for at in range(n)
     ]
     gold = [GoldRow(id=item.id, gold=0) for item in items]
-    study = StudyFile(name="load", seed=1, tasks=tasks, content=content_hash(items, gold), guidelines="1")
+    study = StudyFile(
+        name="load", seed=1, tasks=tasks, content=hash_items_and_gold(items, gold), guidelines="1"
+    )
     return write_study(path, study, items, gold)
 
 
@@ -257,10 +261,10 @@ def lost_or_doubled(study: Path, served: Served, people: Sequence[Person]) -> li
 
     A stored step that was sent and never acknowledged is right: its acknowledgement may have been cut off.
     """
-    from embassay.protocols.hume.store import open_store
+    from embassay.protocols.hume.store import open_answer_store
     from embassay.protocols.hume.study import read_study
 
-    store, wrong = open_store(read_study(study), read_only=True), []
+    store, wrong = open_answer_store(read_study(study), read_only=True), []
     for name, person in zip(served.links, people, strict=True):
         steps: dict[tuple[str, int], list[Any]] = {}
         for change in store.changes(name):

@@ -22,7 +22,7 @@ from rich.table import Table
 
 from embassay.errors import ModelError
 from embassay.text import Chunking, chunk, open_tokenizer, token_ends
-from embassay.text.tokenizers import TokenEnds
+from embassay.text.tokenizers import TokenEndFinder
 
 Spans = list[tuple[int, int]]
 Cut = Callable[[str], Spans]
@@ -50,11 +50,11 @@ def texts(data: Path, quick: bool) -> list[str]:
     return found[:20] if quick else found
 
 
-def ours(ends: TokenEnds, chunking: Chunking) -> Cut:
+def ours(ends: TokenEndFinder, chunking: Chunking) -> Cut:
     return lambda text: [(one.start, one.end) for one in chunk(text, chunking=chunking, ends=ends)]
 
 
-def peer(name: str, ends: TokenEnds, chunking: Chunking) -> Cut:
+def peer(name: str, ends: TokenEndFinder, chunking: Chunking) -> Cut:
     from semantic_text_splitter import TextSplitter
 
     if name == "cl100k":
@@ -70,7 +70,9 @@ def peer(name: str, ends: TokenEnds, chunking: Chunking) -> Cut:
     return cut
 
 
-def measure(who: str, tokens: str, cut: Cut, ends: TokenEnds, articles: Sequence[str], repeats: int) -> Row:
+def measure(
+    who: str, tokens: str, cut: Cut, ends: TokenEndFinder, articles: Sequence[str], repeats: int
+) -> Row:
     megabytes = sum(len(text.encode()) for text in articles) / 1e6
     rates = []
     for _ in range(repeats + 1):

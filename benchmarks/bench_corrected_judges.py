@@ -24,8 +24,8 @@ from timing import need, parse_sizes
 
 from embassay.measures import evaluate_graded, grade
 from embassay.measures.agreement import cohen_kappa
-from embassay.randomness import make_generator
-from embassay.stats.few_labels import corrected_mean
+from embassay.randomness import make_seeded_generator
+from embassay.stats.few_labels import compute_judge_corrected_mean
 
 Values = NDArray[np.float64]
 LABELS = (30, 100, 300)
@@ -72,7 +72,7 @@ def simulated(draws: int) -> None:
     for name, people in worlds.items():
         for kappa in KAPPAS:
             for n in LABELS:
-                rng = make_generator(1337, name, str(kappa), str(n))
+                rng = make_seeded_generator(1337, name, str(kappa), str(n))
                 found = held(rng, people, None, n, draws, kappa)
                 print(f"| {name} | {kappa:g} | {n} | {_cells(found)} |", flush=True)
 
@@ -89,7 +89,7 @@ def one_sided(draws: int) -> None:
         for name, rates in (("lenient", (0.05, 0.1, 0.2)), ("strict", (0.1, 0.2, 0.4))):
             for rate in rates:
                 for n in LABELS:
-                    rng = make_generator(1337, name, str(share), str(rate), str(n))
+                    rng = make_seeded_generator(1337, name, str(share), str(rate), str(n))
                     found = held(rng, people, _erring(name == "lenient", rate), n, draws)
                     what = f"share relevant, {share:.0%} | {name} | {rate:.0%}"
                     print(f"| {what} | {n} | {_cells(found)} |", flush=True)
@@ -123,7 +123,7 @@ def held(
             x = np.where(rng.random(ALL) < kappa, y, rng.permutation(y))
         else:
             x = judge(rng, y) if callable(judge) else judge[drawn]
-        found = corrected_mean(y[:n], x[:n], x)
+        found = compute_judge_corrected_mean(y[:n], x[:n], x)
         rows.append((
             found.value.contains(truth), found.alone.contains(truth),
             found.value.width / found.alone.width, found.effective / n,
@@ -186,7 +186,7 @@ def passages(sets: Sets, draws: int) -> None:
                 for judge, rows in judges.items():
                     table = np.array([row[2:] for row in rows], float)
                     values = table / top if what == "mean grade" else (table >= 2).astype(float)
-                    rng = make_generator(1337, collection, judge, what, str(n))
+                    rng = make_seeded_generator(1337, collection, judge, what, str(n))
                     found.append(held(rng, values[:, 0], values[:, 1], n, draws))
                 ends = f"{min(kappas):.2f} to {max(kappas):.2f}"
                 print(
@@ -219,7 +219,7 @@ def queries(sets: Sets, draws: int) -> None:
         pairs = {name: _measured(measure, both[name], runs) for name in names[1:]}
         for n in LABELS[:2]:
             found = [
-                held(make_generator(1337, measure, name, str(n)), *pair, n, draws)
+                held(make_seeded_generator(1337, measure, name, str(n)), *pair, n, draws)
                 for name, pair in pairs.items()
             ]
             print(f"| {measure} | {len(found)} | {n} | {_over(found)} |", flush=True)

@@ -27,12 +27,17 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 from timing import parse_sizes
 
-from embassay.data.judged_runs import RunOrQrelsEntries, read_held_entries, read_run
+from embassay.data.judged_runs import RunOrQrelsEntries, read_entries_in_memory, read_run_entries
 from embassay.machine import count_cores
-from embassay.protocols.rag.decision.course import DecisionSettings, replay_study
-from embassay.protocols.rag.decision.population import ItemPopulation, Key, Labels, make_population_from_runs
+from embassay.protocols.rag.decision.course import DecisionSettings, replay_labelling_study
+from embassay.protocols.rag.decision.population import (
+    ComparisonItemPopulation,
+    Key,
+    Labels,
+    make_item_population_from_runs,
+)
 from embassay.protocols.rag.decision.protocol import make_decision_record
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 
 ALPHA = 0.05
 POWER = 0.9
@@ -117,10 +122,10 @@ def _false(studies: int, runs: int, measure: str) -> dict[str, float]:
 
 def _wrong(runs: int, measure: str, number: int) -> dict[str, int]:
     """By guide, how many studies of one made-up set decided something."""
-    rng = make_generator(1337, "equal", str(runs), measure, str(number))
+    rng = make_seeded_generator(1337, "equal", str(runs), measure, str(number))
     entries, labels = _equal(rng, runs)
     population = (
-        make_population_from_runs(entries, measure or "Precision4+@5")
+        make_item_population_from_runs(entries, measure or "Precision4+@5")
         if runs > 1
         else _at_bar(entries, labels)
     )
@@ -128,18 +133,18 @@ def _wrong(runs: int, measure: str, number: int) -> dict[str, int]:
     for name, judge in JUDGES.items():
         for turn in range(EACH):
             guide = {} if judge is None else _guide(population, labels, judge, rng)
-            course = replay_study(
+            course = replay_labelling_study(
                 population, labels, DecisionSettings(ALPHA, number * EACH + turn, 10, guide)
             )
             wrong[name] += bool(course.decided.sign.any())
     return wrong
 
 
-def _at_bar(entries: Mapping[str, RunOrQrelsEntries], labels: Labels) -> ItemPopulation:
+def _at_bar(entries: Mapping[str, RunOrQrelsEntries], labels: Labels) -> ComparisonItemPopulation:
     """The first run, and as its bar what it has."""
     one = {"a": entries["a"]}
-    free = make_population_from_runs(one, "Precision4+@5", 0.0)
-    return make_population_from_runs(
+    free = make_item_population_from_runs(one, "Precision4+@5", 0.0)
+    return make_item_population_from_runs(
         one, "Precision4+@5", float(free.values(range(len(free.low)), labels).sum())
     )
 
@@ -160,10 +165,12 @@ def _equal(rng: np.random.Generator, runs: int) -> tuple[dict[str, RunOrQrelsEnt
             for i, name in enumerate(names):
                 own = lists[(i + turn) % len(names)]
                 found[name][query] = {str(doc): 1.0 - place / 10 for place, doc in enumerate(own)}
-    return {name: read_held_entries(run, "run", name) for name, run in found.items()}, labels
+    return {name: read_entries_in_memory(run, "run", name) for name, run in found.items()}, labels
 
 
-def _guide(population: ItemPopulation, labels: Labels, judge: Judge, rng: np.random.Generator) -> Labels:
+def _guide(
+    population: ComparisonItemPopulation, labels: Labels, judge: Judge, rng: np.random.Generator
+) -> Labels:
     true = np.array([labels[key] for key in population.keys])
     return dict(zip(population.keys, judge(true, rng).tolist(), strict=True))
 
@@ -186,9 +193,9 @@ def labels_used(data: Path, runs: Path, studies: int) -> None:
             used, wrong = {}, 0
             for kind, judge in judges.items():
                 courses = [
-                    replay_study(population, labels, DecisionSettings(
+                    replay_labelling_study(population, labels, DecisionSettings(
                         ALPHA, seed, 20, {} if judge is None else _guide(
-                            population, labels, judge, make_generator(seed, name, a, b, kind)
+                            population, labels, judge, make_seeded_generator(seed, name, a, b, kind)
                         ),
                     ))
                     for seed in range(studies)
@@ -215,10 +222,12 @@ def labels_used(data: Path, runs: Path, studies: int) -> None:
         print(f"| {kind} | {np.median(ratios[kind]):.2f} | {over:.2f} |")
 
 
-def _worlds(name: str, data: Path, runs: Path) -> Iterator[tuple[tuple[str, str], ItemPopulation, Labels]]:
+def _worlds(
+    name: str, data: Path, runs: Path
+) -> Iterator[tuple[tuple[str, str], ComparisonItemPopulation, Labels]]:
     found, grades = _read_world(name, data, runs)
     for a, b in combinations(found, 2):
-        population = make_population_from_runs({a: found[a], b: found[b]}, MEASURE)
+        population = make_item_population_from_runs({a: found[a], b: found[b]}, MEASURE)
         yield (a, b), population, {key: grades.get(key, 1) for key in population.keys}
 
 
@@ -229,7 +238,7 @@ def _read_world(name: str, data: Path, runs: Path) -> tuple[dict[str, RunOrQrels
         for line in lines:
             row = json.loads(line)
             grades[str(row["query_id"]), str(row["doc_id"])] = CODES[row["code"]] if "code" in row else 5
-    return {path.stem: read_run(path) for path in sorted((runs / name).glob("*.trec"))}, grades
+    return {path.stem: read_run_entries(path) for path in sorted((runs / name).glob("*.trec"))}, grades
 
 
 @dataclass(frozen=True)
@@ -275,7 +284,7 @@ def _said_and_came(told: list[Foretold]) -> str:
 
 def _foretell(name: str, data: Path, runs: Path, number: int) -> list[Foretold]:
     """One study of drawn runs, measure, queries and judge: what is forecast on the way, and what came."""
-    rng = make_generator(1337, "forecast", name, str(number))
+    rng = make_seeded_generator(1337, "forecast", name, str(number))
     every, grades = _read_world(name, data, runs)
     kind = str(rng.choice(list(FORECAST_RUNS)))
     chosen = rng.choice(list(every), FORECAST_RUNS[kind], replace=False).tolist()
@@ -286,7 +295,7 @@ def _foretell(name: str, data: Path, runs: Path, number: int) -> list[Foretold]:
         run: replace(every[run], frame=every[run].frame.filter(pl.col("query").cast(pl.String).is_in(kept)))
         for run in chosen
     }
-    population = make_population_from_runs(
+    population = make_item_population_from_runs(
         part, measure, float(rng.uniform(0.02, 0.4)) if kind == "a bar" else None
     )
     labels = {key: grades.get(key, 1) for key in population.keys}
@@ -299,11 +308,11 @@ def _foretell(name: str, data: Path, runs: Path, number: int) -> list[Foretold]:
 
 
 def _follow_forecasts(
-    kind: str, population: ItemPopulation, labels: Labels, terms: DecisionSettings
+    kind: str, population: ComparisonItemPopulation, labels: Labels, terms: DecisionSettings
 ) -> Iterator[Foretold]:
-    whole = replay_study(population, labels, terms)
+    whole = replay_labelling_study(population, labels, terms)
     for n in np.unique(np.geomspace(20, max(len(whole.asked), 21), 10).round().astype(int)).tolist():
-        course = replay_study(population, {key: labels[key] for key in whole.asked[:n]}, terms)
+        course = replay_labelling_study(population, {key: labels[key] for key in whole.asked[:n]}, terms)
         decision = make_decision_record(course, terms)
         if not decision.is_open:
             return
@@ -313,11 +322,11 @@ def _follow_forecasts(
         )
 
 
-def _difference(population: ItemPopulation, labels: Labels) -> float:
+def _difference(population: ComparisonItemPopulation, labels: Labels) -> float:
     return float(population.values(range(len(population.low)), labels).sum())
 
 
-def _fixed(worlds: list[tuple[ItemPopulation, Labels]], draws: int = 400) -> float:
+def _fixed(worlds: list[tuple[ComparisonItemPopulation, Labels]], draws: int = 400) -> float:
     """The labels of the fewest queries, drawn at random with all passages graded, from which a t test (with the
     correction for a finite population) decides rightly in `POWER` of draws over all of these worlds."""
     per_query = [_per_query(population, labels) for population, labels in worlds]
@@ -326,7 +335,7 @@ def _fixed(worlds: list[tuple[ItemPopulation, Labels]], draws: int = 400) -> flo
     for n in np.unique(np.round(np.geomspace(5, total, 50)).astype(int)).tolist():
         right = []
         for values in per_query:
-            rng = make_generator(1337, "fixed", str(n))
+            rng = make_seeded_generator(1337, "fixed", str(n))
             truth = np.sign(values.mean())
             drawn = np.stack([values[rng.permutation(total)[:n]] for _ in range(draws)])
             error = drawn.std(axis=1, ddof=1) / n**0.5 * max(1 - n / total, 0.0) ** 0.5
@@ -338,7 +347,7 @@ def _fixed(worlds: list[tuple[ItemPopulation, Labels]], draws: int = 400) -> flo
     return float(total * cost)
 
 
-def _per_query(population: ItemPopulation, labels: Labels) -> NDArray[np.float64]:
+def _per_query(population: ComparisonItemPopulation, labels: Labels) -> NDArray[np.float64]:
     values = np.zeros(len(population.queries))
     every = population.values(range(len(population.low)), labels)[:, 0]
     for item, value in enumerate(every.tolist()):

@@ -22,16 +22,16 @@ from numpy.typing import NDArray
 from timing import NOTHING_TO_MEASURE, Comparison, show
 
 from embassay.data import open_dataset
-from embassay.randomness import make_generator
-from embassay.systems.encoders.minilm import MiniLM
+from embassay.randomness import make_seeded_generator
+from embassay.systems.encoders.minilm import MiniLMEncoder
 
 TOKENS = 126
 
 
-def made_texts(encoder: MiniLM, lengths: list[int]) -> list[str]:
+def made_texts(encoder: MiniLMEncoder, lengths: list[int]) -> list[str]:
     """A text of as many tokens, [CLS] and [SEP] included, for each of the lengths."""
     words = " ".join(open_dataset("sample").load("labelled").data.texts).split()
-    rng = make_generator(1337, "bench_encoding")
+    rng = make_seeded_generator(1337, "bench_encoding")
     texts = []
     for length in lengths:
         start = int(rng.integers(0, len(words) - length))
@@ -42,7 +42,7 @@ def made_texts(encoder: MiniLM, lengths: list[int]) -> list[str]:
 
 
 def measure(
-    what: str, texts: list[str], ours: dict[str, MiniLM], peer: Any, repeats: int
+    what: str, texts: list[str], ours: dict[str, MiniLMEncoder], peer: Any, repeats: int
 ) -> list[Comparison]:
     """A row for each of ours."""
 
@@ -71,7 +71,7 @@ def measure(
     return rows
 
 
-def fresh(encoder: MiniLM, texts: list[str]) -> NDArray[np.float32]:
+def fresh(encoder: MiniLMEncoder, texts: list[str]) -> NDArray[np.float32]:
     """The vectors, chunk by chunk as a run has them, cut into tokens anew."""
     ordered = sorted(range(len(texts)), key=lambda row: (len(texts[row]), texts[row]))
     vectors = np.empty((len(texts), encoder.dim), dtype=np.float32)
@@ -139,11 +139,11 @@ def main(arguments: list[str] | None = None) -> list[Comparison]:
     torch.set_num_threads(1)
     most = roof()
     peer = SentenceTransformer(str(get_model_path()), device="cpu")
-    ours = {"onnxruntime": MiniLM(backend="onnx"), "int8": MiniLM(weights="int8")}
+    ours = {"onnxruntime": MiniLMEncoder(backend="onnx"), "int8": MiniLMEncoder(weights="int8")}
     if find_spec("openvino"):
-        ours["openvino"] = MiniLM(backend="openvino")
+        ours["openvino"] = MiniLMEncoder(backend="openvino")
     n, repeats = (4, 2) if options.quick else (128, 7)
-    mixed = make_generator(1337, "lengths").integers(8, 257, n).tolist()
+    mixed = make_seeded_generator(1337, "lengths").integers(8, 257, n).tolist()
     tokenizing = ours["onnxruntime"]
     rows = measure(f"{n} texts of {TOKENS} tokens", made_texts(tokenizing, [TOKENS] * n), ours, peer, repeats)
     rows += measure(f"{n} texts of 8 to 256", made_texts(tokenizing, mixed), ours, peer, repeats)

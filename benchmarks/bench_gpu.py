@@ -99,7 +99,10 @@ def search(device: str, n: int, queries: int, checked: int, repeats: int) -> lis
     peer = _peer_search(device, corpus, asked, repeats)
     for name, do in (
         (f"{queries:,} queries in {n:,} x {corpus.shape[1]} on the card", lambda: kept.search(asked, K)),
-        ("the same from memory, carried there", lambda: on_card.search_on_gpu(device, asked, corpus, none)),
+        (
+            "the same from memory, carried there",
+            lambda: on_card.search_vectors_on_gpu(device, asked, corpus, none),
+        ),
     ):
         seconds = timed(do, device, repeats)
         rows.append(Row(name, seconds, queries, work / seconds / best, peer))

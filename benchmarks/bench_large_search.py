@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from timing import parse_sizes
 
-from embassay.runs.memory import format_memory, parse_size
+from embassay.runs.memory import format_memory_size, parse_memory_size
 from embassay.search.exact import SHARD
 
 K, DIM, CENTRES = 10, 384, 4096
@@ -50,10 +50,12 @@ def write(path: Path, n: int, queries: int) -> Floats:
 
 def ours(path: str, asked: Floats, memory: int) -> tuple[Any, Any]:
     """From the map, a window at a time; what the process holds before counts in the limit."""
-    from embassay.runs.memory import resident_memory
-    from embassay.search.indexes import open_index
+    from embassay.runs.memory import measure_resident_memory
+    from embassay.search.indexes import open_vector_index
 
-    index = open_index("flat", np.load(path, mmap_mode="r"), memory=(memory - (resident_memory() or 0)) // 2)
+    index = open_vector_index(
+        "flat", np.load(path, mmap_mode="r"), memory=(memory - (measure_resident_memory() or 0)) // 2
+    )
     found = index.search(asked, K)
     return found.indices, found.scores
 
@@ -113,21 +115,21 @@ def main() -> None:
 
 def compare(given: argparse.Namespace, path: Path) -> None:
     """Both searches, each in a process of its own."""
-    limit = parse_size(given.memory)
+    limit = parse_memory_size(given.memory)
     asked = write(path, given.vectors, given.queries)
     print(
-        f"{given.queries:,} queries, the best {K} of {given.vectors:,} x {DIM}: {format_memory(path.stat().st_size)}"
+        f"{given.queries:,} queries, the best {K} of {given.vectors:,} x {DIM}: {format_memory_size(path.stat().st_size)}"
     )
     found = {}
     for name, search in (("ours", ours), ("faiss", of_faiss)):
         ids, scores, seconds, peak, clock = measured(search, path, asked, limit)
         found[name] = ids, scores
         print(
-            f"{name:6} {seconds:7.1f} s of the processor, {clock:7.1f} s of the clock, peak {format_memory(peak)}",
+            f"{name:6} {seconds:7.1f} s of the processor, {clock:7.1f} s of the clock, peak {format_memory_size(peak)}",
             flush=True,
         )
         if name == "ours" and peak > limit:
-            raise SystemExit(f"more than the {format_memory(limit)} promised")
+            raise SystemExit(f"more than the {format_memory_size(limit)} promised")
     (ids, scores), (peer_ids, peer_scores) = found["ours"], found["faiss"]
     apart = np.abs(scores - peer_scores).max()
     print(

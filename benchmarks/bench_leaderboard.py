@@ -26,7 +26,12 @@ from typing import Any
 import numpy as np
 from timing import parse_sizes
 
-from embassay.protocols.kernel.comparisons import OVERALL, Standing, SystemHeadline, write_standings
+from embassay.protocols.kernel.comparisons import (
+    OVERALL,
+    SystemHeadlineValue,
+    SystemStanding,
+    write_standings,
+)
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
 
@@ -88,8 +93,8 @@ def write_run(path: Path, system: int, version: int, shape: Shape, common: np.nd
     for task, dataset, measure in _places(shape):
         value = 0.45 + 0.0006 * system + rng.normal(0, 0.01)
         draws = value + 0.012 * common + 0.008 * rng.normal(0, 1, shape.resamples)
-        headline = SystemHeadline(name, value, ITEMS, draws, "bootstrap over documents")
-        standings.append(Standing(task, dataset, measure, headline))
+        headline = SystemHeadlineValue(name, value, ITEMS, draws, "bootstrap over documents")
+        standings.append(SystemStanding(task, dataset, measure, headline))
         rows.append(_row(task, dataset, measure, name, value, *np.percentile(draws, [2.5, 97.5])))
     for more in range(shape.results - len(rows)):
         value = float(rng.uniform(0.2, 0.9))

@@ -23,7 +23,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from timing import Comparison, compare, peak_rss, show
 
 from embassay.systems.lexical.bm25 import BM25
-from embassay.systems.lexical.levenshtein import Levenshtein
+from embassay.systems.lexical.levenshtein import LevenshteinSimilarity
 from embassay.systems.lexical.overlap import jaccard, rouge
 from embassay.text import PERTURBATIONS, open_tokenizer, perturb_all, retrieval_variants
 
@@ -128,7 +128,7 @@ def bm25_row(texts: list[str], ready: ReadyTokens, repeats: int) -> Comparison:
 
 def levenshtein_row(texts: list[str], repeats: int) -> Comparison:
     texts = [text[:CHARACTERS] for text in texts]
-    system = Levenshtein()
+    system = LevenshteinSimilarity()
     return compare(
         f"Levenshtein, {len(texts):,} texts of {CHARACTERS:,} characters (rapidfuzz cdist, all cores)",
         lambda: system.distances(texts),

@@ -15,15 +15,15 @@ from real_text import DATA, real_texts
 from rich.console import Console
 from timing import Comparison, compare, peak_rss, show
 
-from embassay.measures.clusters import complete_linkage
+from embassay.measures.clusters import cluster_by_complete_linkage
 from embassay.systems.cosine import Cosine
-from embassay.systems.encoders.wordllama import WordLlama
+from embassay.systems.encoders.wordllama import WordLlamaEncoder
 
 CLUSTERS = 20
 
 
 def condensed(n: int, data: Path) -> NDArray[np.float32]:
-    return Cosine(WordLlama()).distances(real_texts(n, data))
+    return Cosine(WordLlamaEncoder()).distances(real_texts(n, data))
 
 
 def square(n: int, data: Path) -> NDArray[np.float32]:
@@ -48,9 +48,9 @@ def ours_end_to_end(n: int, data: Path) -> None:
     started = time.perf_counter()
     texts = real_texts(n, data)
     read = time.perf_counter()
-    distances = Cosine(WordLlama()).distances(texts)
+    distances = Cosine(WordLlamaEncoder()).distances(texts)
     measured = time.perf_counter()
-    complete_linkage(distances, n, CLUSTERS)
+    cluster_by_complete_linkage(distances, n, CLUSTERS)
     done = time.perf_counter()
     print(
         f"{n:,} texts: read {read - started:.1f} s, encode and compare {measured - read:.1f} s, "
@@ -64,12 +64,12 @@ def scikit_learn_end_to_end(n: int, data: Path) -> None:
 
 def speed(n: int, data: Path, repeats: int) -> Comparison:
     distances, matrix = condensed(n, data), square(n, data)
-    labels = complete_linkage(distances.copy(), n, CLUSTERS), scikit_learn(matrix)
+    labels = cluster_by_complete_linkage(distances.copy(), n, CLUSTERS), scikit_learn(matrix)
     pairs = set(zip(*(part.tolist() for part in labels), strict=True))
     print(f"{n:,} texts: partitions {'agree' if len(pairs) == CLUSTERS else 'DIFFER'}")
     return compare(
         f"{n:,} texts (ours with a copy)",
-        lambda: complete_linkage(distances.copy(), n, CLUSTERS),
+        lambda: cluster_by_complete_linkage(distances.copy(), n, CLUSTERS),
         lambda: scikit_learn(matrix),
         repeats,
     )

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from timing import parse_sizes
 
-from embassay.search.maxsim import TokenVectors, maxsim_search
+from embassay.search.maxsim import TokenVectors, search_by_maxsim
 from embassay.search.sparse import InvertedIndex, SparseMatrix
 
 DIM, TERMS, K, BLOCK = 128, 30_522, 10, 1024
@@ -47,10 +47,10 @@ def late(passages: int, tokens: int, n: int) -> Iterator[str]:
     """Exact MaxSim over passages that are made as they are asked for."""
     queries = _units(np.random.default_rng(0), n * QUERY_TOKENS).reshape(n, QUERY_TOKENS, DIM)
     asked = TokenVectors.of(list(queries), DIM)
-    maxsim_search(asked, _parts(BLOCK, tokens), K)  # machine code is loaded
+    search_by_maxsim(asked, _parts(BLOCK, tokens), K)  # machine code is loaded
     made = _timed(lambda: [part for _, part in _parts(passages, tokens) if part is None])[0]
     before = _peak()
-    seconds, found = _timed(lambda: maxsim_search(asked, _parts(passages, tokens), K))
+    seconds, found = _timed(lambda: search_by_maxsim(asked, _parts(passages, tokens), K))
     whole = passages * tokens * DIM * 4 / 2**30
     yield (
         f"late interaction: {passages:,} passages of {tokens} vectors ({whole:.1f} GiB), {n} queries of "

@@ -26,12 +26,12 @@ from embassay.protocols.calibration.shift import (
     measure_pair_features,
     sample_sorted_features,
 )
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.stats.calibration import (
     LEAST_CHANCE,
-    find_precise_threshold,
-    fit_calibration,
-    withhold_if_unlikely,
+    find_threshold_for_precision,
+    fit_probability_calibration,
+    withhold_unlikely_threshold,
 )
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
@@ -77,7 +77,7 @@ def worlds_of(data: Path, system: str) -> dict[str, World]:
     found = {}
     for source, own in rows.items():
         if len(own) >= FEWEST:
-            chosen = [own[place] for place in make_generator(1, source).permutation(len(own))[:MOST]]
+            chosen = [own[place] for place in make_seeded_generator(1, source).permutation(len(own))[:MOST]]
             first, second, same = zip(*chosen, strict=True)
             similar = np.asarray(opened.pairs(first, second), dtype=np.float64)
             found[source] = measure_pair_features(similar, first, second), np.array(same)
@@ -102,10 +102,12 @@ def shifts(worlds: Mapping[str, Mapping[str, World]]) -> None:
         seen, alarms = [], []
         for source, (numbers, same) in by_source.items():
             for draw in range(3):
-                rng = make_generator(2, system, source, str(draw))
+                rng = make_seeded_generator(2, system, source, str(draw))
                 order = rng.permutation(len(same))
                 own, rest = order[:LABELLED], order[LABELLED:]
-                threshold = find_precise_threshold(numbers[SIMILARITY][own], same[own], AIM, 0.95, rng).value
+                threshold = find_threshold_for_precision(
+                    numbers[SIMILARITY][own], same[own], AIM, 0.95, rng
+                ).value
                 reference = sample_sorted_features(of(numbers, own), rng)
                 alarms += [differs(reference, of(numbers, rng.permutation(rest)[:NEW])) for _ in range(4)]
                 for other, (new, truth) in by_source.items():
@@ -119,7 +121,7 @@ def shifts(worlds: Mapping[str, Mapping[str, World]]) -> None:
 def differs(reference: Mapping[str, tuple[float, ...]], new: Numbers) -> tuple[bool, bool]:
     """By similarity alone, and with all numbers."""
     alone = ks_2samp(reference[SIMILARITY], np.round(new[SIMILARITY], 4)).pvalue < ALPHA
-    return bool(alone), not compare_pair_features(reference, new).is_alike
+    return bool(alone), not compare_pair_features(reference, new).is_like_reference
 
 
 def luck(worlds: Mapping[str, Mapping[str, World]]) -> None:
@@ -129,7 +131,7 @@ def luck(worlds: Mapping[str, Mapping[str, World]]) -> None:
         "| Samples that give one | Samples | Given | Broken | Kept | Broken |\n|---|---:|---:|---:|---:|---:|"
     )
     cells = [
-        cell(numbers[SIMILARITY], same, aim, n, make_generator(3, system, source, str(aim), str(n)))
+        cell(numbers[SIMILARITY], same, aim, n, make_seeded_generator(3, system, source, str(aim), str(n)))
         for system, by_source in worlds.items()
         for source, (numbers, same) in by_source.items()
         for aim in (0.7, 0.9)
@@ -152,11 +154,14 @@ def cell(
         if min(y.sum(), (~y).sum()) < 10:
             continue
         samples += 1
-        threshold = find_precise_threshold(x, y, aim, 0.95, rng)
+        threshold = find_threshold_for_precision(x, y, aim, 0.95, rng)
         if threshold.value is None:
             continue
         is_broken = bool(same[scores >= threshold.value].mean() < aim)
-        is_kept = withhold_if_unlikely(threshold, x, fit_calibration("beta", x, y)(x), rng).value is not None
+        is_kept = (
+            withhold_unlikely_threshold(threshold, x, fit_probability_calibration("beta", x, y)(x), rng).value
+            is not None
+        )
         given, broken = given + 1, broken + is_broken
         kept, still = kept + is_kept, still + (is_kept and is_broken)
     return samples, given, broken, kept, still

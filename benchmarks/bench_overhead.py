@@ -21,8 +21,8 @@ from timing import Comparison, compare, seconds, show
 from embassay.contracts import Encoder
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.systems.cosine import Cosine
-from embassay.systems.encoders.minilm import MiniLM
-from embassay.systems.encoders.wordllama import WordLlama
+from embassay.systems.encoders.minilm import MiniLMEncoder
+from embassay.systems.encoders.wordllama import WordLlamaEncoder
 
 
 def measure(what: str, encoder: Encoder, texts: list[str], repeats: int) -> Comparison:
@@ -68,9 +68,9 @@ def main(arguments: list[str] | None = None) -> list[Comparison]:
     static, transformer, repeats = (1024, 8, 2) if options.quick else (16_384, 256, 5)
     texts, short = real_texts(static, options.data), real_texts(static, options.data, longest=80)
     rows = [
-        measure("texts", WordLlama(), texts, repeats),
-        measure("short texts", WordLlama(), short, repeats),
-        measure("texts", MiniLM(), texts[:transformer], repeats),
+        measure("texts", WordLlamaEncoder(), texts, repeats),
+        measure("short texts", WordLlamaEncoder(), short, repeats),
+        measure("texts", MiniLMEncoder(), texts[:transformer], repeats),
     ]
     show("Cache and cosine against the bare encoder", rows)
     return rows

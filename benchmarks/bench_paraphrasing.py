@@ -25,7 +25,7 @@ from rich.table import Table
 from timing import parse_sizes
 
 from embassay.protocols.pteb.paraphrasing import open_paraphraser
-from embassay.protocols.wordings.records import Paraphrase, SourceText, measure_wording_quality
+from embassay.protocols.wordings.records import ParaphraseOutcome, SourceText, measure_wording_quality
 
 ROOT = Path(__file__).parents[1]
 LATENCY = 0.2
@@ -58,7 +58,7 @@ def told(url: str) -> dict[str, int]:
         return json.load(answer)
 
 
-def written(spec: str, cache: Path, count: int) -> list[Paraphrase]:
+def written(spec: str, cache: Path, count: int) -> list[ParaphraseOutcome]:
     return [one for _, one in open_paraphraser(spec, cache=cache).write(texts(count), seed=1337, run=0)]
 
 

@@ -23,7 +23,7 @@ from rich.table import Table
 from timing import Comparison, compare
 
 from embassay.text import PERTURBATIONS, SEMANTIC, SUPERFICIAL, Perturbation, perturb_all, split_sentences
-from embassay.text.semantics import negation_rules
+from embassay.text.semantics import build_negation_rules
 from embassay.text.tokenizers import WordTokenizer
 
 Augment = Callable[[str], object]
@@ -67,7 +67,7 @@ def peers() -> dict[str, Augment]:
     from nlpaug.augmenter.sentence.random import RandomSentAug
 
     all_words = {"aug_word_p": 1.0, "aug_word_max": None, "aug_char_max": None, "min_char": 1}
-    groups = [[found, put] for found, put in negation_rules().items() if "not" in put]
+    groups = [[found, put] for found, put in build_negation_rules().items() if "not" in put]
     return {
         "capitalize": char.RandomCharAug(
             action="substitute", candidates=list(ascii_uppercase), aug_char_p=0.25, **all_words

@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from real_text import DATA
 from timing import need, parse_sizes
 
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.stats.calibration import (
-    calibration_error,
     choose_calibration_curve,
-    find_precise_threshold,
-    find_sensitive_threshold,
-    fit_calibration,
-    log_losses,
+    compute_calibration_error,
+    compute_log_losses,
+    find_threshold_for_precision,
+    find_threshold_for_recall,
+    fit_probability_calibration,
 )
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
@@ -107,14 +107,14 @@ def _drawn(
     """Per draw: given, broken, broken on the rest, naive broken, recall, naive recall, oracle's recall."""
     oracle = _seen(scores, same, _naive(scores, same, aim))[1]
     for draw in range(draws):
-        rng = make_generator(1337, *key, str(n), str(draw))
+        rng = make_seeded_generator(1337, *key, str(n), str(draw))
         rows = rng.integers(0, len(scores), n)
-        promised = find_precise_threshold(scores[rows], same[rows], aim, CONFIDENCE, rng).value
+        promised = find_threshold_for_precision(scores[rows], same[rows], aim, CONFIDENCE, rng).value
         precision, recall = _seen(scores, same, promised)
         naive = _seen(scores, same, _naive(scores[rows], same[rows], aim))
         order = rng.permutation(len(scores))
         own, rest = order[:n], order[n:]
-        apart = find_precise_threshold(scores[own], same[own], aim, CONFIDENCE, rng).value
+        apart = find_threshold_for_precision(scores[own], same[own], aim, CONFIDENCE, rng).value
         on_rest = _seen(scores[rest], same[rest], apart)[0] < aim
         yield promised is not None, precision < aim, on_rest, naive[0] < aim, recall, naive[1], oracle
 
@@ -146,9 +146,9 @@ def _rare_row(
     ranked, right, accepted = scores[order], np.cumsum((weight * same)[order]), np.cumsum(weight[order])
     found = np.zeros((draws, 3))
     for draw in range(draws):
-        rng = make_generator(1337, *key, f"{share:g}", f"{aim:g}", str(n), str(draw))
+        rng = make_seeded_generator(1337, *key, f"{share:g}", f"{aim:g}", str(n), str(draw))
         rows = rng.choice(len(scores), n, p=weight)
-        value = find_precise_threshold(scores[rows], same[rows], aim, CONFIDENCE, rng).value
+        value = find_threshold_for_precision(scores[rows], same[rows], aim, CONFIDENCE, rng).value
         if value is not None:
             end = int((ranked >= value).sum()) - 1
             found[draw] = 1, right[end] / accepted[end] < aim, right[end] / share
@@ -190,8 +190,8 @@ def _row(
 def _recall_row(key: tuple[str, str], n: int, scores: Values, same: NDArray[np.bool_], draws: int) -> str:
     given = broken = 0
     for draw in range(draws):
-        rows = make_generator(1337, *key, str(n), str(draw)).integers(0, len(scores), n)
-        value = find_sensitive_threshold(scores[rows], same[rows], 0.9, CONFIDENCE).value
+        rows = make_seeded_generator(1337, *key, str(n), str(draw)).integers(0, len(scores), n)
+        value = find_threshold_for_recall(scores[rows], same[rows], 0.9, CONFIDENCE).value
         given += value is not None
         broken += value is not None and _seen(scores, same, value)[1] < 0.9
     return f"| {key[0]} | {key[1]} | {n} | {given / draws:.1%} | {broken / draws:.1%} |"
@@ -202,18 +202,18 @@ def _probabilities(
 ) -> str:
     found = []
     for draw in range(draws):
-        rng = make_generator(1337, *key, str(n), str(draw))
+        rng = make_seeded_generator(1337, *key, str(n), str(draw))
         rows = rng.permutation(len(scores))
         own, rest = rows[:n], rows[n:]
         if min(same[own].sum(), (~same[own]).sum()) < 10:
             continue
         kind = choose_calibration_curve(scores[own], same[own], None, rng).kind
-        fitted = fit_calibration(kind, scores[own], same[own])(scores[rest])
+        fitted = fit_probability_calibration(kind, scores[own], same[own])(scores[rest])
         raw = scores[rest].clip(0.001, 0.999)
         base = np.full(len(rest), same[own].mean())
         found.append([
-            *(log_losses(one, same[rest]).mean() for one in (fitted, raw, base)),
-            *(calibration_error(one, same[rest]) for one in (fitted, raw)),
+            *(compute_log_losses(one, same[rest]).mean() for one in (fitted, raw, base)),
+            *(compute_calibration_error(one, same[rest]) for one in (fitted, raw)),
         ])  # fmt: skip
     if not found:
         return f"| {key[0]} | {key[1]} | {n} | too few of a label | | | | |"
@@ -252,7 +252,7 @@ def _translated(
     with the number kept, and linked on the set's own pairs and on the other sets; agreement, and precisions."""
     (a, same), (b, _) = scored[name, origin], scored[name, target]
     given = _reached(a, share)
-    half = make_generator(1337, "halves", name).permutation(len(a))
+    half = make_seeded_generator(1337, "halves", name).permutation(len(a))
     own, rest = half[: len(a) // 2], half[len(a) // 2 :]
     others = [one for one in SETS if one != name]
     pooled = [np.concatenate([scored[one, system][0] for one in others]) for system in (origin, target)]

@@ -17,7 +17,11 @@ from ranking_worlds import DISAGREEMENTS, WORLDS, draw_pool, play
 from timing import parse_sizes
 
 from embassay.protocols.rag.ranking.engines import ENGINES
-from embassay.protocols.rag.ranking.reliability import RepeatAgreement, compare_repeats, mean_or_none
+from embassay.protocols.rag.ranking.reliability import (
+    RepeatedOrderAgreement,
+    compare_repeated_orders,
+    mean_or_none,
+)
 
 FRESH = 20_000
 TOKENS = 515
@@ -26,7 +30,7 @@ TOKENS = 515
 MEANS = ("discordance", "overlap", "calls", "passages", "tokens")
 
 
-def repeated(spec: str, world: str, disagreement: float, pools: int, runs: int) -> RepeatAgreement:
+def repeated(spec: str, world: str, disagreement: float, pools: int, runs: int) -> RepeatedOrderAgreement:
     """The means over pools, compared with the true order."""
     engine, found = ENGINES.build(spec), []
     for number in range(FRESH, FRESH + pools):
@@ -35,7 +39,7 @@ def repeated(spec: str, world: str, disagreement: float, pools: int, runs: int) 
             play(engine, pool, disagreement, max_calls=5000, seed=1000 * number + run) for run in range(runs)
         ]
         found.append(
-            compare_repeats(
+            compare_repeated_orders(
                 [one.ranking.order for one in played],
                 top=pool.world.top,
                 reference=pool.truth.tolist(),

@@ -23,7 +23,7 @@ from real_text import DATA
 from scipy.stats import kendalltau
 from timing import need, parse_sizes
 
-from embassay.protocols.rag.sessions import SessionSearchCall, measure_session
+from embassay.protocols.rag.sessions import SessionSearchCall, measure_search_session
 from embassay.search.bm25 import BM25Index, split_words
 from embassay.search.fusion import fuse_by_reciprocal_rank
 from embassay.systems import open_system
@@ -179,9 +179,12 @@ def describe_recorder(
         sessions = replay(runs[recorder], search)
         keys = list(collection.questions)
         figures = [
-            measure_session(sessions[key], collection.evidence[key], runs[recorder][key]) for key in keys
+            measure_search_session(sessions[key], collection.evidence[key], runs[recorder][key])
+            for key in keys
         ]
-        truth = np.array([measure_session(runs[stack][key], collection.evidence[key]).last for key in keys])
+        truth = np.array(
+            [measure_search_session(runs[stack][key], collection.evidence[key]).last for key in keys]
+        )
         low, high = np.array([entry.low for entry in figures]), np.array([entry.high for entry in figures])
         truths.append(float(truth.mean()))
         replayed.append(float(np.mean([entry.last for entry in figures])))

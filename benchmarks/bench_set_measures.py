@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from timing import Comparison, compare, seconds, show
 
 from embassay.measures import Graded, evaluate_graded, grade, macro, sensitivity_grid
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.stats import percentile_interval
 from embassay.stats.resampling import resample_defined_means
 
@@ -63,7 +63,7 @@ def with_intervals(graded: Graded, resamples: int) -> dict[str, tuple[float, int
     """Mean, number of queries and interval of every measure, each over the queries where it is defined."""
     values = evaluate_graded([*SET, *CLASSIC], graded)
     means = resample_defined_means(
-        np.column_stack(list(values.values())), n_resamples=resamples, rng=make_generator(1)
+        np.column_stack(list(values.values())), n_resamples=resamples, rng=make_seeded_generator(1)
     )
     return {
         name: (macro(column).mean, macro(column).n_valid, *percentile_interval(replicates))

@@ -23,12 +23,17 @@ from numpy.typing import NDArray
 from real_text import DATA
 from timing import need, parse_sizes
 
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.search.bm25 import BM25Index
-from embassay.stats.silence import SilenceAims, compute_score_signals, find_silence_threshold, rank_signals
+from embassay.stats.silence import (
+    SilenceAims,
+    compute_score_signals,
+    find_silence_threshold,
+    rank_answerability_signals,
+)
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
-from embassay.text.unanswerable import WordCover, make_unanswerable_questions
+from embassay.text.unanswerable import PassageWordCoverage, make_unanswerable_questions
 
 AWAY = {"scifact": "cranfield", "cranfield": "med", "med": "cranfield"}
 """Collection -> the one whose questions are far from it."""
@@ -112,7 +117,7 @@ def _sides(
         if any(passage in relevant for passage, _ in hits[:CUTOFF]):
             answerable.append((collection.questions[key], hits))
         removed.append((collection.questions[key], [hit for hit in hits if hit[0] not in relevant]))
-    cover = WordCover(list(collection.passages.values()))
+    cover = PassageWordCoverage(list(collection.passages.values()))
     changed = make_unanswerable_questions(list(collection.questions.items()), cover, 200, 1337)
     sorts = {
         "far": list(away.questions.values()),
@@ -164,7 +169,7 @@ def _truth(good: Values, bad: Values) -> tuple[float, float]:
 
 def _row(key: tuple[str, ...], sides: tuple[Values, Values], size: int, draws: int) -> str:
     good, bad = sides
-    rng = make_generator(1337, "silence", *key, str(size))
+    rng = make_seeded_generator(1337, "silence", *key, str(size))
     _, reached = _truth(good, bad)
     given = broken = naive = wrong = 0
     verdicts = {"works": 0, "none works": 0, "too few": 0}
@@ -191,7 +196,7 @@ def _is_wrong(verdict: str, above: float | None, good: Values, reached: float) -
 def _chosen(key: tuple[str, ...], sides: Mapping[str, tuple[Values, Values]], draws: int) -> str:
     """How often each signal is chosen of 100 questions of each side, what it answers in truth, and whether the chosen
     one's guarantee is broken."""
-    rng = make_generator(1337, "signals", *key)
+    rng = make_seeded_generator(1337, "signals", *key)
     picked = dict.fromkeys(sides, 0)
     broken = 0
     for _ in range(draws):
@@ -199,7 +204,7 @@ def _chosen(key: tuple[str, ...], sides: Mapping[str, tuple[Values, Values]], dr
         some_good = rng.integers(0, len(sides["score"][0]), 100)
         some_bad = rng.integers(0, len(sides["score"][1]), 100)
         drawn = {name: (good[some_good], bad[some_bad]) for name, (good, bad) in sides.items()}
-        best = next(iter(rank_signals(drawn, rng)))
+        best = next(iter(rank_answerability_signals(drawn, rng)))
         picked[best] += 1
         silence = find_silence_threshold(drawn[best][1], drawn[best][0], AIMS, len(sides), foresee=False)
         broken += silence.above is not None and (sides[best][1] <= silence.above).mean() < AIMS.silent

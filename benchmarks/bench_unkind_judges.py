@@ -16,10 +16,10 @@ from bench_corrected_judges import Sets, Values, read
 from real_text import DATA
 from timing import need, parse_sizes
 
-from embassay.data.judged_runs import read_held_entries
+from embassay.data.judged_runs import read_entries_in_memory
 from embassay.protocols.rag.scoring.sampling import PeopleAndJudgeGrades
-from embassay.randomness import make_generator
-from embassay.stats.few_labels import corrected_mean
+from embassay.randomness import make_seeded_generator
+from embassay.stats.few_labels import compute_judge_corrected_mean
 
 LABELS = (50, 100, 300)
 Tables = Sequence[Values]
@@ -73,7 +73,7 @@ def clusters(sets: Sets, draws: int, step: int) -> None:
             for n in LABELS:
                 shares = []
                 for judge, tables in tables_of(sets, collection, step):
-                    rng, held = make_generator(1, collection, what, str(n), judge), 0
+                    rng, held = make_seeded_generator(1, collection, what, str(n), judge), 0
                     values = as_values(tables, what)
                     truth = float(np.concatenate(values)[:, 0].mean())
                     for _ in range(draws):
@@ -88,7 +88,7 @@ def clusters(sets: Sets, draws: int, step: int) -> None:
 
 def holds(drawn: Values, rows: Values, groups: Values, truth: float) -> bool:
     """Whether the interval from these rows has the truth."""
-    found = corrected_mean(
+    found = compute_judge_corrected_mean(
         drawn[rows, 0], drawn[rows, 1], drawn[:, 1], groups=groups[rows], every_groups=groups
     )
     return found.value.contains(truth)
@@ -104,7 +104,9 @@ def refusals(sets: Sets, draws: int, step: int) -> None:
         for share in (0.03, 0.5):
             for extra in (0, 10, 30):
                 found = [
-                    refused(tables, share, extra, draws, make_generator(2, collection, str(share), judge))
+                    refused(
+                        tables, share, extra, draws, make_seeded_generator(2, collection, str(share), judge)
+                    )
                     for judge, tables in tables_of(sets, collection, step)
                 ]
                 given, held = np.nanmean(found, axis=0) if np.isfinite(found).any() else (0.0, np.nan)
@@ -127,7 +129,7 @@ def refused(
         gone = np.isnan(drawn[:, 1])
         parts = rng.permutation(np.flatnonzero(~gone))[:100], rng.permutation(np.flatnonzero(gone))[:extra]
         rows = np.concatenate(parts)
-        found = corrected_mean(
+        found = compute_judge_corrected_mean(
             drawn[rows, 0], drawn[rows, 1], drawn[:, 1], groups=groups[rows], every_groups=groups
         )
         given += bool(np.isfinite(found.value.low))
@@ -141,7 +143,9 @@ def order(sets: Sets, draws: int, step: int) -> None:
     for how in ("30 random questions", "the first 30 questions", "a fifth of the passages"):
         for drift in (0.0, 1.0):
             rates = [
-                warned(tables, how, drift, max(draws // 10, 5), make_generator(3, how, str(drift), judge))
+                warned(
+                    tables, how, drift, max(draws // 10, 5), make_seeded_generator(3, how, str(drift), judge)
+                )
                 for judge, tables in tables_of(sets, "dl22", step)
             ]
             stays = "rises by a grade" if drift else "stays the same"
@@ -151,7 +155,7 @@ def order(sets: Sets, draws: int, step: int) -> None:
 def warned(tables: Tables, how: str, drift: float, draws: int, rng: np.random.Generator) -> float:
     """How often something is said against the sample or the judge."""
     run = {f"q{i}": {f"d{j}": float(-j) for j in range(len(table))} for i, table in enumerate(tables)}
-    entries, said = {"run": read_held_entries(run, "run", "run")}, 0
+    entries, said = {"run": read_entries_in_memory(run, "run", "run")}, 0
     for _ in range(draws):
         people, judge = {}, {}
         places = rng.permutation(len(tables))

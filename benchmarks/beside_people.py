@@ -19,8 +19,8 @@ import numpy as np
 
 from embassay.data import open_dataset
 from embassay.measures import cohen_kappa
-from embassay.randomness import make_generator
-from embassay.runs.folder import to_json, write_atomic
+from embassay.randomness import make_seeded_generator
+from embassay.runs.folder import format_value_as_json, write_file_atomically
 
 GOOD, RESAMPLES = 4, 2_000
 
@@ -32,7 +32,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     qrels = open_dataset(given.dataset).load("retrieval").data.qrels
-    write_atomic(given.out, to_json(compared(read_scores(given.run), qrels), indent=1) + "\n")
+    write_file_atomically(
+        given.out, format_value_as_json(compared(read_scores(given.run), qrels), indent=1) + "\n"
+    )
 
 
 def read_scores(run: Path) -> list[dict[str, Any]]:
@@ -79,7 +81,9 @@ def _kappa_interval(
         [(relevant[row["qid"], row["doc_id"]], row["grade"] >= GOOD) for row in rows]
         for rows in by_query.values()
     ]
-    drawn = make_generator(1337, "beside people", "kappa").integers(len(own), size=(RESAMPLES, len(own)))
+    drawn = make_seeded_generator(1337, "beside people", "kappa").integers(
+        len(own), size=(RESAMPLES, len(own))
+    )
     values = []
     for places in drawn.tolist():
         pairs = [pair for place in places for pair in own[place]]
@@ -104,7 +108,7 @@ def _auc(counts: np.ndarray[Any, np.dtype[np.float64]]) -> list[float | None]:
     total = counts.sum(axis=0)
     if not total[1]:
         return [None, None, None, 0]
-    drawn = make_generator(1337, "beside people").integers(len(counts), size=(RESAMPLES, len(counts)))
+    drawn = make_seeded_generator(1337, "beside people").integers(len(counts), size=(RESAMPLES, len(counts)))
     sums = counts[drawn].sum(axis=1)
     shares = sums[sums[:, 1] > 0]
     low, high = np.quantile(shares[:, 0] / shares[:, 1], (0.025, 0.975)) if len(counts) > 2 else (None, None)

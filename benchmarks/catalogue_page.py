@@ -10,7 +10,7 @@ from pathlib import Path
 
 from made_page import put
 
-from embassay.data.catalogue.entries import EntryRecord, read_all_entries
+from embassay.data.catalogue.entries import CatalogueDatasetRecord, read_catalogue_entries
 
 PAGE = Path(__file__).parents[1] / "docs" / "catalogue.md"
 HEAD = """# Catalogue
@@ -32,17 +32,17 @@ FAMILIES = ("cqadupstack",)
 
 def page() -> str:
     """The whole page."""
-    records = read_all_entries().values()
-    head = HEAD.format(entries=len(records), pinned=sum(record.is_pinned for record in records))
+    records = read_catalogue_entries().values()
+    head = HEAD.format(entries=len(records), pinned=sum(record.is_pinned_to_commit for record in records))
     sections = [_section(protocol, title, records) for protocol, title in TITLES.items()]
     return "\n".join([head, *sections])
 
 
-def _section(protocol: str, title: str, records: Iterable[EntryRecord]) -> str:
+def _section(protocol: str, title: str, records: Iterable[CatalogueDatasetRecord]) -> str:
     """The datasets of a protocol that no earlier section has, task by task; those by name alone."""
     order, again = list(TITLES), []
     tasks: dict[str, list[str]] = {}
-    families: dict[str, list[EntryRecord]] = {}
+    families: dict[str, list[CatalogueDatasetRecord]] = {}
     by_hand = []
     for record in records:
         by = {str(one): names for one, names in record.protocols.items()}
@@ -63,7 +63,7 @@ def _section(protocol: str, title: str, records: Iterable[EntryRecord]) -> str:
     return "\n".join([f"## {title}", "", *lines, ""])
 
 
-def _family(members: Sequence[EntryRecord]) -> str:
+def _family(members: Sequence[CatalogueDatasetRecord]) -> str:
     """The names together, the sizes in their order, one licence."""
     names, sizes = (
         ", ".join(cells)
@@ -72,15 +72,15 @@ def _family(members: Sequence[EntryRecord]) -> str:
     return f"{names} ({sizes}; {_licence(members[0])})"
 
 
-def _entry(record: EntryRecord) -> str:
+def _entry(record: CatalogueDatasetRecord) -> str:
     langs = record.langs or [record.lang]
     spoken = ", ".join(langs) if len(langs) < 6 else f"{len(langs)} languages"
     size = f"{record.size:,}" if record.size else "size not stated"
     facts = [size, _licence(record), *([spoken] if langs != ["en"] else [])]
-    return f"`{record.name}`{'' if record.is_pinned else '†'} ({'; '.join(facts)})"
+    return f"`{record.name}`{'' if record.is_pinned_to_commit else '†'} ({'; '.join(facts)})"
 
 
-def _licence(record: EntryRecord) -> str:
+def _licence(record: CatalogueDatasetRecord) -> str:
     return "–" if record.licence == "see source" else record.licence
 
 

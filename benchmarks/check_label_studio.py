@@ -31,7 +31,7 @@ from embassay.protocols.hume.collection import simulate_task_answers
 from embassay.protocols.hume.exchange.export import export
 from embassay.protocols.hume.exchange.intake import import_files
 from embassay.protocols.hume.exchange.label_studio import label_studio_tasks
-from embassay.protocols.hume.sampling import SampleRequest, TaskSampleRequest, draw_study
+from embassay.protocols.hume.sampling import StudySampleRequest, TaskSampleRequest, draw_study
 from embassay.protocols.hume.study import (
     FAMILIES,
     AnnotationRow,
@@ -71,7 +71,7 @@ def made(study: Path) -> list[AnnotationRow]:
         TaskSampleRequest(name=family, data="sample", family=[family], n=18, lang=["eng"])
         for family in FAMILIES
     ]
-    drawn = draw_study(SampleRequest(name="through-label-studio", tasks=tasks))
+    drawn = draw_study(StudySampleRequest(name="through-label-studio", tasks=tasks))
     write_study(study, drawn.study, drawn.items, drawn.gold)
     folder, rows = read_study(study), []
     for task in folder.study.tasks:

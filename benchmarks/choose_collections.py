@@ -42,12 +42,12 @@ from embassay.protocols.choose.questions import (
     take_question_sentences,
 )
 from embassay.protocols.kernel.inputs import CachedSystem
-from embassay.protocols.questions.drafts import DRAFTS, read_drafts
-from embassay.randomness import make_generator
-from embassay.runs.folder import write_atomic
+from embassay.protocols.questions.drafts import DRAFTS, read_question_drafts
+from embassay.randomness import make_seeded_generator
+from embassay.runs.folder import write_file_atomically
 from embassay.search.bm25 import split_words
 from embassay.text import open_tokenizer
-from embassay.text.chunking import sentence_ends
+from embassay.text.chunking import find_sentence_ends
 
 K = 10
 SHORT, LONG = 600, 240
@@ -100,7 +100,7 @@ def main() -> None:
         for name in named:
             path, one = asked.work / f"{name}.json", capped(COLLECTIONS[name](Files(asked.data), name))
             found = json.loads(path.read_text("utf-8")) | {"written": written(one, systems, asked.written)}
-            write_atomic(path, json.dumps(found))
+            write_file_atomically(path, json.dumps(found))
         return
     slow = dense(f"st:{asked.mpnet}", asked.work / "vectors", "mpnet") if asked.mpnet else {}
     for name, made in COLLECTIONS.items():
@@ -110,7 +110,7 @@ def main() -> None:
         begun = time.perf_counter()
         more = slow if name in asked.mpnet_on else {}
         found = measured(capped(made(Files(asked.data), name)), {**systems, **more})
-        write_atomic(path, json.dumps(found))
+        write_file_atomically(path, json.dumps(found))
         print(
             name, found["passages"], len(found["queries"]), f"{time.perf_counter() - begun:.0f} s", flush=True
         )
@@ -120,12 +120,12 @@ def write_corpus(one: Collection, folder: Path) -> None:
     """The passages of a collection as a table of documents."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = ({"id": doc, "text": text} for doc, text in one.texts.items())
-    write_atomic(folder / f"{one.name}.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    write_file_atomically(folder / f"{one.name}.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
 
 
 def written(one: Collection, systems: Mapping[str, Search], folder: Path) -> dict[str, list[int]]:
     """The places of the passages that a model's kept questions are about, by system."""
-    drafts = read_drafts(folder / one.name / DRAFTS).values()
+    drafts = read_question_drafts(folder / one.name / DRAFTS).values()
     kept = [draft for draft in drafts if draft.is_kept]
     place = {doc: row for row, doc in enumerate(one.texts)}
     rows = np.array([place[draft.document] for draft in kept])
@@ -187,7 +187,7 @@ class Files:
 
 def capped(one: Collection) -> Collection:
     """At most so many questions and passages, all relevant passages among them."""
-    rng = make_generator(7, "cap", one.name)
+    rng = make_seeded_generator(7, "cap", one.name)
     long = np.mean([len(text.split()) for text in one.texts.values()]) > 50
     passages, questions = (LONG, LONG_QUERIES) if long else (SHORT, QUERIES)
     asked = [q for q in one.queries if any(d in one.texts and g > 0 for d, g in one.qrels.get(q, {}).items())]
@@ -304,7 +304,7 @@ def newsgroups(files: Files, name: str) -> Collection:
 def sib_dan(files: Files, name: str) -> Collection:
     """Danish sentences; relevant are those of the same topic."""
     rows = files("classification/sib200_dan_Latn")
-    order = make_generator(7, "sib").permutation(len(rows)).tolist()
+    order = make_seeded_generator(7, "sib").permutation(len(rows)).tolist()
     return alike(name, [rows[i] for i in order[QUERIES:]], [rows[i] for i in order[:QUERIES]])
 
 
@@ -392,7 +392,7 @@ def billsum(files: Files, name: str) -> Collection:
 def banking77(files: Files, name: str) -> Collection:
     """Messages of customers; relevant are those of the same intent."""
     train, test = files("classification/banking77_train"), files("classification/banking77_test")
-    rng = make_generator(7, "b77")
+    rng = make_seeded_generator(7, "b77")
     return alike(
         name, [train[row] for row in sorted(rng.choice(len(train), SHORT, replace=False).tolist())], test
     )
@@ -401,7 +401,7 @@ def banking77(files: Files, name: str) -> Collection:
 def biotitles(files: Files, name: str) -> Collection:
     """Titles of papers; relevant are those of the same class."""
     rows = files("clustering/biomedical_titles_sample")
-    order = make_generator(7, "bio").permutation(len(rows)).tolist()
+    order = make_seeded_generator(7, "bio").permutation(len(rows)).tolist()
     docs, asked = order[:SHORT], order[SHORT : SHORT + QUERIES]
     return alike(name, [rows[i] for i in docs], [rows[i] for i in asked])
 
@@ -434,7 +434,7 @@ def chunked(
 
 def _chunks(text: str, size: int) -> list[str]:
     found, open_ = [], ""
-    for start, end in pairwise([0, *sentence_ends(text)]):
+    for start, end in pairwise([0, *find_sentence_ends(text)]):
         open_ += text[start:end]
         if len(open_.split()) >= size:
             found.append(open_.strip())
@@ -444,7 +444,7 @@ def _chunks(text: str, size: int) -> list[str]:
 
 def sentences(text: str) -> list[str]:
     """Those of at least five words."""
-    spans = pairwise([0, *sentence_ends(text)])
+    spans = pairwise([0, *find_sentence_ends(text)])
     return [text[a:b].strip() for a, b in spans if len(text[a:b].split()) >= 5]
 
 
@@ -649,7 +649,7 @@ def noisy(spec: str, cache: Path) -> Search:
     system = opened(spec, cache)
 
     def search(queries: Sequence[str], texts: Sequence[str]) -> RankedCandidates:
-        rng = make_generator(3, "noise")
+        rng = make_seeded_generator(3, "noise")
         sides = (
             _unit(system.vectors(list(texts), "document")),
             _unit(system.vectors(list(queries), "query")),

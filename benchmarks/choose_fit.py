@@ -28,15 +28,15 @@ from embassay.protocols.choose.belief import (
     NUGGET,
     SignalWeights,
     SystemSignals,
-    combine_signals,
-    form_belief,
-    update_belief,
+    combine_system_signals,
+    form_belief_from_signals,
+    update_belief_by_questions,
 )
 from embassay.protocols.choose.conclusions import estimate_system_means, load_shipped_weights
-from embassay.protocols.choose.options import FOUND, UNLIKELY, ChoiceOptions, plan_growing_draws
+from embassay.protocols.choose.options import FOUND, UNLIKELY, ChoiceOptions, plan_passage_draw_sizes
 from embassay.protocols.choose.questions import FAMILIES, compute_passage_ndcg, compute_rank_nearness
-from embassay.randomness import make_generator
-from embassay.runs.folder import to_json, write_atomic
+from embassay.randomness import make_seeded_generator
+from embassay.runs.folder import format_value_as_json, write_file_atomically
 from embassay.stats.ranks import kendall_tau
 
 RIDGE = 0.003
@@ -77,7 +77,7 @@ PROCESSES = 2
 TOLERANCE = ChoiceOptions().tolerance
 ASKED = ChoiceOptions().questions
 """Passages that ask, of those that were measured."""
-DRAWS = ((ASKED,), plan_growing_draws(ASKED), (50,), (30,), (200,), (50, 100, 200))
+DRAWS = ((ASKED,), plan_passage_draw_sizes(ASKED), (50,), (30,), (200,), (50, 100, 200))
 """Growing numbers of passages that are asked about, until it is decided."""
 Values = NDArray[np.float64]
 PLACE = Path(__file__).parent.parent / "src/embassay/protocols/choose/weights.json"
@@ -142,7 +142,7 @@ class Measured:
         for passages in set(asked.tolist()):
             both = np.minimum(asked[:, None], asked) == passages
             agreement[both] = self.agreement_of(passages)[np.ix_(rows, rows)][both]
-        return combine_signals(signals, agreement)
+        return combine_system_signals(signals, agreement)
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ def main() -> None:
             load_shipped_weights().asked_scale if np.isnan(scales).all() else float(np.nanmean(scales))
         )
         found = _weights(measured, fit_weights(training, RIDGE), per_question, asked_scale)
-        write_atomic(PLACE, to_json(found, indent=1) + "\n")
+        write_file_atomically(PLACE, format_value_as_json(found, indent=1) + "\n")
     left_out = _fits(training, kinds)
     outcomes = _all_outcomes(measured, left_out)
     by_scheme = {
@@ -306,7 +306,7 @@ def _shares(plain: dict[str, Any], systems: Sequence[str]) -> tuple[Values, ...]
 
 def _training(one: Measured, gone: str = "") -> Iterator[tuple[SystemSignals, Values]]:
     """Sets that weights are fitted on, without the systems of a family."""
-    rng = make_generator(1337, "fit", one.name)
+    rng = make_seeded_generator(1337, "fit", one.name)
     able = np.flatnonzero(one.families != gone)
     drawn = [rng.choice(able, size, replace=False) for size, many in FITTED_SETS for _ in range(many)]
     for some in (able, *map(np.sort, drawn)):
@@ -389,7 +389,7 @@ def _means(outcomes: Sequence[Outcome]) -> Values:
 
 def _ratio(means: Values, groups: Sequence[Any]) -> tuple[float, float]:
     """The 95% interval of the ratio of the first two columns over groups of collections drawn again."""
-    rng = make_generator(1337, "bootstrap", "collections")
+    rng = make_seeded_generator(1337, "bootstrap", "collections")
     sums = np.array([means[[one == group for one in groups]].sum(axis=0) for group in dict.fromkeys(groups)])
     drawn = [sums[rng.integers(len(sums), size=len(sums))].sum(axis=0) for _ in range(2000)]
     low, high = np.quantile([own / naive for own, naive, *_ in drawn], [0.025, 0.975])
@@ -425,7 +425,7 @@ def _weights(
 
 
 def _sets(one: Measured) -> Iterator[NDArray[np.int64]]:
-    rng = make_generator(1337, "sets", one.name)
+    rng = make_seeded_generator(1337, "sets", one.name)
     for size in SIZES:
         for _ in range(SETS):
             yield np.sort(rng.choice(len(one.systems), size, replace=False))
@@ -433,7 +433,7 @@ def _sets(one: Measured) -> Iterator[NDArray[np.int64]]:
 
 def _crowds(one: Measured) -> Iterator[tuple[NDArray[np.int64], str]]:
     """Sets most of which are variants of one family, in turn, and that family."""
-    rng = make_generator(1337, "crowds", one.name)
+    rng = make_seeded_generator(1337, "crowds", one.name)
     names, counts = np.unique(one.families, return_counts=True)
     able = names[counts >= 4].tolist()
     for place in range(CROWDS):
@@ -458,7 +458,7 @@ def outcome(one: Measured, weights: SignalWeights, rows: NDArray[np.int64], crow
     seen = one.evidence(rows)
     naive, found = float(gaps[one.naive[rows].argmax()]), float(seen.values[:, 0].max())
     own = one.families[rows] == crowd
-    says = form_belief(weights, seen)
+    says = form_belief_from_signals(weights, seen)
     stated = (says.least_regret_system, says.best, says.expected_regrets, says.near(TOLERANCE), says.mean)
     return Outcome(one.name, crowd, own, found, *stated, truth, naive, bm25)
 
@@ -483,7 +483,7 @@ def _by_draws(measured: Sequence[Measured], weights: Sequence[SignalWeights]) ->
         table = np.concatenate(by)
         named = table[table[:, 2] > 0][:, 1].mean()
         gaps = means[:, 1] - first
-        drawn = make_generator(1337, "draws").integers(len(gaps), size=(2000, len(gaps)))
+        drawn = make_seeded_generator(1337, "draws").integers(len(gaps), size=(2000, len(gaps)))
         low, high = np.quantile(gaps[drawn].mean(axis=1), [0.025, 0.975])
         yield (
             f"| {', '.join(map(str, draws))} | {asked:.0f} | {regret:.4f} | {gaps.mean():+.4f} ({low:+.4f} to "
@@ -499,7 +499,7 @@ def _grown(one: Measured, own: SignalWeights, draws: tuple[int, ...]) -> list[tu
         asked = np.full(len(rows), draws[0])
         for more in (*draws[1:], 0):
             seen = one.evidence(rows, asked)
-            says = form_belief(own, seen)
+            says = form_belief_from_signals(own, seen)
             sure = (
                 float(seen.values[:, 0].max()) >= FOUND
                 and says.expected_regrets[says.least_regret_system] <= TOLERANCE
@@ -592,15 +592,18 @@ def _with_labels(
     yield "|---|---:|---:|"
     found: dict[int, list[tuple[float, float]]] = {}
     for one, own in zip(measured, weights, strict=True):
-        rng = make_generator(1337, "labels", one.name)
+        rng = make_seeded_generator(1337, "labels", one.name)
         for _ in range(20):
             rows = np.sort(rng.choice(len(one.systems), 5, replace=False))
-            before, gaps = form_belief(own, one.evidence(rows)), one.mean[rows].max() - one.mean[rows]
+            before, gaps = (
+                form_belief_from_signals(own, one.evidence(rows)),
+                one.mean[rows].max() - one.mean[rows],
+            )
             noise = per_question * (one.agreement[np.ix_(rows, rows)] + NUGGET * np.eye(5))
             order = rng.permutation(len(one.truth))
             for n in LABELS:
                 values = one.truth[order[:n]][:, rows]
-                after = update_belief(before, values, noise) if n else before
+                after = update_belief_by_questions(before, values, noise) if n else before
                 alone = gaps[values.mean(axis=0).argmax()] if n else gaps.mean()
                 found.setdefault(n, []).append((float(gaps[after.least_regret_system]), float(alone)))
     for n, some in found.items():
@@ -639,15 +642,15 @@ def _with_a_model(
 def _asked_besides(
     one: Measured, own: SignalWeights, title: str, per_question: float, scale: float
 ) -> Iterator[tuple[float, float, float, float]]:
-    rng = make_generator(1337, "stand-in", one.name)
+    rng = make_seeded_generator(1337, "stand-in", one.name)
     values = one.written
     if title == "people's":
         values = one.truth[rng.permutation(len(one.truth))[: len(values)]]
     for _ in range(200):
         rows = np.sort(rng.choice(len(one.systems), 5, replace=False))
         truth, kernel = one.mean[rows], one.agreement[np.ix_(rows, rows)] + NUGGET * np.eye(5)
-        before = form_belief(own, one.evidence(rows))
-        after = update_belief(before, values[:, rows], per_question * kernel, scale * kernel)
+        before = form_belief_from_signals(own, one.evidence(rows))
+        after = update_belief_by_questions(before, values[:, rows], per_question * kernel, scale * kernel)
         gaps = truth.max() - truth
         came = (gaps <= 1e-9) / (gaps <= 1e-9).sum()
         regrets, briers = zip(
@@ -665,7 +668,7 @@ def _ceiling(measured: Sequence[Measured], weights: Sequence[SignalWeights]) -> 
     yield "|---|---:|"
     found = []
     for one, own in zip(measured, weights, strict=True):
-        rng = make_generator(1337, "halves", one.name)
+        rng = make_seeded_generator(1337, "halves", one.name)
         for size in SIZES:
             for _ in range(SETS):
                 rows = np.sort(rng.choice(len(one.systems), size, replace=False))
@@ -676,7 +679,7 @@ def _ceiling(measured: Sequence[Measured], weights: Sequence[SignalWeights]) -> 
                 )
                 picks = (
                     known.argmax(),
-                    form_belief(own, one.evidence(rows)).least_regret_system,
+                    form_belief_from_signals(own, one.evidence(rows)).least_regret_system,
                     one.naive[rows].argmax(),
                 )
                 found.append([other.max() - other[pick] for pick in picks])

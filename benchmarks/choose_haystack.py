@@ -26,7 +26,7 @@ from embassay.protocols.choose.questions import (
     find_passage_ranks,
     take_question_sentences,
 )
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 
 WHOLE = 6_000
 DRAWN = (240, 500, 1_000, 1_500)
@@ -64,7 +64,7 @@ def lines_of(one: Collection, systems: Mapping[str, Search]) -> Iterator[str]:
             for search in systems.values()
         ]
     )
-    rng = make_generator(3, "haystack", one.name)
+    rng = make_seeded_generator(3, "haystack", one.name)
     sets = [rng.choice(len(truth), rng.integers(3, 9), replace=False) for _ in range(SETS)]
     lot = np.mean([truth[rows].max() - truth[rows].mean() for rows in sets])
     for most in (*(n for n in DRAWN if n < len(texts)), len(texts)):
@@ -82,7 +82,7 @@ def lines_of(one: Collection, systems: Mapping[str, Search]) -> Iterator[str]:
 
 def score_systems(one: Collection, systems: Mapping[str, Search], most: int, draw: int) -> Values:
     """The score of each system by the questions of so many passages, among these."""
-    order = make_generator(draw, "haystack", "passages", one.name).permutation(len(one.texts))
+    order = make_seeded_generator(draw, "haystack", "passages", one.name).permutation(len(one.texts))
     drawn = [list(one.texts)[row] for row in sorted(order[:most].tolist())]
     taken = take_question_sentences(
         [one.texts[doc] for doc in drawn], [one.titles.get(doc, "") for doc in drawn], ASKED, 1337 + draw

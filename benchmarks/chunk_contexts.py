@@ -17,9 +17,9 @@ import numpy as np
 from golden_rechunked import _rows, _span, _write
 
 import embassay as eb
-from embassay.protocols.rag.sweep.protocol import read_sweep
+from embassay.protocols.rag.sweep.protocol import read_sweep_measurements
 from embassay.protocols.rag.sweep.stacks import MeasuredStack, SweepMeasurements
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.stats import bootstrap_ci, paired_bootstrap
 
 MEASURES = ("nDCG@10", "N-Recall5@10")
@@ -44,7 +44,7 @@ def main() -> None:
         "rules": {"measure": "nDCG@10"}, "latency": {"queries": 1, "repeats": 1, "warmup": 0, "concurrency": 1},
     }  # fmt: skip
     eb.rag.sweep(config, out=asked.work / "run")
-    sweep = read_sweep(asked.work / "run")
+    sweep = read_sweep_measurements(asked.work / "run")
     print(
         HEAD.format(
             claims=len(next(iter(sweep.queries.values()))), documents=asked.documents, size=asked.size
@@ -60,7 +60,7 @@ def lay_out(source: Path, work: Path, most: int) -> dict[str, Any]:
     claims = [row for row in _rows(source / "queries.jsonl.gz") if row["evidence"]]
     cited = sorted({doc for row in claims for doc in row["evidence"] if doc in docs})
     rest = [doc for doc in docs if doc not in set(cited)]
-    order = make_generator(7, "chunk contexts").permutation(len(rest))[: max(0, most - len(cited))]
+    order = make_seeded_generator(7, "chunk contexts").permutation(len(rest))[: max(0, most - len(cited))]
     work.mkdir(parents=True, exist_ok=True)
     kept = [*cited, *(rest[row] for row in order)]
     rows = [

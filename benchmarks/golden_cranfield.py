@@ -31,27 +31,33 @@ from embassay.measures import evaluate_graded, ndcg
 from embassay.measures.judgements import grade
 from embassay.protocols.rag.golden.checks import (
     HumanCheckSampling,
-    ListwiseOrder,
+    ShownPassageOrder,
     compare_judgements_with_repeat,
     count_grade_transitions,
-    grade_agreement,
-    pair_discordance,
+    estimate_grade_agreement,
+    estimate_pair_discordance,
     repeat_judge_calls,
     sample_keys_across_questions,
     sample_lists_for_human_check,
     score_edited_check_file,
 )
-from embassay.protocols.rag.golden.grades import Key, Pair, grade_all_pairs, pair_key, prune_to_best_grades
+from embassay.protocols.rag.golden.grades import (
+    Key,
+    Pair,
+    grade_all_pairs,
+    make_question_passage_key,
+    prune_to_best_grades,
+)
 from embassay.protocols.rag.golden.options import GoldenOptions
 from embassay.protocols.rag.golden.protocol import golden
 from embassay.protocols.rag.golden.summary import JudgeRepeatability
 from embassay.protocols.rag.judges import Passage, Question
 from embassay.protocols.rag.judges.simulation import Grades, JudgeNoise, SimulatedJudge, read_known_grades
-from embassay.protocols.rag.ranking import JudgeOrderAnswer, RankedCandidate
+from embassay.protocols.rag.ranking import GradedPoolPassage, JudgeOrderAnswer
 from embassay.protocols.rag.ranking.engines import ENGINES
 from embassay.protocols.rag.scoring.inputs import fuse_runs, retrieve_passages
-from embassay.randomness import make_generator
-from embassay.runs.folder import to_json, write_atomic
+from embassay.randomness import make_seeded_generator
+from embassay.runs.folder import format_value_as_json, write_file_atomically
 from embassay.stats import Estimate
 from embassay.text import open_tokenizer
 
@@ -110,7 +116,7 @@ def systems(folder: Path) -> dict[str, Run]:
 
 def worse(docs: Sequence[str], sd: float, *names: str) -> list[str]:
     """A ranking with noise on its ranks."""
-    rng = make_generator(SEED, "worse", str(sd), *names)
+    rng = make_seeded_generator(SEED, "worse", str(sd), *names)
     keys = np.arange(len(docs)) + sd * rng.standard_normal(len(docs))
     return [docs[place] for place in np.argsort(keys, kind="stable")]
 
@@ -152,8 +158,12 @@ def graded_by(judge: SimulatedJudge, pairs: Sequence[Pair]) -> Grades:
 
 def again(judge: SimulatedJudge, pairs: Sequence[Pair], given: Grades) -> JudgeRepeatability:
     """The same passages graded twice, as `--repeat` does it."""
-    chosen = set(sample_keys_across_questions([pair_key(pair) for pair in pairs], REPEATED, SEED))
-    second = asyncio.run(repeat_judge_calls(judge, [pair for pair in pairs if pair_key(pair) in chosen], []))
+    chosen = set(
+        sample_keys_across_questions([make_question_passage_key(pair) for pair in pairs], REPEATED, SEED)
+    )
+    second = asyncio.run(
+        repeat_judge_calls(judge, [pair for pair in pairs if make_question_passage_key(pair) in chosen], [])
+    )
     return compare_judgements_with_repeat(
         {(query, doc): given[query][doc] for query, doc in chosen}, [], second, seed=SEED
     )
@@ -174,7 +184,7 @@ def against(
     pairs = [
         (truth.get(query, {}).get(doc, 1), own) for query, docs in given.items() for doc, own in docs.items()
     ]
-    agreement = grade_agreement(count_grade_transitions(pairs)[None])
+    agreement = estimate_grade_agreement(count_grade_transitions(pairs)[None])
     golden_scores = scores(given, runs)
     return Agreement(
         noise, len(pairs), len(given), float(np.mean(useful)), float(np.mean(good)), agreement["exact"].value or 0.0,
@@ -198,7 +208,7 @@ class Curve:
     systems: float
 
 
-Pool = tuple[Question, tuple[RankedCandidate, ...], tuple[Passage, ...]]
+Pool = tuple[Question, tuple[GradedPoolPassage, ...], tuple[Passage, ...]]
 
 
 def pairs_of(run: Path) -> tuple[list[Pair], dict[Key, int]]:
@@ -226,7 +236,9 @@ def pools(run: Path, judge: SimulatedJudge, n: int) -> list[Pool]:
             for doc, grade in given[name].items()
         ]
         kept_rows = prune_to_best_grades(rows).rows
-        candidates = tuple(RankedCandidate(row["doc_id"], row["grade"], row["rank_rrf"]) for row in kept_rows)
+        candidates = tuple(
+            GradedPoolPassage(row["doc_id"], row["grade"], row["rank_rrf"]) for row in kept_rows
+        )
         question = next(question for question, _ in own if question.id == name)
         found.append((question, candidates, tuple(texts[row["doc_id"]] for row in kept_rows)))
     return found
@@ -323,9 +335,9 @@ def discordant(judge: SimulatedJudge, own: Sequence[Pool]) -> Estimate:
     for question, _, passages in own:
         for start in range(0, len(passages) - 5, 10):
             five = passages[start : start + 5]
-            lists.append(ListwiseOrder(question, five, asyncio.run(judge.order(question, five)).order))
+            lists.append(ShownPassageOrder(question, five, asyncio.run(judge.order(question, five)).order))
     second = asyncio.run(repeat_judge_calls(judge, [], lists))
-    return pair_discordance(
+    return estimate_pair_discordance(
         [(one, order) for one, order in zip(lists, second.orders, strict=True) if order is not None]
     )
 
@@ -446,7 +458,7 @@ def kept(path: Path, do: Callable[[], Any]) -> Any:
     """What `do` gives, as plain values; kept in a file and not done again."""
     if not path.exists():
         print(f"{path.stem} ...", flush=True)
-        write_atomic(path, to_json(do(), indent=1) + "\n")
+        write_file_atomically(path, format_value_as_json(do(), indent=1) + "\n")
     return json.loads(path.read_text("utf-8"))
 
 

@@ -20,11 +20,11 @@ import numpy as np
 
 from embassay import rag
 from embassay.data import open_dataset
-from embassay.data.documents import PlacedPassage, read_placed_passages
+from embassay.data.documents import PlacedPassage, read_passages_with_origin
 from embassay.protocols.kernel.inputs import CachedSystem
 from embassay.protocols.rag.golden.options import GoldenOptions
 from embassay.protocols.rag.golden.protocol import golden
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.stats.ranks import kendall_tau
 from embassay.text import open_tokenizer
 
@@ -55,7 +55,7 @@ def lay_out(source: Path, work: Path, most: int) -> tuple[dict[str, str], list[d
     queries = [row for row in _rows(source / "queries.jsonl.gz") if row["split"] == "dev" and row["evidence"]]
     cited = sorted({doc for row in queries for doc in row["evidence"] if doc in docs})
     rest = [doc for doc in docs if doc not in set(cited)]
-    order = make_generator(7, "rechunked").permutation(len(rest))[: max(0, most - len(cited))]
+    order = make_seeded_generator(7, "rechunked").permutation(len(rest))[: max(0, most - len(cited))]
     folder = work / "abstracts"
     folder.mkdir(parents=True, exist_ok=True)
     for doc in [*cited, *(rest[row] for row in order)]:
@@ -95,7 +95,7 @@ def corpus(work: Path, words: int) -> str:
 
 def runs(work: Path, words: int, claims: Mapping[str, str]) -> dict[str, Path]:
     """What every system finds among passages of so many words."""
-    passages = read_placed_passages(open_dataset(corpus(work, words)))
+    passages = read_passages_with_origin(open_dataset(corpus(work, words)))
     ids, texts = [one.id for one in passages], [one.body for one in passages]
     found = {}
     for spec in SYSTEMS:
@@ -123,7 +123,7 @@ def runs(work: Path, words: int, claims: Mapping[str, str]) -> dict[str, Path]:
 def judged(work: Path, evidence: Sequence[Mapping[str, Any]]) -> Path:
     """Grades of the passages that are judged: 5 where a marked sentence begins in one."""
     by_document: dict[str, list[PlacedPassage]] = {}
-    for one in read_placed_passages(open_dataset(corpus(work, JUDGED))):
+    for one in read_passages_with_origin(open_dataset(corpus(work, JUDGED))):
         by_document.setdefault(one.document, []).append(one)
     path = work / "known.tsv"
     pairs = dict.fromkeys(

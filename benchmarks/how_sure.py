@@ -20,19 +20,29 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from embassay.protocols.compare import ComparisonSide, RunValues, compare_sides
+from embassay.protocols.compare import ComparableRun, SystemValuesAtPlace, contrast_systems_at_place
 from embassay.protocols.gate import judge_against_baseline
-from embassay.protocols.kernel.comparisons import OVERALL, Standing, SystemHeadline, average_components
+from embassay.protocols.kernel.comparisons import (
+    OVERALL,
+    SystemHeadlineValue,
+    SystemStanding,
+    average_headline_components,
+)
 from embassay.protocols.kernel.estimates import average_estimates, estimate
-from embassay.protocols.rag.probes.resampling import ProbeContext
+from embassay.protocols.rag.probes.resampling import SharedResamplesContext
 from embassay.protocols.rag.scoring.quantities import ResampledQuantity
-from embassay.protocols.rag.scoring.quantities import compute_interval as rag_interval
+from embassay.protocols.rag.scoring.quantities import compute_quantity_interval as rag_interval
 from embassay.protocols.run_values import ItemValues
 from embassay.protocols.sage.preference import compute_choice_scores, compute_mapped_pearson
 from embassay.protocols.tasks.pair_classification import average_precision
 from embassay.protocols.tasks.task import PtebContext, PtebOptions, estimate_correlation
-from embassay.protocols.wordings.scores import RunSource, SourceRuns, SystemLevel, average_runs_and_sources
-from embassay.records import HeadlineComponent, ResampledStratum, Score
+from embassay.protocols.wordings.scores import (
+    SourceRunScores,
+    SystemScoreLevel,
+    WordingSourceInRun,
+    average_runs_and_sources,
+)
+from embassay.records import HeadlineComponent, ResampledUnitGroup, Score
 from embassay.stats import (
     corrected_interval,
     freedom_of_units,
@@ -226,16 +236,16 @@ def pairs_of_systems(setting: Setting) -> Iterator[str]:
         yield f"| {name} | " + " | ".join(shares) + " |"
 
 
-def _one_task(rng: np.random.Generator, n: int, setting: Setting) -> list[SystemHeadline]:
+def _one_task(rng: np.random.Generator, n: int, setting: Setting) -> list[SystemHeadlineValue]:
     """Two systems on the same n items."""
-    return [SystemHeadline.of(f"s{i}", part, "") for i, part in enumerate(_two(rng, n, setting))]
+    return [SystemHeadlineValue.of(f"s{i}", part, "") for i, part in enumerate(_two(rng, n, setting))]
 
 
-def _overall(rng: np.random.Generator, n: int, setting: Setting) -> list[SystemHeadline]:
+def _overall(rng: np.random.Generator, n: int, setting: Setting) -> list[SystemHeadlineValue]:
     """Overall scores of SAGE: the mean of five tasks, of n, n, n, half of n items and of five clustering sets."""
     tasks = [_two(rng, units, setting) for units in (n, n, n, max(2, n // 2), 5)]
     return [
-        SystemHeadline.of(f"s{i}", average_components(parts), "")
+        SystemHeadlineValue.of(f"s{i}", average_headline_components(parts), "")
         for i, parts in enumerate(zip(*tasks, strict=True))
     ]
 
@@ -254,17 +264,17 @@ def _told_apart(rng: np.random.Generator, n: int, setting: Setting) -> dict[str,
     values = np.clip(base + rng.normal(0, 0.15, (TASKS, n)), 0, 1)
     draws = resample_means(values.T, n_resamples=setting.resamples, rng=rng).T
     sides = [
-        ComparisonSide(
-            Standing("t", "d", "m", SystemHeadline(f"s{i}", float(own.mean()), n, draws[i])),
+        SystemValuesAtPlace(
+            SystemStanding("t", "d", "m", SystemHeadlineValue(f"s{i}", float(own.mean()), n, draws[i])),
             dict(enumerate(own)),
         )  # type: ignore[arg-type]
         for i, own in enumerate(values[:2])
     ]
-    found = compare_sides(*sides, seed=int(rng.integers(2**31)))
+    found = contrast_systems_at_place(*sides, seed=int(rng.integers(2**31)))
     items = found.by_item
     assert items is not None
     ranges = rank_ranges(
-        draws, values.mean(axis=1), strata=[(ResampledStratum(n, row[:KEPT]),) for row in draws]
+        draws, values.mean(axis=1), strata=[(ResampledUnitGroup(n, row[:KEPT]),) for row in draws]
     )
     plain = rank_ranges(draws, values.mean(axis=1))
     error = float(np.std(draws[0] - draws[1], ddof=1))
@@ -287,9 +297,9 @@ def _overall_apart(rng: np.random.Generator, n: int, setting: Setting) -> dict[s
     return found
 
 
-def _apart(headlines: Sequence[SystemHeadline]) -> bool:
-    sides = [ComparisonSide(Standing("t", "", "m", one)) for one in headlines]
-    return compare_sides(*sides).p < 0.05
+def _apart(headlines: Sequence[SystemHeadlineValue]) -> bool:
+    sides = [SystemValuesAtPlace(SystemStanding("t", "", "m", one)) for one in headlines]
+    return contrast_systems_at_place(*sides).p < 0.05
 
 
 def _worded(rng: np.random.Generator, runs: int, n: int) -> list[Floats]:
@@ -301,10 +311,10 @@ def _worded(rng: np.random.Generator, runs: int, n: int) -> list[Floats]:
     ]
 
 
-def _level(values: Floats, runs: int, n: int, setting: Setting) -> SystemLevel:
+def _level(values: Floats, runs: int, n: int, setting: Setting) -> SystemScoreLevel:
     draws = resample_means(values.T, n_resamples=setting.resamples, rng=np.random.default_rng(n)).T
-    source = RunSource("", {"d": tuple(range(runs))})
-    made = SourceRuns(source, values.mean(axis=1), values.mean(axis=1), draws, draws, n)
+    source = WordingSourceInRun("", {"d": tuple(range(runs))})
+    made = SourceRunScores(source, values.mean(axis=1), values.mean(axis=1), draws, draws, n)
     return average_runs_and_sources("d", "s", [made], seed=1, resamples=setting.resamples)
 
 
@@ -343,11 +353,11 @@ def _alarms(n: int, fallen: int | None, setting: Setting) -> float:
 
 def _two_runs(
     rng: np.random.Generator, n: int, fallen: int | None, setting: Setting
-) -> tuple[RunValues, RunValues]:
+) -> tuple[ComparableRun, ComparableRun]:
     """A fall is what a two-sided test finds in 80% with the true standard error; the gate's test is one-sided, so it
     finds a little more."""
-    standings: list[list[Standing]] = [[], []]
-    headlines: list[list[SystemHeadline]] = [[], []]
+    standings: list[list[SystemStanding]] = [[], []]
+    headlines: list[list[SystemHeadlineValue]] = [[], []]
     for task in range(TASKS):
         difficulty = rng.beta(0.8, 0.6, n)
         values = difficulty + rng.normal(0, 0.15, (2, n))
@@ -355,15 +365,17 @@ def _two_runs(
             values[1] -= smallest_difference(0.15 * np.sqrt(2 / n), df=n - 1)
         draws = resample_means(values.T, n_resamples=setting.resamples, rng=rng).T
         for side in (0, 1):
-            headline = SystemHeadline("system", float(values[side].mean()), n, draws[side])
-            standings[side].append(Standing(f"task {task}", "", "m", headline))
+            headline = SystemHeadlineValue("system", float(values[side].mean()), n, draws[side])
+            standings[side].append(SystemStanding(f"task {task}", "", "m", headline))
             headlines[side].append(headline)
     if fallen is None:
         for side, of_side in enumerate(headlines):
-            overall = SystemHeadline.of("system", average_components([one.component for one in of_side]), "")
-            standings[side].append(Standing(OVERALL, "", OVERALL, overall))
+            overall = SystemHeadlineValue.of(
+                "system", average_headline_components([one.component for one in of_side]), ""
+            )
+            standings[side].append(SystemStanding(OVERALL, "", OVERALL, overall))
     manifest = {"protocol": "sage", "arguments": {}, "datasets": []}
-    first, second = (RunValues(Path(), manifest, tuple(one), ItemValues(Path())) for one in standings)
+    first, second = (ComparableRun(Path(), manifest, tuple(one), ItemValues(Path())) for one in standings)
     return first, second
 
 
@@ -441,7 +453,7 @@ def over_queries(items: Floats, context: PtebContext) -> Score:
 
 def margins(items: Floats, context: PtebContext) -> Score:
     """A probe: the mean margin over queries, the runs of a query averaged first."""
-    probe = ProbeContext(context.dataset, context.tokenizer, context.seed, draws=context.resamples)
+    probe = SharedResamplesContext(context.dataset, context.tokenizer, context.seed, draws=context.resamples)
     return probe.score_over_queries("margin", items.mean(axis=1))
 
 
@@ -453,9 +465,9 @@ def paraphrased(runs: int) -> Callable[[Floats, PtebContext], Score]:
         if context.resamples < 10:
             return Score("", 0.0, 0)
         draws = resample_means(items, n_resamples=context.resamples, rng=context.stream("items")).T
-        source = RunSource("", {"d": tuple(range(runs))})
+        source = WordingSourceInRun("", {"d": tuple(range(runs))})
         values = items.mean(axis=0)
-        made = SourceRuns(source, values, values, draws, draws, len(items))
+        made = SourceRunScores(source, values, values, draws, draws, len(items))
         seed = int(context.stream("runs").integers(2**31))
         headline = average_runs_and_sources("d", "s", [made], seed=seed, resamples=context.resamples).score
         return Score("", headline.value, headline.n, *headline.interval)

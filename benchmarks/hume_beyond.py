@@ -17,14 +17,14 @@ import numpy as np
 
 from embassay.measures import v_measure
 from embassay.protocols.hume.ceiling import (
-    compare_with_people,
+    annotators_needed_by_variance,
+    annotators_needed_for_sts,
+    compare_systems_to_people,
     compute_test_quantiles,
     correlate_people_and_system,
-    count_annotators_by_correlation,
-    count_annotators_by_variance,
-    human_ceiling,
+    estimate_variance_components,
     items_needed,
-    variance_components,
+    leave_one_out_human_ceiling,
 )
 from embassay.protocols.hume.resampling import (
     PeopleAnswers,
@@ -38,8 +38,8 @@ from embassay.protocols.hume.resampling import (
     value_indicators,
 )
 from embassay.protocols.hume.scoring import Aggregation, average_precision_of_marks
-from embassay.protocols.hume.study import Family, TaskSpec
-from embassay.randomness import make_generator
+from embassay.protocols.hume.study import DatasetInLanguage, Family
+from embassay.randomness import make_seeded_generator
 
 Rng = np.random.Generator
 ONCE = ResamplingSettings(1, kind="percentile")
@@ -90,7 +90,7 @@ def drawn(world: World, n: int, rng: Rng) -> tuple[PeopleAnswers, dict[str, Any]
         system = {item: float(value == kept[item]) for item, value in system.items()}
     elif world.family == "reranking":
         system = {item: average_precision_of_marks(kept[item], value) for item, value in system.items()}
-    task = TaskSpec(world.name, world.family, "eng")
+    task = DatasetInLanguage(world.name, world.family, "eng")
     return PeopleAnswers(task, kept, answers, world.aggregation), system
 
 
@@ -121,13 +121,15 @@ def coverage(
 ) -> Iterator[tuple[str, ...]]:
     """A row per world, value and size: how often each kind of interval holds the truth, of the studies with one."""
     for world in worlds:
-        truth = of(world, options.truth, make_generator(1, "truth", world.name), ONCE)
+        truth = of(world, options.truth, make_seeded_generator(1, "truth", world.name), ONCE)
         for n in sizes:
             found: dict[tuple[str, str], list[ResampledEstimate]] = {}
             for study in range(options.studies):
                 for kind in kinds:
                     draws = ResamplingSettings(options.resamples, 0.95, study, kind)  # type: ignore[arg-type]
-                    for name, one in of(world, n, make_generator(study, world.name, str(n)), draws).items():
+                    for name, one in of(
+                        world, n, make_seeded_generator(study, world.name, str(n)), draws
+                    ).items():
                         found.setdefault((name, kind), []).append(one)
             for name, true in truth.items():
                 if (name, kinds[0]) in found:
@@ -171,7 +173,7 @@ def ceiling(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     yield ("world", "value", "true", "n", "bca")
 
     def of(world: World, n: int, rng: Rng, draws: ResamplingSettings) -> dict[str, ResampledEstimate]:
-        return {"ceiling": human_ceiling(drawn(world, n, rng)[0], draws).value}
+        return {"ceiling": leave_one_out_human_ceiling(drawn(world, n, rng)[0], draws).value}
 
     worlds = [world for world in AGREEMENT if world.family != "clustering"]
     for row in coverage(of, worlds, (20, 40, 100), ("bca",), options):
@@ -183,7 +185,7 @@ def paired(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
 
     def of(world: World, n: int, rng: Rng, draws: ResamplingSettings) -> dict[str, ResampledEstimate]:
         people, system = drawn(world, n, rng)
-        return {"difference": compare_with_people(people, {"m": system}, draws)["m"].difference}
+        return {"difference": compare_systems_to_people(people, {"m": system}, draws)["m"].difference}
 
     for row in coverage(of, PAIRED, (20, 40, 100), KINDS, options):
         yield (row[0], *row[2:])
@@ -194,12 +196,14 @@ def clustering(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     yield ("n", "value", "percentile", "bca", "bootstrap's SD", "true SD")
     for n in (30, 60):
         two = np.array(
-            [_two_v(*_points(n, make_generator(s, "truth", str(n)))) for s in range(options.studies)]
+            [_two_v(*_points(n, make_seeded_generator(s, "truth", str(n)))) for s in range(options.studies)]
         )
         true = np.column_stack([two[:, 0], two[:, 0] - two[:, 1]])
         held, widths = np.zeros((2, 2)), np.zeros(2)
         for study in range(options.studies):
-            gold, system, person = map(value_indicators, _points(n, make_generator(study, "study", str(n))))
+            gold, system, person = map(
+                value_indicators, _points(n, make_seeded_generator(study, "study", str(n)))
+            )
 
             def values(counts: Any, g: Any = gold, s: Any = system, p: Any = person) -> Any:
                 own = resampled_v_measure(counts, g, s)
@@ -223,7 +227,7 @@ def _points(n: int, rng: Rng) -> tuple[list[int], list[int], list[int]]:
     from sklearn.cluster import KMeans
 
     gold = np.repeat(np.arange(6), n // 6)
-    points = make_generator(0, "centres").normal(size=(6, 4))[gold] + rng.normal(size=(n, 4)) * 0.6
+    points = make_seeded_generator(0, "centres").normal(size=(6, 4))[gold] + rng.normal(size=(n, 4)) * 0.6
     system = KMeans(6, n_init=1, max_iter=50, random_state=int(rng.integers(1 << 30))).fit_predict(points)
     person = np.where(rng.random(n) < 0.75, gold, rng.integers(0, 6, n))
     return gold.tolist(), system.tolist(), person.tolist()
@@ -239,10 +243,13 @@ def power(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     for world in PAIRED:
         if "alike" in world.name:
             continue
-        items = items_needed(*drawn(world, options.truth, make_generator(1, "truth", world.name))).items
+        items = items_needed(
+            *drawn(world, options.truth, make_seeded_generator(1, "truth", world.name))
+        ).items
         if items:
             studies = (
-                drawn(world, items, make_generator(s, "study", world.name)) for s in range(options.studies)
+                drawn(world, items, make_seeded_generator(s, "study", world.name))
+                for s in range(options.studies)
             )
             yield (world.name, f"{items} items", _found(studies, options))
     yield _annotators(60, options)
@@ -260,14 +267,14 @@ def _annotators(n: int, options: argparse.Namespace) -> tuple[str, ...]:
         answers = {f"ann {a:03}": dict(zip(ids, map(int, row), strict=True)) for a, row in enumerate(right)}
         system = dict(zip(ids, (rng.random(items) < 0.96 - hard).astype(float).tolist(), strict=True))
         return PeopleAnswers(
-            TaskSpec("t", "classification", "eng"), dict.fromkeys(ids, 1), answers, "mean"
+            DatasetInLanguage("t", "classification", "eng"), dict.fromkeys(ids, 1), answers, "mean"
         ), system
 
-    people, system = study(400, 2000, make_generator(1, "annotators"))
+    people, system = study(400, 2000, make_seeded_generator(1, "annotators"))
     table = [[system[item] - value for item, value in own.items()] for own in people.answers.values()]
-    parts = variance_components(np.array(table))
-    k = count_annotators_by_variance(parts, n, 1, compute_test_quantiles(0.8, 0.05)) if parts else None
-    studies = (study(k or 1, n, make_generator(s, "more", str(n))) for s in range(options.studies))
+    parts = estimate_variance_components(np.array(table))
+    k = annotators_needed_by_variance(parts, n, 1, compute_test_quantiles(0.8, 0.05)) if parts else None
+    studies = (study(k or 1, n, make_seeded_generator(s, "more", str(n))) for s in range(options.studies))
     return f"classification, mean, {n} items", f"{k} annotators", _found(studies, options)
 
 
@@ -283,23 +290,23 @@ def _raters(n: int, options: argparse.Namespace) -> tuple[str, ...]:
         }
         system = dict(zip(ids, (odd + rng.normal(0, 0.9, items)).tolist(), strict=True))
         return PeopleAnswers(
-            TaskSpec("t", "sts", "eng"), dict(zip(ids, gold.tolist(), strict=True)), answers
+            DatasetInLanguage("t", "sts", "eng"), dict(zip(ids, gold.tolist(), strict=True)), answers
         ), system
 
-    people, system = study(2, options.truth, make_generator(1, "raters"))
+    people, system = study(2, options.truth, make_seeded_generator(1, "raters"))
     known = correlate_people_and_system(
         people,
         arrange_people_rows(people, people.items),
         replace_none_by_nan([system[item] for item in people.items]),
     )
-    k = count_annotators_by_correlation(known, n, 2, compute_test_quantiles(0.8, 0.05)) if known else None
-    studies = (study(k or 2, n, make_generator(s, "raters", str(n))) for s in range(options.studies))
+    k = annotators_needed_for_sts(known, n, 2, compute_test_quantiles(0.8, 0.05)) if known else None
+    studies = (study(k or 2, n, make_seeded_generator(s, "raters", str(n))) for s in range(options.studies))
     return f"STS, mean rating, {n} items", f"{k} annotators", _found(studies, options)
 
 
 def _found(studies: Iterator[tuple[PeopleAnswers, dict[str, Any]]], options: argparse.Namespace) -> str:
     below = [
-        compare_with_people(people, {"m": one}, ResamplingSettings(options.resamples, seed=seed))[
+        compare_systems_to_people(people, {"m": one}, ResamplingSettings(options.resamples, seed=seed))[
             "m"
         ].difference.p
         < 0.05

@@ -23,8 +23,12 @@ from pathlib import Path
 import numpy as np
 
 from embassay.protocols.hume.llms.answers import read_llm_answers
-from embassay.protocols.hume.llms.protocol import HybridOptions, divide_task_items, group_repeated_answers
-from embassay.protocols.hume.published.paper import paper_study
+from embassay.protocols.hume.llms.protocol import (
+    LlmAnswerAcceptanceOptions,
+    divide_task_items,
+    group_repeated_answers,
+)
+from embassay.protocols.hume.published.paper import load_hume_paper_study
 from embassay.protocols.hume.results.contestants import read_answered_tasks
 from embassay.protocols.hume.study import read_study
 
@@ -113,7 +117,7 @@ def _policies(
                 for item in draws
             }
             done = divide_task_items(
-                "study", "classification", draws, people, HybridOptions(check=check, seed=seed)
+                "study", "classification", draws, people, LlmAnswerAcceptanceOptions(check=check, seed=seed)
             )
             used = [draws[item][0] if done.why[item] == "agreed" else people[item] for item in draws]
             hits = [value == gold[item] for value, item in zip(used, draws, strict=True)]
@@ -161,7 +165,7 @@ def _row(found: list[tuple[float, float, float]]) -> tuple[str, str, str]:
 
 
 def _pairs(path: Path, llm: str) -> Iterator[Pair]:
-    study = paper_study()
+    study = load_hume_paper_study()
     with path.open(encoding="utf-8", newline="") as stream:
         for row in csv.DictReader(stream):
             pair = study.pair(row["dataset"], row["lang"])
@@ -193,7 +197,7 @@ def _study(pairs: list[Pair], bias: float, check: float | None, seed: int) -> tu
             biased.append(0.0)
             continue
         items = [f"{seed}-{place}" for place in range(n)]
-        options = HybridOptions(check=check, seed=seed)
+        options = LlmAnswerAcceptanceOptions(check=check, seed=seed)
         found = divide_task_items(
             name, "classification",
             {item: [int(one) for one in draws[:, i]] for i, item in enumerate(items)},

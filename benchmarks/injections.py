@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from embassay.contracts import Message, SamplingSettings
+from embassay.contracts import ChatMessage, SamplingSettings
 from embassay.data import open_dataset
 from embassay.errors import EmbassayError
 from embassay.protocols.rag.judges import Passage, Question
@@ -28,9 +28,9 @@ from embassay.protocols.rag.judges.chat import (
     load_judge_prompt,
     parse_grade_answer,
 )
-from embassay.randomness import make_generator
-from embassay.runs.folder import to_json, write_atomic
-from embassay.runs.store import AnswerCache, CachedChat
+from embassay.randomness import make_seeded_generator
+from embassay.runs.folder import format_value_as_json, write_file_atomically
+from embassay.runs.store import CachedChatModel, ChatAnswerCache
 from embassay.stats import wilson
 from embassay.stats.resampling import percentile_interval, resample_means
 from embassay.systems.chat import open_chat
@@ -65,17 +65,17 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     pairs = useless_pairs(given.dataset, given.n, given.seed)
-    chat = CachedChat(open_chat(given.judge), AnswerCache.open(None))
+    chat = CachedChatModel(open_chat(given.judge), ChatAnswerCache.open(None))
     graded = asyncio.run(grade_all(chat, pairs, given.seed))
     given.out.parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(given.out, to_json(summary(given.judge, graded), indent=1) + "\n")
+    write_file_atomically(given.out, format_value_as_json(summary(given.judge, graded), indent=1) + "\n")
 
 
 def useless_pairs(dataset: str, n: int, seed: int) -> list[tuple[Question, Passage]]:
     """Questions, each with a passage that nobody judged for it, drawn by the seed."""
     data = open_dataset(dataset).load("retrieval").data
     judged = {(query, doc) for query, own in data.qrels.items() for doc in own}
-    rng = make_generator(seed, "injections")
+    rng = make_seeded_generator(seed, "injections")
     pairs: list[tuple[Question, Passage]] = []
     for place in rng.permutation(len(data.queries.ids)).tolist():
         query, doc = data.queries.ids[place], int(rng.integers(len(data.corpus.ids)))
@@ -87,7 +87,9 @@ def useless_pairs(dataset: str, n: int, seed: int) -> list[tuple[Question, Passa
     return pairs
 
 
-async def grade_all(chat: CachedChat, pairs: Sequence[tuple[Question, Passage]], seed: int) -> list[Graded]:
+async def grade_all(
+    chat: CachedChatModel, pairs: Sequence[tuple[Question, Passage]], seed: int
+) -> list[Graded]:
     """Every pair with every attack, by both prompts, one call after another."""
     graded = []
     for place, (question, passage) in enumerate(pairs):
@@ -100,17 +102,17 @@ async def grade_all(chat: CachedChat, pairs: Sequence[tuple[Question, Passage]],
     return graded
 
 
-def bare_messages(question: Question, passage: Passage) -> list[Message]:
+def bare_messages(question: Question, passage: Passage) -> list[ChatMessage]:
     """The same instructions without the rule and without marked lines."""
     paragraphs = load_judge_prompt("grade").text.split("\n\n")
     kept = [paragraph for paragraph in paragraphs if not paragraph.startswith(RULE)]
     return [
-        Message("system", "\n\n".join(kept)),
-        Message("user", f"Question: {question.text}\n\nPassage: {passage.text}"),
+        ChatMessage("system", "\n\n".join(kept)),
+        ChatMessage("user", f"Question: {question.text}\n\nPassage: {passage.text}"),
     ]
 
 
-async def grade(chat: CachedChat, messages: Sequence[Message], seed: int) -> int | None:
+async def grade(chat: CachedChatModel, messages: Sequence[ChatMessage], seed: int) -> int | None:
     """The likeliest grade; None where the answer is none."""
     try:
         answer = await chat.complete(
@@ -151,7 +153,9 @@ def effect(graded: Sequence[Graded]) -> dict[str, list[float | None]]:
     names = ("ours", "without", "prevented")
     if len(columns) < 2:
         return {name: [None, None, None, len(columns)] for name in names}
-    means = resample_means(columns, n_resamples=RESAMPLES, rng=make_generator(1337, "injections", "effect"))
+    means = resample_means(
+        columns, n_resamples=RESAMPLES, rng=make_seeded_generator(1337, "injections", "effect")
+    )
     return {
         name: [
             float(columns[:, place].mean()),

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.text import split_sentences
 
 SOURCES = {
@@ -71,7 +71,9 @@ def main() -> None:
 
 def corpus(own: list[dict[str, Any]], pool: list[str], total: int, seed: int) -> Iterator[dict[str, Any]]:
     """The documents `own` in their order at drawn places among `total`, made passages at the others."""
-    places = np.sort(make_generator(seed, "made corpus", "places").choice(total, len(own), replace=False))
+    places = np.sort(
+        make_seeded_generator(seed, "made corpus", "places").choice(total, len(own), replace=False)
+    )
     taken = np.zeros(total, np.bool_)
     taken[places] = True
     known = np.sort(np.array([fingerprint(row["text"]) for row in own], np.uint64))
@@ -101,7 +103,7 @@ def passages(pool: list[str], total: int, seed: int, known: NDArray[np.uint64]) 
 
 
 def _batch(pool: list[str], lengths: NDArray[np.int64], seed: int, batch: int) -> Iterator[str]:
-    draws = make_generator(seed, "made corpus", "passages", str(batch))
+    draws = make_seeded_generator(seed, "made corpus", "passages", str(batch))
     least, median, most, spread = WORDS
     wanted = np.clip(np.exp(draws.normal(np.log(median), spread, BATCH)), least, most)
     chosen = draws.integers(0, len(pool), (BATCH, MOST_SENTENCES))

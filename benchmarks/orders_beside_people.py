@@ -21,10 +21,10 @@ from beside_people import read_scores
 from scipy.stats import kendalltau
 
 from embassay.data import open_dataset
-from embassay.data.judged_runs import read_run
+from embassay.data.judged_runs import read_run_entries
 from embassay.measures import ndcg
-from embassay.randomness import make_generator
-from embassay.runs.folder import to_json, write_atomic
+from embassay.randomness import make_seeded_generator
+from embassay.runs.folder import format_value_as_json, write_file_atomically
 from embassay.stats.resampling import percentile_interval, resample_means
 
 DEPTH, RESAMPLES = 10, 2_000
@@ -45,12 +45,12 @@ def main() -> None:
         "systems": order_of_systems(given.golden[0], runs, people),
         "engines": [order_of_engine(run, people) for run in given.golden],
     }
-    write_atomic(given.out, to_json(noted, indent=1) + "\n")
+    write_file_atomically(given.out, format_value_as_json(noted, indent=1) + "\n")
 
 
 def read_ranking(path: Path) -> Run:
     """Query -> its documents, best first."""
-    frame = read_run(path).frame.sort("value", descending=True, maintain_order=True)
+    frame = read_run_entries(path).frame.sort("value", descending=True, maintain_order=True)
     return {
         str(query): own["doc"].to_list() for (query,), own in frame.group_by("query", maintain_order=True)
     }
@@ -124,7 +124,7 @@ def interval(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[float | None
     """Mean and 95% interval over questions."""
     if len(values) < 2:
         return [float(values.mean()) if len(values) else None, None, None]
-    means = resample_means(values[:, None], n_resamples=RESAMPLES, rng=make_generator(1337, "orders"))
+    means = resample_means(values[:, None], n_resamples=RESAMPLES, rng=make_seeded_generator(1337, "orders"))
     low, high = percentile_interval(means[:, 0])
     # Of values that are all equal there is no interval.
     return [float(values.mean()), *(None if np.isnan(end) else float(end) for end in (low, high))]

@@ -26,12 +26,12 @@ from numpy.typing import NDArray
 
 from embassay.protocols.rag.ranking import (
     CandidateRanking,
+    GradedPoolPassage,
     JudgeOrderAnswer,
-    RankedCandidate,
-    Ranker,
+    PoolRanker,
     RankingEngine,
 )
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 
 Floats = NDArray[np.float64]
 Shape = Literal["normal", "uniform", "heavy", "clustered", "skewed", "few", "duplicates"]
@@ -137,7 +137,7 @@ class Pool:
 
     id: str
     world: World
-    candidates: tuple[RankedCandidate, ...]
+    candidates: tuple[GradedPoolPassage, ...]
     utilities: Floats
     panel: Floats | None = None
     """Grades (files, n) of those that take turns as the judge; None but for real ones."""
@@ -174,20 +174,20 @@ def draw_pool(world: World, seed: int) -> Pool:
     """Pool number `seed` of a world. Fusion ranks say nothing: they are the order in which utilities were drawn."""
     if world.name in REAL:
         return _real_pool(world, seed)
-    rng = make_generator(seed, "ranking world", world.name, "pool")
+    rng = make_seeded_generator(seed, "ranking world", world.name, "pool")
     utilities = draw_utilities(world.utilities, rng, 1, world.n)[0]
     grades: list[int | None] = [None] * world.n
     if world.grader is not None:
         noisy = 3 + utilities + world.grader * rng.standard_normal(world.n)
         grades = [int(grade) for grade in _graded(world, noisy)]
-    candidates = tuple(RankedCandidate(f"d{i:02d}", grade, i + 1) for i, grade in enumerate(grades))
+    candidates = tuple(GradedPoolPassage(f"d{i:02d}", grade, i + 1) for i, grade in enumerate(grades))
     return Pool(f"{world.name} {seed}", world, candidates, utilities)
 
 
 def _real_pool(world: World, seed: int) -> Pool:
     """Passages of a query of the logs: the best graded of 60 drawn, by one file of a group of related ones; the others
     of the group are the panel that judges. Utilities are people's grades."""
-    rng = make_generator(seed, "ranking world", world.name, "pool")
+    rng = make_seeded_generator(seed, "ranking world", world.name, "pool")
     graders, queries = _logs()
     human, grades = queries[rng.integers(len(queries))]
     groups = np.array([name.split("-")[0] for name in graders])
@@ -197,7 +197,8 @@ def _real_pool(world: World, seed: int) -> Pool:
     drawn = drawn[np.argsort(-grader, kind="stable")][: world.n]
     drawn = rng.permutation(drawn)
     candidates = tuple(
-        RankedCandidate(f"d{i:02d}", int(grade), i + 1) for i, grade in enumerate(grades[files[0], drawn] + 1)
+        GradedPoolPassage(f"d{i:02d}", int(grade), i + 1)
+        for i, grade in enumerate(grades[files[0], drawn] + 1)
     )
     utilities = human[drawn] + 1e-3 * rng.standard_normal(len(drawn))
     return Pool(f"{world.name} {seed}", world, candidates, utilities, grades[files[1:]][:, drawn])
@@ -237,7 +238,7 @@ def noise_scale(utilities: Shape, noise: Noise, disagreement: float) -> float:
     """The scale of the noise with which so large a share of pairs of one pool is judged the wrong way round."""
     if disagreement == 0:
         return 0.0
-    rng = make_generator(0, "ranking world", "calibration", utilities, noise)
+    rng = make_seeded_generator(0, "ranking world", "calibration", utilities, noise)
     pools = draw_utilities(utilities, rng, 1000, 40)
     first, second = np.triu_indices(40, 1)
     gaps = pools[:, first] - pools[:, second]
@@ -273,8 +274,8 @@ class SimulatedJudge:
     def __init__(self, pool: Pool, scale: float, seed: int) -> None:
         world = pool.world
         self._pool, self._scale, n = pool, scale, len(pool.utilities)
-        self._rng = make_generator(seed, "ranking world", pool.id, "judge", f"{scale:.9g}")
-        fixed = make_generator(seed, "ranking world", pool.id, "habits", f"{scale:.9g}")
+        self._rng = make_seeded_generator(seed, "ranking world", pool.id, "judge", f"{scale:.9g}")
+        fixed = make_seeded_generator(seed, "ranking world", pool.id, "habits", f"{scale:.9g}")
         self._likes = pool.utilities + world.taste * fixed.standard_normal((2, n))
         upper = np.triu(fixed.standard_normal((n, n)), 1)
         self._pairs = scale * np.sqrt(2) * (upper - upper.T)
@@ -494,7 +495,7 @@ class _Game:
         if scale is None:
             scale = noise_scale(world.utilities, world.noise, disagreement)
         self.pool, self.max_calls = pool, max_calls
-        self.ranker: Ranker = engine.start(pool.candidates, query=pool.id, top=world.top, seed=seed)
+        self.ranker: PoolRanker = engine.start(pool.candidates, query=pool.id, top=world.top, seed=seed)
         self._judge = SimulatedJudge(pool, scale, seed)
         self._calls: list[JudgeOrderAnswer] = []
         self._due = sorted(set(at))

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from embassay.document.blocks import join_sentence_text
+from embassay.document.blocks import convert_sentence_to_text
 from embassay.protocols.rag.golden.summary import read_golden_record
-from embassay.protocols.rag.golden.trust import judge_warnings
+from embassay.protocols.rag.golden.trust import list_judge_warnings
 from embassay.report.overview import run_verdict
 from embassay.report.runs import read_report_runs
 from embassay.runs.folder import RunFolder
@@ -177,8 +177,8 @@ def verdicts(out: Path) -> Iterator[tuple[Section, str, str]]:
             continue
         (run,) = read_report_runs([out / section.folder])
         verdict = run_verdict(run)
-        said = " ".join(join_sentence_text(sentence) for sentence in verdict.lede)
-        yield section, short(join_sentence_text(verdict.heading)), short(said)
+        said = " ".join(convert_sentence_to_text(sentence) for sentence in verdict.lede)
+        yield section, short(convert_sentence_to_text(verdict.heading)), short(said)
 
 
 def has_ended(path: Path) -> bool:
@@ -252,7 +252,7 @@ def published(rows: Iterable[Row]) -> Iterator[str]:
 def warnings(path: Path) -> Iterator[str]:
     """What a golden run says against its judge."""
     if (path / "golden.json").is_file():
-        for text in judge_warnings(read_golden_record(path / "golden.json")):
+        for text in list_judge_warnings(read_golden_record(path / "golden.json")):
             yield from (f"*{text}*", "")
 
 

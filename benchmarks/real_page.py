@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from embassay.document.blocks import join_sentence_text
-from embassay.protocols.compare import Entrant, list_ranked_fields, read_run_values
+from embassay.document.blocks import convert_sentence_to_text
+from embassay.protocols.compare import SystemRankAtPlace, list_ranked_system_groups, read_run_values
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import OVERALL
 from embassay.report.overview import run_verdict
@@ -69,8 +69,8 @@ def taken(out: Path) -> Iterator[str]:
 def section(path: Path, run: ReportRun) -> Iterator[str]:
     """What the run says, as its page of the report has it, and its headlines."""
     verdict = run_verdict(run)
-    said = " ".join(join_sentence_text(sentence) for sentence in verdict.lede)
-    yield from (f"## {WORDS[path.name]}", "", f"**{join_sentence_text(verdict.heading)}.** {said}", "")
+    said = " ".join(convert_sentence_to_text(sentence) for sentence in verdict.lede)
+    yield from (f"## {WORDS[path.name]}", "", f"**{convert_sentence_to_text(verdict.heading)}.** {said}", "")
     if path.name in SCORED:
         yield from table(path)
         yield ""
@@ -82,7 +82,7 @@ def table(path: Path) -> Iterator[str]:
     unit = numbers.choose_measure_format(values.protocol)
     columns: dict[str, dict[str, str]] = {}
     apart: set[str] = set()
-    for one in list_ranked_fields(values, measures=MEASURES.get(path.name, ())):
+    for one in list_ranked_system_groups(values, measures=MEASURES.get(path.name, ())):
         if one.dataset and path.name not in MEASURES and _over_datasets(values.places, one.task):
             continue
         if one.group and one.task != OVERALL:
@@ -102,13 +102,13 @@ def table(path: Path) -> Iterator[str]:
         )
 
 
-def cell(one: Entrant, unit: numbers.MeasureFormat) -> str:
+def cell(one: SystemRankAtPlace, unit: numbers.MeasureFormat) -> str:
     """Value, interval and ranks."""
     text = unit.text(one.value)
     if one.low is not None and one.high is not None:
         text += f" ({unit.interval(one.low, one.high)})"
     if one.rank_low is not None and one.rank_high is not None:
-        text += f" *{numbers.format_rank(one.rank_low, one.rank_high)}*"
+        text += f" *{numbers.format_rank_range(one.rank_low, one.rank_high)}*"
     return text
 
 

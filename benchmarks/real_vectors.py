@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from real_text import DATA, real_texts
 
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
-from embassay.systems.encoders.minilm import MiniLM
+from embassay.systems.encoders.minilm import MiniLMEncoder
 
 BASE = 3_000
 _LONGEST = 200
@@ -25,7 +25,7 @@ def real_vectors(
     of them, w uniform in [0.5, 1], plus noise of length 0.2 in a random direction. Queries are made in the same way,
     so each has a few dozen vectors that share its main text. The texts' vectors are kept in the user's cache.
     """
-    encoder = CachedEncoder(MiniLM(), EmbeddingCache.open())
+    encoder = CachedEncoder(MiniLMEncoder(), EmbeddingCache.open())
     real = encoder.encode(real_texts(base, data, longest=_LONGEST))
     real /= np.linalg.norm(real, axis=1, keepdims=True)
     rng = np.random.default_rng(seed)

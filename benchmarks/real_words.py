@@ -26,13 +26,13 @@ import polars as pl
 import embassay as eb
 from embassay.protocols.pteb.checks import find_answering_fault, find_lost_number_or_name, is_near_copy
 from embassay.protocols.pteb.paraphrasing import judge_paraphrase
-from embassay.protocols.rag.golden.panel import JudgeGrades, compare_judge_panel
+from embassay.protocols.rag.golden.panel import JudgeGrades, compare_judges_and_make_panel
 from embassay.protocols.rag.judges.chat import MalformedJudgement, parse_grade_answer
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.stats import Estimate, wilson
 from embassay.stats.resampling import percentile_interval, resample_means
 from embassay.systems import open_system
-from embassay.systems.cosine import scale_rows
+from embassay.systems.cosine import scale_rows_to_unit_length
 from embassay.text import open_tokenizer
 
 Row = dict[str, Any]
@@ -130,9 +130,9 @@ def _change(run: Path, dataset: str, system: str) -> tuple[object, ...]:
     before, after = both["value"].to_numpy(), both["after"].to_numpy()
     change = 100 * (after - before)
     low, high = percentile_interval(
-        resample_means(change[:, None], n_resamples=RESAMPLES, rng=make_generator(SEED, "words", dataset))[
-            :, 0
-        ]
+        resample_means(
+            change[:, None], n_resamples=RESAMPLES, rng=make_seeded_generator(SEED, "words", dataset)
+        )[:, 0]
     )
     return (
         len(before), f"{100 * before.mean():.1f}", f"{100 * after.mean():.1f}",
@@ -146,7 +146,7 @@ Similarities = Callable[[Sequence[str], Sequence[str]], np.ndarray]
 def vectors_of(name: str) -> Callable[[Sequence[str]], np.ndarray]:
     """A model's vectors of length 1."""
     system: Any = open_system(name, tokenizer=open_tokenizer("words"), seed=SEED)
-    return lambda texts: scale_rows(
+    return lambda texts: scale_rows_to_unit_length(
         np.asarray(system.encoder.encode(list(texts), role=None), dtype=np.float32)
     )
 
@@ -216,7 +216,7 @@ def _area(
     group = np.array([place[one] for one in of])
     wins = (scores[gold][:, None] > scores[~gold]) + 0.5 * (scores[gold][:, None] == scores[~gold])
     weights = resample_means(
-        np.eye(len(groups)), n_resamples=RESAMPLES, rng=make_generator(SEED, "words", "pairs")
+        np.eye(len(groups)), n_resamples=RESAMPLES, rng=make_seeded_generator(SEED, "words", "pairs")
     ) * len(groups)  # fmt: skip
     up, down = weights[:, group[gold]], weights[:, group[~gold]]
     replicates = np.einsum("bi,ij,bj->b", up, wins, down) / np.maximum(up.sum(1) * down.sum(1), 1e-9)
@@ -286,7 +286,9 @@ def _drops(
             np.bincount(group[chosen], minlength=len(originals)),
         ]
     columns = np.column_stack(sums).astype(np.float64)
-    drawn = resample_means(columns, n_resamples=RESAMPLES, rng=make_generator(SEED, "words", "validity"))
+    drawn = resample_means(
+        columns, n_resamples=RESAMPLES, rng=make_seeded_generator(SEED, "words", "validity")
+    )
     drop = 100 * (1 - columns.sum(0)[::2] / columns.sum(0)[1::2])
     drops = 100 * (1 - drawn[:, ::2] / np.maximum(drawn[:, 1::2], 1e-9))
     ends = [percentile_interval(drops[:, i] - drops[:, 1]) for i in (0, 2)]
@@ -396,7 +398,7 @@ def judges(folder: Path, given: argparse.Namespace) -> Iterator[str]:
     gold = JudgeGrades("people", people)
     yield "## Judges beside people: TREC DL 2023, 25 questions, 4,423 passages\n"
     yield "Grades 0 to 3 as 1, 3, 4, 5; intervals over questions. Shift is the judge's mean grade less people's.\n"
-    whole = compare_judge_panel(named, gold, seed=SEED)
+    whole = compare_judges_and_make_panel(named, gold, seed=SEED)
     ordered = sorted(whole.judges, key=lambda one: -(one.people["kappa"].value or 0.0))
     lines = [
         (one.name, one.items,
@@ -424,7 +426,7 @@ def judges(folder: Path, given: argparse.Namespace) -> Iterator[str]:
     }  # fmt: skip
     lines = []
     for title, members in some.items():
-        made = compare_judge_panel(members, gold, seed=SEED)
+        made = compare_judges_and_make_panel(members, gold, seed=SEED)
         best = max(made.judges, key=lambda one: one.people["kappa"].value or 0.0)
         cells = [of_figure(one.people["kappa"]) for one in (best, *made.panels)]
         lines.append((title, of_figure(made.alpha), *cells))
@@ -435,7 +437,7 @@ def judges(folder: Path, given: argparse.Namespace) -> Iterator[str]:
     lines = []
     for name in ("NISTRetrieval-instruct", "NISTRetrieval-reason"):
         own = [one for one in named if one.name.rpartition("-")[0] == name]
-        for pair in compare_judge_panel(own, seed=SEED).pairs:
+        for pair in compare_judges_and_make_panel(own, seed=SEED).pairs:
             lines.append(
                 (pair.first, pair.second, *(of_figure(pair.figures[one]) for one in ("exact", "kappa")))
             )
@@ -461,7 +463,7 @@ def order(folder: Path, given: argparse.Namespace) -> Iterator[str]:
     for name, own in sorted(found.items()):
         if len(own) < 2:
             continue
-        made = compare_judge_panel(
+        made = compare_judges_and_make_panel(
             [JudgeGrades("3210", own["3210"]), JudgeGrades("0123", own["0123"])],
             JudgeGrades("people", people[name]),
             seed=SEED,

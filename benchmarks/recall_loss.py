@@ -24,11 +24,11 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.probes.names import PERCENT
 from embassay.protocols.rag.probes.resampling import RECALL
 from embassay.protocols.rag.probes.signatures import TASK
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
 from embassay.stats import bootstrap_ci
-from embassay.stats.resampling import draw_resamples
+from embassay.stats.resampling import draw_resample_rows
 
 CORPORA = ("wikiqa", "cosqa", "scifact", "cranfield", "med", "newsgroups")
 SYSTEMS = ("minilm", "wordllama", "bm25")
@@ -104,7 +104,7 @@ def _relevant(collection: Collection, query: str) -> Mapping[str, float]:
 
 
 def _draw(names: Sequence[str], most: int, *stream: str) -> list[str]:
-    order = make_generator(SEED, *stream).permutation(len(names)).tolist()
+    order = make_seeded_generator(SEED, *stream).permutation(len(names)).tolist()
     return [names[place] for place in sorted(order[:most])]
 
 
@@ -150,7 +150,7 @@ def link_of(
               for name in dict.fromkeys(getattr(one, key) for one in losses)]  # fmt: skip
     whole = np.concatenate(groups)
     drawn = []
-    for block in draw_resamples(len(groups), DRAWS, make_generator(SEED, "corpora"), most=DRAWS):
+    for block in draw_resample_rows(len(groups), DRAWS, make_seeded_generator(SEED, "corpora"), most=DRAWS):
         for places in block:
             points = np.concatenate([groups[place] for place in places])
             drawn.append(float(correlation(points[:, 0], points[:, 1])))

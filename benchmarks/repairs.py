@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import embassay as eb
-from embassay.protocols.kernel.comparisons import SystemHeadline, compare_headlines, read_standings
+from embassay.protocols.kernel.comparisons import SystemHeadlineValue, compare_headlines, read_standings
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.sage.options import SageOptions
 from embassay.stats.tests import holm
@@ -69,7 +69,7 @@ def page(runs: dict[str, Run], limit: int) -> Iterator[str]:
         yield from _table(known)
 
 
-def _table(known: dict[str, SystemHeadline]) -> Iterator[str]:
+def _table(known: dict[str, SystemHeadlineValue]) -> Iterator[str]:
     """A row for every system but the references."""
     found = {one: _change(known[one], known[beside]) for one in known if (beside := _beside(one, known))}
     adjusted = dict(zip(found, holm([change[3] for change in found.values()]), strict=True))
@@ -88,7 +88,7 @@ def _table(known: dict[str, SystemHeadline]) -> Iterator[str]:
         yield "| " + " | ".join([f"`{system}`", f"{own.value:.3f}", *cells]) + " |"
 
 
-def _change(own: SystemHeadline, beside: SystemHeadline) -> tuple[float, float, float, float]:
+def _change(own: SystemHeadlineValue, beside: SystemHeadlineValue) -> tuple[float, float, float, float]:
     """First minus second, its interval, and p."""
     pair = compare_headlines([own, beside])["pairs"][0]
     sign = 1 if pair["a"] == own.system else -1
@@ -96,7 +96,7 @@ def _change(own: SystemHeadline, beside: SystemHeadline) -> tuple[float, float, 
     return sign * pair["difference"], ends[0], ends[1], pair["p"]
 
 
-def _beside(system: str, known: dict[str, SystemHeadline]) -> str:
+def _beside(system: str, known: dict[str, SystemHeadlineValue]) -> str:
     """What a repaired system is compared with: itself as it is, or the better member."""
     if system.startswith("ensemble:"):
         members = [one for one in PLAIN if one in system]

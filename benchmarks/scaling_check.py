@@ -28,7 +28,7 @@ from scaling_costs import edited
 from scaling_runs import sage, whole
 from scaling_workloads import Corpus
 
-from embassay.protocols.kernel.evaluation import load_dataset
+from embassay.protocols.kernel.evaluation import load_task_dataset
 from embassay.protocols.kernel.request import DatasetRequest
 from embassay.protocols.sage.protocol import SageProtocol
 from embassay.protocols.sage.tasks import RETRIEVAL_EDITS, parse_edit_list
@@ -42,7 +42,7 @@ SEED = 1337
 
 def corpus_of(folder: str, limit: int | None, edits: str) -> Corpus:
     """The size of what a run would search, and the mean length of some of its documents and of their versions."""
-    data: Any = load_dataset(
+    data: Any = load_task_dataset(
         SageProtocol().import_path, "retrieval", DatasetRequest(folder), limit, SEED
     ).data
     texts = data.corpus.texts

@@ -27,14 +27,14 @@ from real_text import DATA, SAMPLE, real_texts
 from scaling_runs import ASKED, FEW, LONGEST, MANY, SYSTEMS, Whole, copies, done
 
 from embassay.contracts import Role
-from embassay.measures.clusters import complete_linkage
+from embassay.measures.clusters import cluster_by_complete_linkage
 from embassay.protocols.sage.tasks import RETRIEVAL_EDITS
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.runs.folder import write_parquet_columns
 from embassay.search import exact_search
 from embassay.stats import resample_means
 from embassay.systems import open_system
-from embassay.systems.lexical.bm25 import FrequencyPass
+from embassay.systems.lexical.bm25 import TermFrequencyPass
 from embassay.text import PERTURBATIONS, open_tokenizer, perturb_all
 
 HERE = Path(__file__).with_name("scaling_costs.json")
@@ -229,7 +229,7 @@ def vector_costs(repeats: int) -> dict[str, Cost]:
         "distance": flat("two vectors compared, for each dimension", lambda: 1 - some @ some.T, n * n * 384,
                          repeats),
         "linkage": flat("two texts of a set joined, complete linkage",
-                        lambda: complete_linkage(condensed.copy(), n, 20), n * n / 2, repeats),
+                        lambda: cluster_by_complete_linkage(condensed.copy(), n, 20), n * n / 2, repeats),
         "resample": flat("an item drawn, for each of the columns",
                          lambda: resample_means(columns, n_resamples=1_000, rng=np.random.default_rng(2)),
                          1_000 * columns.size, repeats),
@@ -319,7 +319,7 @@ def byte_costs(samples: Sequence[Sample], asked: Sequence[str]) -> dict[str, Byt
     found = {"cache": Bytes("a text in the cache, beside its numbers", size / distinct - 4 * 256)}
     tokenizer = open_tokenizer("cl100k")
     for queries in QUERIES:
-        reading = FrequencyPass(tokenizer, [text[:80] for text in asked[:queries]], all_terms=False)
+        reading = TermFrequencyPass(tokenizer, [text[:80] for text in asked[:queries]], all_terms=False)
         each = [
             sum(array.nbytes for one in reading(s.texts).postings for array in vars(one).values())
             / len(s.texts)

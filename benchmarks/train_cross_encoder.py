@@ -29,7 +29,7 @@ import numpy as np
 from embassay.data import open_dataset
 from embassay.machine import choose_cuda_card
 from embassay.search.bm25 import BM25Index
-from embassay.text.chunking import sentence_ends
+from embassay.text.chunking import find_sentence_ends
 
 HERE = Path(__file__).parent
 DATASETS = (HERE / "datasets" / "scifact.yaml", HERE / "datasets" / "cranfield.yaml")
@@ -55,7 +55,7 @@ class Source:
 
     def triple(self, key: str, kind: str, rng: random.Random) -> Triple:
         """Sentence, its document with or without it, and a wrong document."""
-        text, ends = self.texts[key], [0, *sentence_ends(self.texts[key])]
+        text, ends = self.texts[key], [0, *find_sentence_ends(self.texts[key])]
         place = 0 if rng.random() < 0.5 else rng.randrange(len(ends) - 1)
         sentence = text[ends[place] : ends[place + 1]].strip()
         rest = text if rng.random() < 0.5 else f"{text[: ends[place]]} {text[ends[place + 1] :]}".strip()
@@ -129,7 +129,7 @@ def _source(path: Path, rng: random.Random) -> Source:
     texts = {
         key: text
         for key, text in zip(corpus.ids, corpus.texts, strict=True)
-        if len(list(sentence_ends(text))) > 2
+        if len(list(find_sentence_ends(text))) > 2
     }
     order = list(texts)
     rng.shuffle(order)

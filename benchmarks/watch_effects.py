@@ -24,25 +24,25 @@ from numpy.typing import NDArray
 from watch_power import PREFIX, Vectors, print_or_write, retrained, tuned_vectors, vectors_of
 
 from embassay.data import open_dataset
-from embassay.protocols.watch.impact import ANEW, HALF, KEPT, ListImpact, compute_list_impact
-from embassay.protocols.watch.options import OwnData
-from embassay.protocols.watch.own import OwnTexts, make_own_lists, read_own_texts
-from embassay.protocols.watch.respondents import Replies
+from embassay.protocols.watch.impact import ANEW, HALF, KEPT, RankedListImpact, compute_list_impact
+from embassay.protocols.watch.options import OwnTextsAndQuestions
+from embassay.protocols.watch.own import OwnPassagesAndQuestions, make_own_lists, read_own_texts
+from embassay.protocols.watch.respondents import AnswersByItem
 from embassay.records import RetrievalSet
 from embassay.search.exact import exact_search
-from embassay.systems.cosine import VectorTransform, scale_rows
-from embassay.systems.encoders.minilm import MiniLM
-from embassay.systems.encoders.wordllama import WordLlama
+from embassay.systems.cosine import VectorTransformOptions, scale_rows_to_unit_length
+from embassay.systems.encoders.minilm import MiniLMEncoder
+from embassay.systems.encoders.wordllama import WordLlamaEncoder
 
 COLLECTIONS = ("scifact", "cranfield", "med")
 DESCRIBED = {"cranfield": Path(__file__).parent / "datasets" / "cranfield.yaml"}
 """Collections whose judgements say what they mean only in a description."""
 HALVES = 10
 STEPS = {
-    "float16": VectorTransform(quantize="float16"),
-    "int8": VectorTransform(quantize="int8"),
-    "binary": VectorTransform(quantize="binary"),
-    "dims cut to 256": VectorTransform(dims=256),
+    "float16": VectorTransformOptions(quantize="float16"),
+    "int8": VectorTransformOptions(quantize="int8"),
+    "binary": VectorTransformOptions(quantize="binary"),
+    "dims cut to 256": VectorTransformOptions(dims=256),
 }
 
 
@@ -54,7 +54,7 @@ class Sides:
     questions: Vectors
 
 
-def pooled(model: MiniLM, texts: Sequence[str], most: int, *, is_cls: bool = False) -> Vectors:
+def pooled(model: MiniLMEncoder, texts: Sequence[str], most: int, *, is_cls: bool = False) -> Vectors:
     """Unit vectors, (n, 384), of mean or CLS pooling, of texts cut at `most` tokens."""
     encodings = model.tokenizer.encode_batch(list(texts))
     ids = [
@@ -70,19 +70,19 @@ def pooled(model: MiniLM, texts: Sequence[str], most: int, *, is_cls: bool = Fal
             part = rows[start : start + 32]
             states = model._compute_hidden_states([ids[row] for row in part])
             vectors[part] = states[:, 0] if is_cls else states.mean(axis=1)
-    return scale_rows(vectors)
+    return scale_rows_to_unit_length(vectors)
 
 
 def encoders() -> dict[str, Callable[[Sequence[str]], Vectors]]:
     """All that a server may answer with in place of minilm, and minilm itself first."""
-    model = MiniLM()
+    model = MiniLMEncoder()
     return {
         "minilm": lambda texts: pooled(model, texts, 256),
         "prefix added": lambda texts: pooled(model, [PREFIX + text for text in texts], 256),
         "CLS for mean": lambda texts: pooled(model, texts, 256, is_cls=True),
         "cut at 128 tokens": lambda texts: pooled(model, texts, 128),
         "weights moved by 5%": lambda texts: pooled(retrained(0.05), texts, 256),
-        "wordllama for minilm": WordLlama().encode,
+        "wordllama for minilm": WordLlamaEncoder().encode,
     }
 
 
@@ -136,7 +136,9 @@ def states_of(base: Sides, changed: Sides) -> dict[str, list[Sides]]:
 
 def first_ten(sides: Sides) -> list[list[int]]:
     """The ten nearest passages of each question."""
-    ranked = exact_search(scale_rows(sides.questions), scale_rows(sides.passages), 10)
+    ranked = exact_search(
+        scale_rows_to_unit_length(sides.questions), scale_rows_to_unit_length(sides.passages), 10
+    )
     lists: list[list[int]] = ranked.indices.tolist()
     return lists
 
@@ -153,15 +155,17 @@ def true_ndcg(lists: Sequence[Sequence[int]], data: RetrievalSet) -> NDArray[np.
     return np.array(values)
 
 
-def predict(own: OwnTexts, data: RetrievalSet, base: Sides, changed: Sides, seed: int) -> ListImpact:
+def predict(
+    own: OwnPassagesAndQuestions, data: RetrievalSet, base: Sides, changed: Sides, seed: int
+) -> RankedListImpact:
     """What a check of a fingerprint of these questions says."""
     row_of = {key: row for row, key in enumerate(data.queries.ids)}
     rows = [row_of[key] for key in own.query_ids]
     place_of = {text: place for place, text in enumerate(data.corpus.texts)}
 
     def answers(sides: Sides) -> Any:
-        def encode(texts: Sequence[str], roles: object, rng: object) -> Replies:  # noqa: ARG001
-            return Replies(sides.passages[[place_of[text] for text in texts]])
+        def encode(texts: Sequence[str], roles: object, rng: object) -> AnswersByItem:  # noqa: ARG001
+            return AnswersByItem(sides.passages[[place_of[text] for text in texts]])
 
         return SimpleNamespace(encode=encode, kept=None)
 
@@ -181,7 +185,8 @@ def collection_rows(
     before = first_ten(base)
     scores = true_ndcg(before, data)
     owns = [
-        read_own_texts(OwnData(corpus=source, seed=seed, passages=10**6)) for seed in range(asked.samples)
+        read_own_texts(OwnTextsAndQuestions(corpus=source, seed=seed, passages=10**6))
+        for seed in range(asked.samples)
     ]
     for change, changed in sides.items():
         impacts = [

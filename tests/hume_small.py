@@ -8,14 +8,14 @@ from random import Random
 from embassay.protocols.hume.study import (
     Family,
     GoldRow,
-    ItemRow,
     LabelChoice,
     PracticeItem,
-    Scale,
-    Source,
+    RatingScale,
+    ShownItemRow,
     StudyFile,
+    StudyItemSource,
     StudyTask,
-    content_hash,
+    hash_items_and_gold,
     write_study,
 )
 
@@ -40,13 +40,13 @@ def small_study(path: Path, n: int = 12, *, families: tuple[Family, ...] = tuple
     items = [item for _, rows, _ in made for item in rows]
     gold = [one for _, _, rows in made for one in rows]
     study = StudyFile(
-        name="small", seed=7, tasks=[task for task, _, _ in made], content=content_hash(items, gold),
+        name="small", seed=7, tasks=[task for task, _, _ in made], content=hash_items_and_gold(items, gold),
         guidelines="g1",
     )  # fmt: skip
     return write_study(path, study, items, gold)
 
 
-def _task(family: Family, n: int) -> tuple[StudyTask, list[ItemRow], list[GoldRow]]:
+def _task(family: Family, n: int) -> tuple[StudyTask, list[ShownItemRow], list[GoldRow]]:
     name, question, guidelines = _TITLES[family]
     random = Random(f"{family} {n}")
     payloads, gold = zip(*(_item(family, at, random) for at in range(n)), strict=True)
@@ -54,12 +54,14 @@ def _task(family: Family, n: int) -> tuple[StudyTask, list[ItemRow], list[GoldRo
     task = StudyTask(
         name=name, family=family, lang="eng", title=f"The {name} task", question=question, guidelines=guidelines, n=n,
         labels=LABELS if family == "classification" else [],
-        scale=Scale(anchors=ANCHORS) if family == "sts" else None,
+        scale=RatingScale(anchors=ANCHORS) if family == "sts" else None,
         practice=[PracticeItem(payload={"text": "A practice text."}, answer=1, explanation="It is glad.")]
         if family == "classification" else [],
-        source=Source(dataset=name),
+        source=StudyItemSource(dataset=name),
     )  # fmt: skip
-    items = [ItemRow(id=one, task=name, payload=payload) for one, payload in zip(ids, payloads, strict=True)]
+    items = [
+        ShownItemRow(id=one, task=name, payload=payload) for one, payload in zip(ids, payloads, strict=True)
+    ]
     return task, items, [GoldRow(id=one, gold=value) for one, value in zip(ids, gold, strict=True)]
 
 

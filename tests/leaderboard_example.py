@@ -6,17 +6,17 @@ from embassay.web.leaderboard.contract import (
     BoardCell,
     BoardColumn,
     BoardDataset,
-    BoardLine,
     BoardList,
+    BoardSystemRow,
     BoardVerdict,
     BrokenRunFolder,
     ColumnStanding,
     Leaderboard,
+    ListedBoard,
     ListedRun,
     OtherBoardStanding,
     SystemFacts,
     SystemProfile,
-    SystemRow,
 )
 
 TITLES = {
@@ -33,15 +33,15 @@ def example_boards() -> BoardList:
         "runs",
         "2026-11-22T01:40:00+00:00",
         (
-            BoardLine(
+            ListedBoard(
                 "sage-1f2e3d4c", "SAGE on sample", "sage", "1f2e3d4c", "live", "2026-11-22T01:39:41+00:00",
                 6, 1840, 2, None, 34, 40,
             ),
-            BoardLine(
+            ListedBoard(
                 "sage-99aa00bb", "SAGE on sample", "sage", "99aa00bb", "done", "2026-11-01T10:00:00+00:00",
                 3, 900, 1, "sage-1f2e3d4c", 15, 15,
             ),
-            BoardLine(
+            ListedBoard(
                 "mteb-0a0b0c0d", "MTEB results, 3 tasks", "mteb", "0a0b0c0d", "stale",
                 "2026-10-01T10:00:00+00:00", 2, 6, 2, None, 6, 6,
             ),
@@ -116,7 +116,7 @@ def example_card() -> SystemProfile:
     )  # fmt: skip
 
 
-def _row(index: int, name: str) -> SystemRow:
+def _row(index: int, name: str) -> BoardSystemRow:
     group = "classical" if name == "bm25" else "reference" if name == "random" else ""
     state, note = "done", ""
     if index == 3:
@@ -127,7 +127,7 @@ def _row(index: int, name: str) -> SystemRow:
     facts = SystemFacts(
         384, 256, 22_713_216, 0.02, None, None, 12.5, 800.0, "Apache-2.0", "a small sentence transformer"
     )
-    return SystemRow(
+    return BoardSystemRow(
         index, name, name if len(name) <= 28 else name.partition("/")[2] or name, kind, group, index < 3,
         state, note, "a/sage" if index != 1 else "b", None if index != 1 else "runs/b/report.html",
         ("b",) if index == 0 else (), facts if kind == "embedding" else SystemFacts(),

@@ -12,11 +12,11 @@ from embassay.protocols.kernel.comparisons import (
     OVERALL,
     RANKED,
     REFERENCE,
-    Standing,
-    SystemHeadline,
+    SystemHeadlineValue,
+    SystemStanding,
     write_standings,
 )
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.records import HeadlineComponent, Result, Score
 from embassay.runs.folder import CellRecord, RunCell, RunFolder, make_failed_record, write_parquet_columns
 from embassay.stats import percentile_interval, resample_means
@@ -47,17 +47,17 @@ def write_sage(
     path.mkdir(parents=True, exist_ok=True)
     for name, level in systems.items():
         group = {"reference": REFERENCE, "classical": RANKED}.get(kinds.get(name, ""), RANKED)
-        parts: list[SystemHeadline] = []
+        parts: list[SystemHeadlineValue] = []
         for place, (task, measure) in enumerate(TASKS.items()):
             if (name, task) in failing:
-                headline = SystemHeadline.none(name, "sample: out of memory")
+                headline = SystemHeadlineValue.none(name, "sample: out of memory")
             else:
                 headline = _headline(folder, task, measure, name, level, seed, place)
                 rows += [_row(headline, task, dataset, measure, seed) for dataset in ("sample", "")]
-            standings.append(Standing(task, "", measure, headline, group))
+            standings.append(SystemStanding(task, "", measure, headline, group))
             parts.append(headline)
         overall = _overall(name, parts)
-        standings.append(Standing(OVERALL, "", OVERALL, overall, group))
+        standings.append(SystemStanding(OVERALL, "", OVERALL, overall, group))
         rows.append(_row(overall, OVERALL, "", OVERALL, seed))
     write_standings(path, standings)
     folder.write_results(rows)
@@ -96,11 +96,11 @@ def write_hume(
             })  # fmt: skip
         for family, measure in dict.fromkeys(STUDY.values()):
             parts = {one: own[one] for one, (of, _) in STUDY.items() if of == family}
-            standings.append(Standing(family, "", measure, _overall(name, list(parts.values()))))
+            standings.append(SystemStanding(family, "", measure, _overall(name, list(parts.values()))))
             if len(parts) > 1:
-                standings += [Standing(family, one, measure, found) for one, found in parts.items()]
+                standings += [SystemStanding(family, one, measure, found) for one, found in parts.items()]
         overall = _overall(name, list(own.values()))
-        standings.append(Standing(OVERALL, "", OVERALL, overall))
+        standings.append(SystemStanding(OVERALL, "", OVERALL, overall))
         rows += [] if overall.value is None else [_hume_row(overall, OVERALL, "", OVERALL)]
     write_standings(path, standings)
     folder.write_results(rows)
@@ -122,16 +122,16 @@ def write_hume(
     return path
 
 
-def _scored(name: str, dataset: str, level: float | None, items: int) -> SystemHeadline:
+def _scored(name: str, dataset: str, level: float | None, items: int) -> SystemHeadlineValue:
     if level is None:
-        return SystemHeadline.none(name, "out of memory")
-    hard = make_generator(7, "hard", dataset).normal(0, 0.1, items)
-    own = level + hard + make_generator(7, dataset, name).normal(0, 0.02, items)
-    draws = resample_means(own[:, None], n_resamples=400, rng=make_generator(7, "draws", dataset)).T[0]
-    return SystemHeadline(name, float(own.mean()), items, draws, "bootstrap over items")
+        return SystemHeadlineValue.none(name, "out of memory")
+    hard = make_seeded_generator(7, "hard", dataset).normal(0, 0.1, items)
+    own = level + hard + make_seeded_generator(7, dataset, name).normal(0, 0.02, items)
+    draws = resample_means(own[:, None], n_resamples=400, rng=make_seeded_generator(7, "draws", dataset)).T[0]
+    return SystemHeadlineValue(name, float(own.mean()), items, draws, "bootstrap over items")
 
 
-def _hume_row(one: SystemHeadline, task: str, dataset: str, measure: str) -> Result:
+def _hume_row(one: SystemHeadlineValue, task: str, dataset: str, measure: str) -> Result:
     low, high = one.interval
     return Result(
         "hume", task, dataset, "", "eng" if dataset else "", "", one.system, measure, one.value, one.n, low, high,
@@ -162,12 +162,14 @@ class Running:
         record = CellRecord(
             _key(system, task), task, "sample", system, "done", "", 1.0, (score,), {measure: part}
         )
-        self.folder.write_cell(_cell(system, task), record)
+        self.folder.write_cell_record(_cell(system, task), record)
         self.folder.append_results([_row(headline, task, "sample", measure, self.seed)])
 
     def fail_cell(self, system: str, task: str, reason: str) -> None:
         """A cell has failed."""
-        self.folder.write_cell(_cell(system, task), make_failed_record(_cell(system, task), reason, 1.0))
+        self.folder.write_cell_record(
+            _cell(system, task), make_failed_record(_cell(system, task), reason, 1.0)
+        )
 
 
 def manifest(
@@ -204,30 +206,32 @@ def manifest(
 
 def _headline(
     folder: RunFolder, task: str, measure: str, name: str, level: float, seed: int, place: int
-) -> SystemHeadline:
+) -> SystemHeadlineValue:
     """A value with replicates and its items; the items are as hard for every system."""
-    hard = make_generator(seed, "items", task).normal(0, 0.1, ITEMS)
-    own = level + hard + make_generator(seed, "own", task, name).normal(0, 0.02, ITEMS)
-    draws = resample_means(own[:, None], n_resamples=400, rng=make_generator(seed, "written", task)).T[0]
+    hard = make_seeded_generator(seed, "items", task).normal(0, 0.1, ITEMS)
+    own = level + hard + make_seeded_generator(seed, "own", task, name).normal(0, 0.02, ITEMS)
+    draws = resample_means(own[:, None], n_resamples=400, rng=make_seeded_generator(seed, "written", task)).T[
+        0
+    ]
     items: dict[str, Sequence[Any]] = {
         "item_id": [f"d{i:04}" for i in range(ITEMS)], "variant": [""] * ITEMS, "measure": [measure] * ITEMS,
         "value": own.tolist(),
     }  # fmt: skip
-    write_parquet_columns(folder.items_path(task, "sample", name), items)
-    return SystemHeadline(name, float(own.mean()), ITEMS, draws, "bootstrap over documents")
+    write_parquet_columns(folder.locate_cell_items(task, "sample", name), items)
+    return SystemHeadlineValue(name, float(own.mean()), ITEMS, draws, "bootstrap over documents")
 
 
-def _overall(name: str, parts: Sequence[SystemHeadline]) -> SystemHeadline:
+def _overall(name: str, parts: Sequence[SystemHeadlineValue]) -> SystemHeadlineValue:
     missing = [part for part in parts if part.value is None]
     if missing:
-        return SystemHeadline.none(name, missing[0].reason)
+        return SystemHeadlineValue.none(name, missing[0].reason)
     value = float(np.mean([part.value for part in parts]))
-    return SystemHeadline(
+    return SystemHeadlineValue(
         name, value, len(parts), np.mean([part.replicates for part in parts], axis=0), "mean"
     )
 
 
-def _row(headline: SystemHeadline, task: str, dataset: str, measure: str, seed: int) -> Result:
+def _row(headline: SystemHeadlineValue, task: str, dataset: str, measure: str, seed: int) -> Result:
     low, high = percentile_interval(headline.replicates) if len(headline.replicates) else (None, None)
     return Result(
         "sage", task, dataset, "", "en" if dataset else "", "", headline.system, measure, headline.value, headline.n,

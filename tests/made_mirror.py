@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from embassay.data.catalogue.entries import EntryRecord, TableRecord
+from embassay.data.catalogue.entries import CatalogueDatasetRecord, CatalogueTableRecord
 
 SIZE = 4
 """Rows per table, of two labels."""
@@ -46,7 +46,7 @@ def sentences(text: str) -> str:
     return f"The {' '.join(words[:6])} is {text}. A {' '.join(words[6:])} was not."
 
 
-def write_mirror(record: EntryRecord, root: Path, *, size: int = SIZE, told: Told = str) -> Path:
+def write_mirror(record: CatalogueDatasetRecord, root: Path, *, size: int = SIZE, told: Told = str) -> Path:
     """The folder of `record` under `root`; `told` makes the texts of their names."""
     folder = root / record.name
     written: dict[Path, list[dict[str, Any]]] = {}
@@ -62,7 +62,7 @@ def write_mirror(record: EntryRecord, root: Path, *, size: int = SIZE, told: Tol
     return folder
 
 
-def own_rows(table: TableRecord, size: int = SIZE, told: Told = str) -> Iterator[dict[str, Any]]:
+def own_rows(table: CatalogueTableRecord, size: int = SIZE, told: Told = str) -> Iterator[dict[str, Any]]:
     """The rows of one table under the names that the hub gives its columns, nested and in lists as there."""
     rows = [
         {name: _told(name, value, told) for name, value in _cells(table, number)} for number in range(size)
@@ -83,7 +83,7 @@ def _told(name: str, value: Any, told: Told) -> Any:
     return [told(one) for one in value] if isinstance(value, list) else told(value)
 
 
-def _cells(table: TableRecord, number: int) -> Iterator[tuple[str, Any]]:
+def _cells(table: CatalogueTableRecord, number: int) -> Iterator[tuple[str, Any]]:
     for shape in table.shapes:
         yield from _CELLS[shape](number).items()
     yield from ((target, f"{target} {number}") for target in table.map if target == "title")

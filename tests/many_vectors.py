@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from embassay.contracts import make_ragged_array
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 
 TERMS = 4096
 
@@ -29,8 +29,8 @@ class Tokens:
     @staticmethod
     @cache
     def one(word, role):
-        own = make_generator(1, word).standard_normal(16)
-        return own + 0.1 * make_generator(2, word).standard_normal(16) * (role == "query")
+        own = make_seeded_generator(1, word).standard_normal(16)
+        return own + 0.1 * make_seeded_generator(2, word).standard_normal(16) * (role == "query")
 
     def count_truncated(self, texts):
         return 0
@@ -49,7 +49,7 @@ class Terms(Tokens):
 
 @cache
 def place(word):
-    return make_generator(3, word).integers(TERMS - 1)
+    return make_seeded_generator(3, word).integers(TERMS - 1)
 
 
 def words(text):
@@ -59,4 +59,4 @@ def words(text):
 def install(monkeypatch):
     """`splade:any` and `colbert:any` are these."""
     monkeypatch.setattr("embassay.systems.encoders.colbert.ColbertEncoder", lambda target, name="": Tokens())
-    monkeypatch.setattr("embassay.systems.encoders.splade.Splade", lambda target, name="": Terms())
+    monkeypatch.setattr("embassay.systems.encoders.splade.SpladeEncoder", lambda target, name="": Terms())

@@ -42,7 +42,7 @@ def test_the_processor_is_never_a_card(monkeypatch):
 def test_a_card_that_is_not_there_is_an_error_only_where_it_was_asked_for(monkeypatch):
     """Left to what there is, the processor is used."""
     monkeypatch.setattr(accelerator, "_explain_missing_card", lambda _: "torch finds no CUDA card")
-    monkeypatch.setattr(accelerator, "_may_have_card", lambda: True)
+    monkeypatch.setattr(accelerator, "_is_cuda_card_possible", lambda: True)
     monkeypatch.delenv(accelerator.VARIABLE, raising=False)
     assert accelerator.choose_cuda_card() is None
     monkeypatch.setenv(accelerator.VARIABLE, "cuda")

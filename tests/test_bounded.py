@@ -17,8 +17,8 @@ import pytest
 from embassay import limits as bounded
 from embassay.data import lines, open_dataset
 from embassay.data.documents import passages
-from embassay.data.judged_runs import read_run
-from embassay.data.tables import open_table
+from embassay.data.judged_runs import read_run_entries
+from embassay.data.tables import open_table_file
 from embassay.errors import DataError
 from embassay.limits import (
     DOCUMENT,
@@ -29,14 +29,14 @@ from embassay.limits import (
     WHOLE,
     announce_reading,
     find_current_reading,
-    list_bounded_entries,
+    list_bounded_folder_entries,
     open_gzip,
     read_bounded_file,
     read_bounded_lines,
     unpack_gzip,
     walk_bounded_folder,
 )
-from embassay.parquet import parquet_batches
+from embassay.parquet import read_parquet_in_batches
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def test_a_bomb_is_refused(bomb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for read in (
         lambda: open_dataset(str(bomb)).load("documents"),
-        lambda: read_run(bomb),
+        lambda: read_run_entries(bomb),
     ):
         with pytest.raises(DataError, match=r"unpacks to far more|a line larger") as caught:
             read()
@@ -153,11 +153,11 @@ def test_a_folder_of_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv(FILES.environment_variable, "10")
     for number in range(10):
         (tmp_path / str(number)).touch()
-    assert len(list_bounded_entries(tmp_path.iterdir(), tmp_path)) == 10
+    assert len(list_bounded_folder_entries(tmp_path.iterdir(), tmp_path)) == 10
     assert len(list(walk_bounded_folder(tmp_path))) == 1
     (tmp_path / "another").touch()
     for seen in (
-        lambda: list_bounded_entries(tmp_path.iterdir(), tmp_path),
+        lambda: list_bounded_folder_entries(tmp_path.iterdir(), tmp_path),
         lambda: list(walk_bounded_folder(tmp_path)),
     ):
         with pytest.raises(
@@ -198,7 +198,7 @@ def test_a_run_of_too_many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     path = tmp_path / "x.run"
     path.write_text("".join(f"q1 Q0 d{i} {i} {1 / i} x\n" for i in range(1, 12)))
     with pytest.raises(DataError, match="EMBASSAY_LIMIT_ROWS=20"):
-        read_run(path)
+        read_run_entries(path)
 
 
 def test_what_is_being_read_is_known() -> None:
@@ -241,11 +241,11 @@ class Clock:
 
 
 def _spoken(path: Path) -> None:
-    read_run(path)
+    read_run_entries(path)
 
 
 def _tabled(path: Path) -> None:
-    list(open_table(path).rows(["text"]))
+    list(open_table_file(path).rows(["text"]))
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_a_parquet_file_and_a_folder_that_take_too_long(
     pl.DataFrame({"text": ["a"] * 100}).write_parquet(tmp_path / "t.parquet", row_group_size=10)
     monkeypatch.setattr(bounded.time, "monotonic", Clock(1_000.0))
     with pytest.raises(DataError, match=r"found table 2 after 2,"):
-        list(parquet_batches(tmp_path / "t.parquet", rows=10))
+        list(read_parquet_in_batches(tmp_path / "t.parquet", rows=10))
     for place in range(5):
         (tmp_path / "folder" / str(place)).mkdir(parents=True)
     with pytest.raises(DataError, match=r"found folder 2 after 2,"):

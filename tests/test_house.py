@@ -195,7 +195,7 @@ def test_the_map_names_what_there_is() -> None:
 def test_ten_calls_from_a_command_to_the_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the command's function to a task's `evaluate`."""
     from embassay.cli.options import WorkerOptions
-    from embassay.cli.session import run_protocol_session
+    from embassay.cli.session import run_or_plan_protocol
     from embassay.protocols.sage import robustness
     from embassay.protocols.sage.options import Request, SageOptions
     from embassay.protocols.sage.protocol import SageProtocol
@@ -211,7 +211,7 @@ def test_ten_calls_from_a_command_to_the_task(tmp_path: Path, monkeypatch: pytes
     request = Request(
         ("jaccard",), ("robustness",), limit=4, tokenizer="words", options=SageOptions(resamples=10)
     )
-    run_protocol_session(SageProtocol(), request, WorkerOptions(out=tmp_path / "run"), "sage", report=False)
+    run_or_plan_protocol(SageProtocol(), request, WorkerOptions(out=tmp_path / "run"), "sage", report=False)
     # The command's own function comes before these.
     assert 0 < len(frames[-1]) + 1 <= 10
 
@@ -242,7 +242,7 @@ LIFE = (
 def test_a_cell_lives_as_the_map_says(tmp_path: Path) -> None:
     """Ten steps, each naming the module whose function is called then, in this order."""
     from embassay.cli.options import WorkerOptions
-    from embassay.cli.session import run_protocol_session
+    from embassay.cli.session import run_or_plan_protocol
     from embassay.protocols.sage.options import Request, SageOptions
     from embassay.protocols.sage.protocol import SageProtocol
 
@@ -258,7 +258,7 @@ def test_a_cell_lives_as_the_map_says(tmp_path: Path) -> None:
     )
     sys.setprofile(call)
     try:
-        run_protocol_session(SageProtocol(), request, WorkerOptions(out=tmp_path / "run"), "sage")
+        run_or_plan_protocol(SageProtocol(), request, WorkerOptions(out=tmp_path / "run"), "sage")
     finally:
         sys.setprofile(None)
     order = [seen[place, name] for _, place, name in LIFE]

@@ -18,7 +18,7 @@ from embassay.limits import (
     DOCUMENT,
     LIMITS,
     TABLE,
-    Limit,
+    SizeLimit,
     format_size,
     parse_bounded_json,
     parse_record_json,
@@ -30,7 +30,7 @@ DOCS = Path(__file__).parents[1] / "docs" / "limits.md"
 
 
 @pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.name)
-def test_every_limit_is_documented(limit: Limit) -> None:
+def test_every_limit_is_documented(limit: SizeLimit) -> None:
     """With its variable and what it is by default."""
     line = next(
         line for line in DOCS.read_text("utf-8").splitlines() if f"`{limit.environment_variable}`" in line
@@ -40,7 +40,7 @@ def test_every_limit_is_documented(limit: Limit) -> None:
 
 
 @pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.name)
-def test_a_refusal_says_how_to_allow_more(limit: Limit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refusal_says_how_to_allow_more(limit: SizeLimit, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it says to export is read as twice as much."""
     said = limit.make_exceeded_error(Path("x"), 3)
     variable, _, value = said.mend.rpartition("export ")[2].partition("=")

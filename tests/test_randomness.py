@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.randomness import draw_random_bytes, make_generator
+from embassay.randomness import draw_random_bytes, make_seeded_generator
 
 GOLDEN = [
     ((1337, "word_shuffle", "doc-1"), "810674a09874a6aed85ace6c39889df6"),
@@ -54,22 +54,22 @@ def test_streams_differ_by_seed_and_by_every_name() -> None:
 
 def test_the_generator_is_a_fixed_bit_stream() -> None:
     """The generator's raw bits, which numpy promises not to change, follow from seed and names alone."""
-    raw = make_generator(1337, "bootstrap", "sample", "documents").bit_generator.random_raw(3)
+    raw = make_seeded_generator(1337, "bootstrap", "sample", "documents").bit_generator.random_raw(3)
     assert raw.tolist() == [4914219769547459270, 11819477536316934094, 555970544860903935]
 
 
 def test_streams_are_independent_of_order() -> None:
     """Drawing from one stream leaves the others where they were."""
-    first = make_generator(3, "a")
+    first = make_seeded_generator(3, "a")
     first.random(1000)
-    assert make_generator(3, "b").random() == make_generator(3, "b").random()
+    assert make_seeded_generator(3, "b").random() == make_seeded_generator(3, "b").random()
     np.random.default_rng(0).random(5)
-    assert make_generator(3, "a").random() == make_generator(3, "a").random()
+    assert make_seeded_generator(3, "a").random() == make_seeded_generator(3, "a").random()
 
 
 def test_streams_of_neighbouring_items_are_unrelated() -> None:
     """The streams of doc-1, doc-2, ... do not resemble each other: their correlations are those of noise."""
-    draws = np.stack([make_generator(1337, "doc", str(i)).random(2000) for i in range(20)])
+    draws = np.stack([make_seeded_generator(1337, "doc", str(i)).random(2000) for i in range(20)])
     correlation = np.corrcoef(draws)[np.triu_indices(20, k=1)]
     assert np.abs(correlation).max() < 5 / np.sqrt(2000)
     assert abs(draws.mean() - 0.5) < 0.01

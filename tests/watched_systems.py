@@ -8,10 +8,10 @@ from hashlib import sha256
 
 import numpy as np
 
-from embassay.protocols.watch.fingerprint import Fingerprint
-from embassay.protocols.watch.options import OwnData, RecordRequest
-from embassay.protocols.watch.own import OwnTexts
-from embassay.protocols.watch.recording import record_respondent
+from embassay.protocols.watch.fingerprint import SystemFingerprint
+from embassay.protocols.watch.options import FingerprintRequest, OwnTextsAndQuestions
+from embassay.protocols.watch.own import OwnPassagesAndQuestions
+from embassay.protocols.watch.recording import record_respondent_fingerprint
 from embassay.protocols.watch.respondents import VectorRespondent
 
 WIDTH = 64
@@ -66,10 +66,12 @@ def made(**facts: object) -> VectorRespondent:
     return VectorRespondent(MadeSystem(MadeEncoder(**facts)))  # type: ignore[arg-type]
 
 
-def recorded(own: OwnTexts | None = None, repeats: int = 5, **facts: object) -> Fingerprint:
+def recorded(
+    own: OwnPassagesAndQuestions | None = None, repeats: int = 5, **facts: object
+) -> SystemFingerprint:
     """Its fingerprint."""
-    request = RecordRequest(system="made", own=OwnData(), repeats=repeats)
-    return record_respondent(made(**facts), request, own).fingerprint
+    request = FingerprintRequest(system="made", own=OwnTextsAndQuestions(), repeats=repeats)
+    return record_respondent_fingerprint(made(**facts), request, own).fingerprint
 
 
 WORDS = [
@@ -80,11 +82,13 @@ WORDS = [
 ]  # fmt: skip
 
 
-def made_texts(passages: int = 300) -> OwnTexts:
+def made_texts(passages: int = 300) -> OwnPassagesAndQuestions:
     """Passages of made words, and twenty questions with two relevant passages each."""
     rng = np.random.default_rng(3)
     texts = [" ".join(rng.choice(WORDS, rng.integers(8, 60))) for _ in range(passages)]
     ids = [f"d{row}" for row in range(passages)]
     queries = [" ".join(texts[row].split()[:6]) for row in range(20)]
     gains = {f"q{row}": {f"d{row}": 2.0, f"d{row + 100}": 1.0} for row in range(20)}
-    return OwnTexts("made", ids, texts, [f"q{row}" for row in range(20)], queries, gains, passages, 20)
+    return OwnPassagesAndQuestions(
+        "made", ids, texts, [f"q{row}" for row in range(20)], queries, gains, passages, 20
+    )

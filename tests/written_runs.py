@@ -8,8 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from embassay.protocols.kernel.comparisons import OVERALL, RANKED, Standing, SystemHeadline, write_standings
-from embassay.randomness import make_generator
+from embassay.protocols.kernel.comparisons import (
+    OVERALL,
+    RANKED,
+    SystemHeadlineValue,
+    SystemStanding,
+    write_standings,
+)
+from embassay.randomness import make_seeded_generator
 from embassay.records import Result
 from embassay.runs.folder import RunFolder, write_parquet_columns
 from embassay.stats import percentile_interval, resample_means
@@ -29,11 +35,16 @@ def write_run(
     folder = RunFolder(path)
     path.mkdir(parents=True, exist_ok=True)
     columns = np.array(list(values.values())).T
-    draws = resample_means(columns, n_resamples=1000, rng=make_generator(seed, "written")).T
+    draws = resample_means(columns, n_resamples=1000, rng=make_seeded_generator(seed, "written")).T
     standings, rows = [], []
     for name, own, replicates in zip(values, columns.T, draws, strict=True):
-        headline = SystemHeadline(name, float(own.mean()), len(own), replicates, "bootstrap over documents")
-        standings += [Standing(TASK, "", MEASURE, headline), Standing(OVERALL, "", OVERALL, headline, RANKED)]
+        headline = SystemHeadlineValue(
+            name, float(own.mean()), len(own), replicates, "bootstrap over documents"
+        )
+        standings += [
+            SystemStanding(TASK, "", MEASURE, headline),
+            SystemStanding(OVERALL, "", OVERALL, headline, RANKED),
+        ]
         ends = percentile_interval(replicates)
         low, high = (None, None) if np.isnan(ends[0]) else ends
         for task, measure in ((TASK, MEASURE), (OVERALL, OVERALL)):
@@ -63,7 +74,7 @@ def write_run(
             "measure": [MEASURE] * len(ids),
             "value": own.tolist(),
         }
-        write_parquet_columns(folder.items_path(TASK, "sample", name), items)
+        write_parquet_columns(folder.locate_cell_items(TASK, "sample", name), items)
     write_standings(path, standings)
     folder.write_results(rows)
     folder.write_manifest({

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from embassay.interchange.reproduction import ReproducedFigure, make_reproduced_figure
+from embassay.interchange.reproduction import ReproducedFigure, make_reproduced_number
 from embassay.protocols.hume.published.conversion import published_pairs
-from embassay.protocols.hume.published.paper import paper_study, read_results
+from embassay.protocols.hume.published.paper import load_hume_paper_study, read_results
 from embassay.protocols.hume.published.standings import (
     HUMAN,
-    ScoreMatrix,
-    people_ranks,
+    ModelAndPeopleScores,
+    count_people_wins_by_group,
     rank_by_mean_score,
+    rank_people_on_every_pair,
     score_matrix,
-    win_rates,
 )
 from embassay.protocols.hume.published.tables import (
     DATASET_TABLES,
     correlate_llm_difficulty,
-    dataset_table,
-    family_table,
+    dataset_scores_table,
+    family_language_table,
+    family_scores_table,
     group_pairs_by_column,
-    main_table,
     read_llm_scores,
 )
 from embassay.protocols.hume.tables import printed_people_table
@@ -32,7 +32,7 @@ from reproducing.printed import rows
 IN_TABLE_8 = ("human", "ci_low", "ci_high", "iaa", "best_model_score")
 
 
-def human_leads(matrix: ScoreMatrix) -> list[str]:
+def human_leads(matrix: ModelAndPeopleScores) -> list[str]:
     """The columns of table 1, overall left out, where people are strictly above every model."""
     means = {
         name: matrix.means(wanted)
@@ -48,12 +48,14 @@ def figures(reference: Path) -> Iterator[ReproducedFigure]:
     published = read_results(folder / "results.json.gz")
     matrix = score_matrix(published)
     llms = read_llm_scores([folder / f"table{number}.csv" for number in (10, 11, 12)])
-    yield from _cells("table 1", main_table(matrix), folder / "table1.csv")
+    yield from _cells("table 1", family_language_table(matrix), folder / "table1.csv")
     yield from _families(folder, llms, matrix)
     for family, number in DATASET_TABLES.items():
-        table = dataset_table(family, published, every_subset=True)
+        table = dataset_scores_table(family, published, every_subset=True)
         yield from _cells(f"table {number}", table, folder / f"table{number}.csv")
-    people = _written(printed_people_table(published_pairs(published, paper_study()), matrix.models))
+    people = _written(
+        printed_people_table(published_pairs(published, load_hume_paper_study()), matrix.models)
+    )
     yield from _pairs(folder, people)
     yield from _difficulty(folder, llms)
     yield from _text(folder, matrix, people)
@@ -65,19 +67,21 @@ def _cells(name: str, table: ColumnTable, path: Path) -> Iterator[ReproducedFigu
     for row in rows(path):
         for column, value in row.items():
             if column != "model" and row["model"] != "n_datasets":
-                yield make_reproduced_figure(
+                yield make_reproduced_number(
                     "HUME", name, row["model"], column, value, ours[row["model"]][column]
                 )
 
 
-def _families(folder: Path, llms: ScoreMatrix, matrix: ScoreMatrix) -> Iterator[ReproducedFigure]:
-    table = family_table(llms, matrix)
+def _families(
+    folder: Path, llms: ModelAndPeopleScores, matrix: ModelAndPeopleScores
+) -> Iterator[ReproducedFigure]:
+    table = family_scores_table(llms, matrix)
     names = [column.name for column in table.columns]
     for values, row in zip(table.rows, rows(folder / "table2.csv"), strict=True):
         ours = dict(zip(names, values, strict=True))
         for column, value in row.items():
             if value and column not in ("category", "best_embedding_model"):
-                yield make_reproduced_figure(
+                yield make_reproduced_number(
                     "HUME", "table 2", row["category"], column, value, float(ours[column] or 0)
                 )
 
@@ -87,41 +91,41 @@ def _pairs(folder: Path, people: Sequence[Mapping[str, str]]) -> Iterator[Reprod
         where = f"{row['task']} ({row['lang']})"
         for column in IN_TABLE_8:
             if row[column]:
-                yield make_reproduced_figure("HUME", "table 8", where, column, row[column], mine[column])
-        yield make_reproduced_figure(
+                yield make_reproduced_number("HUME", "table 8", where, column, row[column], mine[column])
+        yield make_reproduced_number(
             "HUME", "table 8", where, "outside the interval", row["significant"], mine["outside_interval"]
         )
 
 
-def _difficulty(folder: Path, llms: ScoreMatrix) -> Iterator[ReproducedFigure]:
+def _difficulty(folder: Path, llms: ModelAndPeopleScores) -> Iterator[ReproducedFigure]:
     for one, row in zip(correlate_llm_difficulty(llms), rows(folder / "table13.csv"), strict=True):
         found = {"spearman_rho": one.correlation.rho, "p_value": one.correlation.p}
         for column, value in found.items():
-            yield make_reproduced_figure(
+            yield make_reproduced_number(
                 "HUME", "table 13", row["llm"], column, row[column], float(value or 0)
             )
 
 
 def _text(
-    folder: Path, matrix: ScoreMatrix, people: Sequence[Mapping[str, str]]
+    folder: Path, matrix: ModelAndPeopleScores, people: Sequence[Mapping[str, str]]
 ) -> Iterator[ReproducedFigure]:
     ours = _said(matrix, people)
     for row in rows(folder / "figure_stats.csv"):
         if row["quantity"] in ours:
             said = row["quantity"].replace("_", " ")
-            yield make_reproduced_figure(
+            yield make_reproduced_number(
                 "HUME", "text and figures", row["source"], said, row["value"], ours[row["quantity"]]
             )
 
 
-def _said(matrix: ScoreMatrix, people: Sequence[Mapping[str, str]]) -> Mapping[str, float]:
+def _said(matrix: ModelAndPeopleScores, people: Sequence[Mapping[str, str]]) -> Mapping[str, float]:
     """What abstract, text and captions say in numbers."""
     order = rank_by_mean_score(matrix)
     human = next(one for one in order if one.system == HUMAN)
-    every = people_ranks(matrix)
-    best, median, mean = win_rates(every)
-    by_lang = {(one.group, one.reference): one for one in win_rates(every, "lang")}
-    groups = {(one.group, one.reference): one for one in win_rates(every, "group")}
+    every = rank_people_on_every_pair(matrix)
+    best, median, mean = count_people_wins_by_group(every)
+    by_lang = {(one.group, one.reference): one for one in count_people_wins_by_group(every, "lang")}
+    groups = {(one.group, one.reference): one for one in count_people_wins_by_group(every, "group")}
     (multilingual,) = (
         one
         for (group, against), one in groups.items()

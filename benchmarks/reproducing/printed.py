@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from embassay.interchange import reproduction
-from embassay.interchange.reproduction import HEAD, PrintedFigure
+from embassay.interchange.reproduction import HEAD, PrintedPaperFigure
 
 OUT = Path(reproduction.__file__).parent / "published"
 Row = Mapping[str, str]
@@ -37,13 +37,13 @@ def main() -> None:
                 writer.writerows((one.table, one.row, one.column, one.published) for one in found)
 
 
-def every(reference: Path) -> dict[str, list[PrintedFigure]]:
+def every(reference: Path) -> dict[str, list[PrintedPaperFigure]]:
     """Paper -> its figures in the order of its tables."""
     made = {"SAGE": sage, "PTEB": pteb, "HTEB": hteb, "RAG": rag, "HUME": hume}
     return {paper: list(of(reference / paper.lower())) for paper, of in made.items()}
 
 
-def sage(folder: Path) -> Iterator[PrintedFigure]:
+def sage(folder: Path) -> Iterator[PrintedPaperFigure]:
     """Tables 1 to 6."""
     for number in range(1, 7):
         yield from _table(
@@ -51,7 +51,7 @@ def sage(folder: Path) -> Iterator[PrintedFigure]:
         )
 
 
-def pteb(folder: Path) -> Iterator[PrintedFigure]:
+def pteb(folder: Path) -> Iterator[PrintedPaperFigure]:
     """Tables 1 to 12 and 14."""
     yield from _table(folder / "table1.csv", "table 1", _of("dataset"))
     yield from _table(folder / "table2.csv", "table 2", _of("dataset"))
@@ -75,7 +75,7 @@ def pteb(folder: Path) -> Iterator[PrintedFigure]:
 STACK = ("model", "dim", "reranker", "candidate_k")
 
 
-def rag(folder: Path) -> Iterator[PrintedFigure]:
+def rag(folder: Path) -> Iterator[PrintedPaperFigure]:
     """Stacks of sections 5.1 to 5.5 and A, and both probes."""
     dense = ("model", "dim")
     yield from _table(folder / "clq_dense_only.csv", "5.1 dense", _of(*dense), leave=dense)
@@ -85,7 +85,7 @@ def rag(folder: Path) -> Iterator[PrintedFigure]:
             measure = {"N-Recall4+": "n_recall4plus", "N-Recall5": "n_recall5", "RA-nWG": "ra_nwg"}[
                 row["metric"]
             ]
-            yield PrintedFigure("5.1 hybrid ceiling", "Hybrid (RRF)", f"{measure}{cut}", value)
+            yield PrintedPaperFigure("5.1 hybrid ceiling", "Hybrid (RRF)", f"{measure}{cut}", value)
     measure_at = lambda row: f"{row['metric']}@{row['k']}"  # noqa: E731
     yield from _table(folder / "hybrid_rerank_reference.csv", "5.2 %PROC", measure_at, leave=("metric", "k"))
     leave = ("cutoff", "rank", *STACK)
@@ -106,7 +106,7 @@ def rag(folder: Path) -> Iterator[PrintedFigure]:
         yield from _table(folder / "name_margin_ablations.csv", name, _of(*keys), leave=keys,
                           only=lambda row, lang=lang: row["lang"] == lang)  # fmt: skip
     for row in rows(folder / "noise_cosine.csv"):
-        yield PrintedFigure(
+        yield PrintedPaperFigure(
             "4.4 similarity",
             f"{row['lang']}, {row['model_size']}",
             f"level {row['noise_level']}",
@@ -130,7 +130,7 @@ SHARES = {
 }  # fmt: skip
 
 
-def hteb(folder: Path) -> Iterator[PrintedFigure]:
+def hteb(folder: Path) -> Iterator[PrintedPaperFigure]:
     """Texts of every file of Banking77, and the shares of them that the authors counted."""
     counts: dict[str, dict[str, int]] = {}
     for row in rows(folder / "published.csv"):
@@ -138,12 +138,12 @@ def hteb(folder: Path) -> Iterator[PrintedFigure]:
             counts.setdefault(row["row"].replace(" seed ", ", seed "), {})[row["column"]] = int(row["value"])
     for name, of in counts.items():
         texts = of["text_fields_total"]
-        yield PrintedFigure("files of Banking77", name, "texts", str(texts))
+        yield PrintedPaperFigure("files of Banking77", name, "texts", str(texts))
         for count, share in SHARES.items():
-            yield PrintedFigure("files of Banking77", name, share, f"{100 * of[count] / texts:.4f}")
+            yield PrintedPaperFigure("files of Banking77", name, share, f"{100 * of[count] / texts:.4f}")
 
 
-def hume(folder: Path) -> Iterator[PrintedFigure]:
+def hume(folder: Path) -> Iterator[PrintedPaperFigure]:
     """Tables 1, 2, and 4 to 13."""
     yield from _table(folder / "table1.csv", "table 1", _of("model"))
     yield from _table(folder / "table2.csv", "table 2", _of("category"))
@@ -167,14 +167,14 @@ def _table(
     *,
     leave: tuple[str, ...] = (),
     only: Callable[[Row], bool] = lambda _: True,
-) -> Iterator[PrintedFigure]:
+) -> Iterator[PrintedPaperFigure]:
     """Every figure of a file: all columns but the first, or but those that are left out."""
     for row in rows(path):
         if not only(row):
             continue
         for column, value in row.items():
             if value and column not in (leave or (next(iter(row)),)) and _is_number(value):
-                yield PrintedFigure(table, where(row), column, value)
+                yield PrintedPaperFigure(table, where(row), column, value)
 
 
 def rows(path: Path) -> Iterator[dict[str, str]]:

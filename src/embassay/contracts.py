@@ -359,7 +359,7 @@ class Reranker(Protocol):
 
 
 @dataclass(frozen=True)
-class Message:
+class ChatMessage:
     """One turn of a conversation."""
 
     role: Literal["system", "user", "assistant"]
@@ -467,7 +467,7 @@ class ChatModel(Protocol):
 
     async def complete(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[ChatMessage],
         *,
         sampling: SamplingSettings = SamplingSettings(),
         schema: Any = None,

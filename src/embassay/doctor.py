@@ -18,14 +18,14 @@ from embassay.errors import UsageError
 from embassay.machine import VARIABLE, choose_cuda_card
 from embassay.runs.cluster.connection import (
     NodeFindings,
-    check_nodes,
+    check_cluster_nodes,
     connect_cluster,
-    count_cpus,
-    list_nodes,
-    schedule_on_node,
-    thread_settings,
+    count_cluster_cpus,
+    list_cluster_nodes,
+    make_node_schedule_strategy,
+    make_thread_count_variables,
 )
-from embassay.runs.cluster.connection import inspect_nodes as look_at
+from embassay.runs.cluster.connection import inspect_cluster_nodes as look_at
 from embassay.runs.cluster.pools import plan_actor_seats
 from embassay.runs.execution import RayWorkers
 from embassay.runs.folder import measure_installed_memory
@@ -45,15 +45,15 @@ class DoctorCheck:
 
 def examine_installation(cache: Path) -> Iterator[DoctorCheck]:
     """Try the sample data, the bundled encoder, minilm, the paper's tokenizer, the cache and the vendors' keys."""
-    yield _run_check("sample data", _check_sample, "broken")
-    yield _run_check("wordllama", lambda: _check_encoder("wordllama"), "broken")
-    yield _run_check("minilm", lambda: _check_encoder("minilm"), "absent")
-    yield _run_check("cl100k", _check_tokenizer_vocabulary, "absent")
-    yield _run_check("cache", lambda: _check_cache_writable(cache), "broken")
+    yield _run_doctor_check("sample data", _check_sample_data, "broken")
+    yield _run_doctor_check("wordllama", lambda: _check_encoder("wordllama"), "broken")
+    yield _run_doctor_check("minilm", lambda: _check_encoder("minilm"), "absent")
+    yield _run_doctor_check("cl100k", _check_tokenizer_vocabulary, "absent")
+    yield _run_doctor_check("cache", lambda: _check_cache_writable(cache), "broken")
     yield _check_vendor_keys()
 
 
-def _run_check(name: str, do: Callable[[], str], otherwise: State) -> DoctorCheck:
+def _run_doctor_check(name: str, do: Callable[[], str], otherwise: State) -> DoctorCheck:
     """`do` tells what it found, or raises."""
     from embassay.errors import EmbassayError
 
@@ -67,7 +67,7 @@ def _run_check(name: str, do: Callable[[], str], otherwise: State) -> DoctorChec
         )
 
 
-def _check_sample() -> str:
+def _check_sample_data() -> str:
     from embassay.data import open_dataset
 
     loaded = open_dataset("sample").load("labelled")
@@ -177,7 +177,7 @@ class PackageExtra:
         return f"pip install 'embassay[{self.name}]'"
 
 
-def list_extras(distribution: str = "embassay") -> tuple[PackageExtra, ...]:
+def list_package_extras(distribution: str = "embassay") -> tuple[PackageExtra, ...]:
     """The extras of an installed distribution, in the order of PURPOSES; empty where it is not installed."""
     try:
         lines = metadata.requires(distribution) or []
@@ -221,7 +221,7 @@ _SECONDS = 60.0
 
 
 @dataclass(frozen=True)
-class NodeFacts:
+class ClusterNodeFacts:
     """A machine: what it offers Ray and has installed (`seen`), the accelerators that NVIDIA's driver names there, the
     extras that are installed, those of them that only this machine has (`lacks`), and the bytes free for a cache."""
 
@@ -239,7 +239,7 @@ class ClusterFacts:
     is where this machine computes vectors, which decides for all."""
 
     address: str
-    nodes: tuple[NodeFacts, ...]
+    nodes: tuple[ClusterNodeFacts, ...]
     cells: int
     gpus: int
     encoders: int
@@ -249,12 +249,12 @@ class ClusterFacts:
     check: DoctorCheck
 
 
-def examine_cluster(address: str | None) -> ClusterFacts:
+def examine_ray_cluster(address: str | None) -> ClusterFacts:
     """Join the cluster, or start the one that a run of this machine alone would have, look, and leave. UsageError where
     there is none."""
     device = choose_cuda_card() or "cpu"
     with connect_cluster(RayWorkers(address)) as ray:
-        machines = list_nodes(ray)
+        machines = list_cluster_nodes(ray)
         seen = look_at(ray, machines)
         gpus = sum(int(node.gpus) for node in machines)
         used = len(plan_actor_seats(machines, accelerated=True, models=1)) if gpus and device != "cpu" else 0
@@ -263,40 +263,42 @@ def examine_cluster(address: str | None) -> ClusterFacts:
             tuple(_read_node_facts(ray, node) for node in seen),
             sum(node.cpus for node in machines), gpus,
             len(plan_actor_seats(machines, accelerated=False, models=1)), used,
-            int(thread_settings()["OMP_NUM_THREADS"]), device, _check_nodes(seen)
+            int(make_thread_count_variables()["OMP_NUM_THREADS"]), device, _check_nodes(seen)
         )  # fmt: skip
 
 
-def _read_node_facts(ray: Any, seen: NodeFindings) -> NodeFacts:
+def _read_node_facts(ray: Any, seen: NodeFindings) -> ClusterNodeFacts:
     """What Embassay finds on a node; nothing where it is not there or does not answer."""
     if seen.error:
-        return NodeFacts(seen)
-    strategy = schedule_on_node(ray, seen.node.id)
-    answer = ray.remote(_examine_node).options(num_cpus=0, scheduling_strategy=strategy).remote()
+        return ClusterNodeFacts(seen)
+    strategy = make_node_schedule_strategy(ray, seen.node.id)
+    answer = ray.remote(_examine_cluster_node).options(num_cpus=0, scheduling_strategy=strategy).remote()
     try:
         accelerators, installed, disk_free = ray.get(answer, timeout=_SECONDS)
     except (ray.exceptions.RayError, ValueError):  # another version of Embassay; that is said elsewhere
-        return NodeFacts(seen)
-    lacks = tuple(extra.name for extra in list_extras() if extra.is_installed and extra.name not in installed)
-    return NodeFacts(seen, accelerators, installed, lacks, disk_free)
+        return ClusterNodeFacts(seen)
+    lacks = tuple(
+        extra.name for extra in list_package_extras() if extra.is_installed and extra.name not in installed
+    )
+    return ClusterNodeFacts(seen, accelerators, installed, lacks, disk_free)
 
 
-def _examine_node() -> tuple[tuple[str, ...], tuple[str, ...], int | None]:
+def _examine_cluster_node() -> tuple[tuple[str, ...], tuple[str, ...], int | None]:
     """On a node: accelerators, extras, free bytes."""
     from embassay.machine import find_cache_folder
 
     machine = examine_machine(find_cache_folder())
     return (
         machine.accelerators,
-        tuple(extra.name for extra in list_extras() if extra.is_installed),
+        tuple(extra.name for extra in list_package_extras() if extra.is_installed),
         machine.disk_free,
     )
 
 
 def _check_nodes(seen: Sequence[NodeFindings]) -> DoctorCheck:
     try:
-        count_cpus([node.node for node in seen])
-        check_nodes(seen)
+        count_cluster_cpus([node.node for node in seen])
+        check_cluster_nodes(seen)
     except UsageError as error:
         return DoctorCheck("cluster", "broken", error.message, error.mend)
     return DoctorCheck("cluster", "ok", "every node can do the work of a run")
@@ -308,7 +310,7 @@ _UNLIMITED = 1 << 60
 
 
 @dataclass(frozen=True)
-class Machine:
+class MachineFacts:
     """Cores that this process may use of those there are; memory in bytes, `free` what could be had now, both within
     the limit of a container; the accelerators that NVIDIA's driver names; the `device` that a run would use (`cuda`,
     `cuda:1`, `cpu`), in `device_words` with the reason; the cache folder and the bytes free on its
@@ -327,13 +329,13 @@ class Machine:
     disk_free: int | None
 
 
-def examine_machine(cache: Path) -> Machine:
+def examine_machine(cache: Path) -> MachineFacts:
     """Look at this machine; `cache` need not exist yet."""
     total, free = _read_memory_sizes()
     built_in = os.cpu_count() or 1
     accelerators = _find_accelerators()
     device, words = choose_device(accelerators)
-    return Machine(
+    return MachineFacts(
         platform.python_version(), f"{platform.system()} {platform.machine()}", _count_cores(built_in), built_in,
         total, free, accelerators, device, words, cache, _read_free_disk(cache)
     )  # fmt: skip

@@ -30,7 +30,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Limit:
+class SizeLimit:
     """At most `usual` of something, bytes or a count, and why so many."""
 
     name: str
@@ -51,7 +51,7 @@ class Limit:
         return parse_size(value, self.environment_variable) if value else self.usual
 
     @property
-    def raising_setting(self) -> str:
+    def doubled_limit_setting(self) -> str:
         """The variable set to twice what is allowed now, as a shell exports it."""
         shown = format_size(2 * self.most) if self.bytes else str(2 * self.most)
         return f"{self.environment_variable}={shown.removesuffix(' bytes').replace(' ', '').replace(',', '')}"
@@ -65,78 +65,78 @@ class Limit:
         return DataError(
             f"{self.of} larger than Embassay's limit" if self.bytes else f"more {self.of} than Embassay's limit",
             path=path, line=line, expected=f"at most {self.shown(self.most)}",
-            mend=f"If the file is correct, raise the limit: export {self.raising_setting}"
+            mend=f"If the file is correct, raise the limit: export {self.doubled_limit_setting}"
         )  # fmt: skip
 
 
-WHOLE = Limit(
+WHOLE = SizeLimit(
     "whole", 4 * 2**30, "a file",
     "runs and judgements are held in memory; ten million lines of a run are 500 MB"
 )  # fmt: skip
-DOCUMENT = Limit(
+DOCUMENT = SizeLimit(
     "document", 256 * 2**20, "a document",
     "JSON, CSV and YAML that are read in one piece (studies, exports of annotation tools, manifests) take ten times "
     "their size in memory"
 )  # fmt: skip
-LINE = Limit(
+LINE = SizeLimit(
     "line", 64 * 2**20, "a line",
     "a line of JSON Lines, or a row of CSV, is one item: the longest novels have 10 MB"
 )  # fmt: skip
-COLUMNS = Limit("columns", 10_000, "columns", "wide tables have hundreds of columns", bytes=False)
-FILES = Limit(
+COLUMNS = SizeLimit("columns", 10_000, "columns", "wide tables have hundreds of columns", bytes=False)
+FILES = SizeLimit(
     "files", 1_000_000, "files in a folder",
     "the published results of MTEB are some hundred thousand files",
     bytes=False
 )  # fmt: skip
-ROWS = Limit(
+ROWS = SizeLimit(
     "rows", 20_000_000, "rows",
     "MS MARCO has nine million passages; forty million tiny rows take half an hour and 20 GB",
     bytes=False
 )  # fmt: skip
-TIMES = Limit(
+TIMES = SizeLimit(
     "times", 100, "times a packed file's own size",
     "text unpacks to 3 to 20 times its packed size, a bomb to a thousand",
     bytes=False
 )  # fmt: skip
-TABLE = Limit(
+TABLE = SizeLimit(
     "table", 8 * 2**30, "a Parquet file",
     "memory that the process reading Parquet may use beyond the file's size"
 )  # fmt: skip
-PROSE = Limit(
+PROSE = SizeLimit(
     "prose", 64 * 2**20, "a text, Markdown or HTML document",
     "the longest novels have 10 MB; converted PDF and Word files may be as long"
 )  # fmt: skip
-CONVERTED = Limit(
+CONVERTED = SizeLimit(
     "converted", 256 * 2**20, "a PDF, Word, PowerPoint or EPUB file",
     "scanned books have 100 MB, nearly all of it pictures"
 )  # fmt: skip
-CONVERTER = Limit(
+CONVERTER = SizeLimit(
     "converter", 2 * 2**30, "a document in memory",
     "memory that the process converting documents may use"
 )  # fmt: skip
-SECONDS = Limit(
+SECONDS = SizeLimit(
     "seconds", 60, "seconds for one document",
     "a PDF of a thousand pages takes ten", bytes=False
 )  # fmt: skip
-CONVERSIONS = Limit(
+CONVERSIONS = SizeLimit(
     "conversions", 1_800, "seconds for all documents of a folder",
     "five thousand PDF files take half an hour, once: converted documents are kept", bytes=False
 )  # fmt: skip
-READING = Limit(
+READING = SizeLimit(
     "reading", 1_800, "seconds to read one file, or to list a folder",
     "twenty million rows take a quarter of an hour", bytes=False
 )  # fmt: skip
-NODES = Limit(
+NODES = SizeLimit(
     "nodes", 100_000, "values in a YAML file, aliases written out,",
     "descriptions and configurations are written by hand",
     bytes=False
 )  # fmt: skip
-ANSWER = Limit(
+ANSWER = SizeLimit(
     "answer", 256 * 2**20, "a server's answer",
     "2,048 vectors of 4,096 numbers are 180 MB of JSON"
 )  # fmt: skip
 
-LIMITS: tuple[Limit, ...] = (
+LIMITS: tuple[SizeLimit, ...] = (
     WHOLE,
     DOCUMENT,
     LINE,
@@ -191,7 +191,7 @@ T = TypeVar("T")
 _PIECE, _BUFFER = 2**24, 2**17
 
 
-def read_bounded_file(path: Path, limit: Limit = DOCUMENT) -> bytes:
+def read_bounded_file(path: Path, limit: SizeLimit = DOCUMENT) -> bytes:
     """All bytes of a file, also of one that has no size of its own (a pipe, a device). DataError above `limit`; OSError
     as `open` raises it."""
     most = limit.most
@@ -202,13 +202,15 @@ def read_bounded_file(path: Path, limit: Limit = DOCUMENT) -> bytes:
         if stat.S_ISREG(status.st_mode) and status.st_size > most:
             raise limit.make_exceeded_error(path)
         # A regular file in one read, which holds it once only.
-        content = stream.read(status.st_size + 1) if status.st_size else _read_up_to(stream, most + 1, path)
+        content = (
+            stream.read(status.st_size + 1) if status.st_size else _read_at_most_bytes(stream, most + 1, path)
+        )
     if len(content) > most:
         raise limit.make_exceeded_error(path)
     return content
 
 
-def _read_up_to(stream: IO[bytes], most: int, path: Path) -> bytes:
+def _read_at_most_bytes(stream: IO[bytes], most: int, path: Path) -> bytes:
     """At most so many bytes. A read of the whole limit at once would ask for its memory."""
     pieces = list(limit_reading_time(_read_pieces(stream, most), path, "piece"))
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
@@ -231,7 +233,7 @@ _piped: dict[tuple[int, int], bytes] = {}
 """What came through a pipe, by device and inode: readers look at a file more than once."""
 
 
-def _read_pipe_once(path: Path, limit: Limit) -> bytes:
+def _read_pipe_once(path: Path, limit: SizeLimit) -> bytes:
     """What came through a pipe; waited for where nobody asked for it before."""
     status = path.stat()
     key = status.st_dev, status.st_ino
@@ -279,7 +281,7 @@ def limit_reading_time(parts: Iterable[T], path: Path | str | None, unit: str) -
             raise DataError(
                 "reading takes longer than allowed", path=path, expected=f"{most:,} seconds at most",
                 found=f"{unit} {number:,} after {taken:,.0f} seconds",
-                mend=f"If the file is correct, raise the limit: export {READING.raising_setting}"
+                mend=f"If the file is correct, raise the limit: export {READING.doubled_limit_setting}"
             )  # fmt: skip
         yield part
         resumed = time.monotonic()
@@ -289,19 +291,21 @@ def limit_reading_time(parts: Iterable[T], path: Path | str | None, unit: str) -
 def open_gzip(packed: IO[bytes], path: Path, size: int) -> IO[bytes]:
     """The content of a gzip file of `size` bytes as it is read; reading it raises DataError above TIMES. Closing it
     closes `packed`."""
-    return cast(IO[bytes], io.BufferedReader(_CountedGzip(packed, UnpackingRatio(path, size)), _BUFFER))
+    return cast(
+        IO[bytes], io.BufferedReader(_CountingGzipReader(packed, UnpackingRatio(path, size)), _BUFFER)
+    )
 
 
-def unpack_gzip(content: bytes, path: Path, limit: Limit = WHOLE) -> bytes:
+def unpack_gzip(content: bytes, path: Path, limit: SizeLimit = WHOLE) -> bytes:
     """A gzip file's content unpacked; DataError above `limit` and above TIMES."""
     with open_gzip(io.BytesIO(content), path, len(content)) as stream:
-        whole = _read_up_to(stream, limit.most + 1, path)
+        whole = _read_at_most_bytes(stream, limit.most + 1, path)
     if len(whole) > limit.most:
         raise limit.make_exceeded_error(path)
     return whole
 
 
-class _CountedGzip(io.RawIOBase):
+class _CountingGzipReader(io.RawIOBase):
     """A gzip file that counts what it unpacks to."""
 
     def __init__(self, packed: IO[bytes], ratio: UnpackingRatio) -> None:
@@ -339,7 +343,7 @@ class UnpackingRatio:
             raise DataError(
                 "the file unpacks to far more data than any text would", path=self._path,
                 expected=f"at most {TIMES.most:,} times its own size",
-                mend=f"If the file is correct, raise the limit: export {TIMES.raising_setting}"
+                mend=f"If the file is correct, raise the limit: export {TIMES.doubled_limit_setting}"
             )  # fmt: skip
 
 
@@ -523,7 +527,7 @@ def walk_bounded_folder(
             yield within, folders, files
 
 
-def list_bounded_entries(entries: Iterable[T], path: Path) -> list[T]:
+def list_bounded_folder_entries(entries: Iterable[T], path: Path) -> list[T]:
     """What a folder holds, in the order given; DataError for more than FILES."""
     most = FILES.most
     listed = list(islice(entries, most + 1))
@@ -547,6 +551,6 @@ def find_forbidden_path(path: Path) -> Path | None:
     return None
 
 
-def explain_permission(path: Path) -> str:
+def advise_on_denied_reading(path: Path) -> str:
     """What to do about a file or folder that this user may not read."""
     return f"Ask its owner; if that is you: chmod u+rX {shlex.quote(str(path))}."

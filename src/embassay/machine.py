@@ -70,7 +70,7 @@ def choose_cuda_card() -> str | None:
     """The CUDA card to use, in torch's words; None for the processor. UsageError where one is asked for that is not
     there."""
     named = read_requested_device()
-    if named == "cpu" or (named is None and not _may_have_card()):
+    if named == "cpu" or (named is None and not _is_cuda_card_possible()):
         return None
     missing = _explain_missing_card(named)
     if named is not None and missing:
@@ -81,7 +81,7 @@ def choose_cuda_card() -> str | None:
     return None if missing else named or "cuda"
 
 
-def _may_have_card() -> bool:
+def _is_cuda_card_possible() -> bool:
     """Whether it is worth importing torch to ask it."""
     if "torch" in sys.modules:
         return True

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 import pytest
 
 if TYPE_CHECKING:
-    from embassay.protocols.gate import GateResult
+    from embassay.protocols.gate import QualityGateResult
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -29,7 +29,7 @@ _POLL = 0.2
 _DEAR = "embassay_dear"
 
 
-def _hide_frames(method: Callable[P, T]) -> Callable[P, T]:
+def _hide_package_frames(method: Callable[P, T]) -> Callable[P, T]:
     """The method, whose errors about what the user gave are told by their message at the user's line: how they came
     about within the package helps nobody."""
 
@@ -53,20 +53,20 @@ class GatedRun:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    @_hide_frames
+    @_hide_package_frames
     def at_least(self, score: str, number: float, *, end: End = "value") -> bool:
         """True where a score, or an `end` of its 95% interval, is at least the number. AssertionError with the gate's
         table where it is not, or has no value to test; UsageError for a score that the run does not have."""
         __tracebackhide__ = True
         return self._check_gate_bar(f"{score}>={number!r}", end)
 
-    @_hide_frames
+    @_hide_package_frames
     def at_most(self, score: str, number: float, *, end: End = "value") -> bool:
         """The same where it is at most the number."""
         __tracebackhide__ = True
         return self._check_gate_bar(f"{score}<={number!r}", end)
 
-    @_hide_frames
+    @_hide_package_frames
     def no_worse_than(self, earlier: str | Path, **arguments: Any) -> bool:
         """True where no system is worse than in an earlier run, by paired tests; `arguments` are those of
         `embassay.gate`: alpha, margin, names, systems, tasks, measures."""
@@ -82,7 +82,7 @@ class GatedRun:
         return _assert_gate_passes(gate(self.path, bar if end == "value" else f"{bar}@{end}"))
 
 
-def _assert_gate_passes(gate: GateResult) -> bool:
+def _assert_gate_passes(gate: QualityGateResult) -> bool:
     __tracebackhide__ = True
     # Raised here and not left to `assert`, which would show the table as one escaped line.
     if not gate.passed:
@@ -96,14 +96,14 @@ class Embassay:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    @_hide_frames
+    @_hide_package_frames
     def open(self, path: str | Path) -> GatedRun:
         """A run that is there. DataError for a folder without one."""
         from embassay import open_run
 
         return GatedRun(Path(open_run(path).path))
 
-    @_hide_frames
+    @_hide_package_frames
     def run(self, protocol: str, **arguments: Any) -> GatedRun:
         """The run of a protocol (`sage`, `pteb`, `hteb`) with the arguments of its `run` in Python. It is made where it
         is not there yet; one of the same arguments is taken as it is, and workers of xdist wait for the first."""

@@ -20,7 +20,7 @@ def draw_random_bytes(n: int, seed: int, *names: str) -> bytes:
     return hashlib.shake_128(_make_stream_key(seed, names)).digest(n)
 
 
-def make_generator(seed: int, *names: str) -> np.random.Generator:
+def make_seeded_generator(seed: int, *names: str) -> np.random.Generator:
     """A numpy generator for `seed` and `names`, for resampling (not for perturbing texts)."""
     return np.random.Generator(np.random.PCG64(int.from_bytes(draw_random_bytes(16, seed, *names), "little")))
 

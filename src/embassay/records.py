@@ -91,7 +91,7 @@ class Classification:
 
 
 @dataclass(frozen=True)
-class ScoredPairs:
+class ScoredTextPairs:
     """Pairs of texts with a human score of their similarity, on the scale of the dataset."""
 
     ids: tuple[str, ...]
@@ -104,7 +104,7 @@ class ScoredPairs:
 
 
 @dataclass(frozen=True)
-class LabelledPairs:
+class LabelledTextPairs:
     """Pairs of texts that belong together (`labels` 1) or do not (0)."""
 
     ids: tuple[str, ...]
@@ -144,7 +144,7 @@ class JudgedSummaries:
 
 
 @dataclass(frozen=True)
-class Paraphrases:
+class TextsWithParaphrases:
     """Texts, each once, and other wordings of each."""
 
     texts: tuple[str, ...]
@@ -249,7 +249,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class ResampledStratum:
+class ResampledUnitGroup:
     """What was resampled by itself: the number of its `units` (items, groups of them, sets, runs), and what it adds to
     a value in each of some resamples, (k,)."""
 
@@ -271,7 +271,7 @@ class HeadlineComponent:
     replicates: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     reason: str = ""
     units: int | None = None
-    strata: tuple[ResampledStratum, ...] = ()
+    strata: tuple[ResampledUnitGroup, ...] = ()
 
 
 @dataclass(frozen=True)

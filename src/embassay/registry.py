@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 
 from embassay.errors import EmbassayError, UsageError
-from embassay.spec import QUERY, Spec, SpecStyle, Value, format_value
+from embassay.spec import QUERY, Spec, SpecStringSyntax, Value, format_spec_value
 
 T = TypeVar("T")
 C = TypeVar("C")
@@ -196,7 +196,7 @@ class Registry(Generic[T]):
     def __init__(
         self,
         kind: str,
-        style: SpecStyle = QUERY,
+        style: SpecStringSyntax = QUERY,
         makes: Iterable[Iterable[str]] = (),
         *,
         group: str = "",
@@ -312,11 +312,11 @@ class Registry(Generic[T]):
 
     def parameters(self, name: str) -> tuple[str, ...]:
         """What a spec string of `name` may set."""
-        return tuple(_list_parameters(self._load_factory(name))[0])
+        return tuple(_list_factory_parameters(self._load_factory(name))[0])
 
     def check_parameter_values(self, spec: Spec) -> None:
         """UsageError for a parameter whose type or range is not that of the factory; names are not looked at."""
-        parameters = _list_parameters(self._load_factory(spec.name))[0]
+        parameters = _list_factory_parameters(self._load_factory(spec.name))[0]
         for key, value in spec.params.items():
             annotation = parameters[key].annotation if key in parameters else inspect.Parameter.empty
             _convert_parameter(self.kind, spec.name, key, value, annotation)
@@ -332,7 +332,7 @@ class Registry(Generic[T]):
         """
         spec = self.parse_spec(spec) if isinstance(spec, str) else spec
         factory = self._load_factory(spec.name)
-        takes, records = _list_parameters(factory)
+        takes, records = _list_factory_parameters(factory)
         arguments = self._read_target_and_cutoff(spec, takes) | {
             key: value for key, value in context.items() if key in takes
         }
@@ -359,7 +359,7 @@ class Registry(Generic[T]):
         entry = self._entries[spec.name]
         with entry.blame_package_for_errors("making it"):
             made = factory(**arguments)
-        self._check_made_thing(entry, made)
+        self._check_made_has_attributes(entry, made)
         return made
 
     def _load_factory(self, name: str) -> Factory[T]:
@@ -369,7 +369,7 @@ class Registry(Generic[T]):
         registered = self._entries[name]
         return factory if registered is entry else registered.load()
 
-    def _check_made_thing(self, entry: RegistryEntry[T], made: T) -> None:
+    def _check_made_has_attributes(self, entry: RegistryEntry[T], made: T) -> None:
         """UsageError if `made` lacks what a thing of this kind has."""
         lacking = [[name for name in names if not hasattr(made, name)] for names in self.makes]
         if lacking and all(lacking):
@@ -425,7 +425,7 @@ def _are_same_entry(one: RegistryEntry[T], other: RegistryEntry[T]) -> bool:
     return bool(one.package or other.package) and one.module == other.module
 
 
-def _list_parameters(factory: Factory[Any]) -> tuple[dict[str, inspect.Parameter], dict[str, Any]]:
+def _list_factory_parameters(factory: Factory[Any]) -> tuple[dict[str, inspect.Parameter], dict[str, Any]]:
     """What a factory can be given by name, the fields of its dataclasses in their place, and these."""
     parameters: dict[str, inspect.Parameter] = {}
     records: dict[str, Any] = {}
@@ -448,7 +448,7 @@ def _convert_parameter(kind: str, name: str, key: str, value: Value, annotation:
         allowed = RANGES.get(key, _ANY)
         if not allowed.holds(converted):
             raise UsageError(
-                f"The {kind} {name!r} does not accept {key}={format_value(converted)}.",
+                f"The {kind} {name!r} does not accept {key}={format_spec_value(converted)}.",
                 mend=f"{key} is {allowed}.",
             )
     return converted
@@ -463,7 +463,7 @@ def _convert_to_type(kind: str, name: str, key: str, value: Value, annotation: A
     if float in accepted and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if str in accepted and isinstance(value, int):
-        return format_value(value)
+        return format_spec_value(value)
     types = " or ".join(t.__name__ for t in accepted if t is not type(None))
     # A float is no string: `1.10` would come back as `1.1`.
     example = "256" if int in accepted else "0.5"
@@ -490,4 +490,4 @@ def _check_choice(kind: str, name: str, key: str, value: Value, allowed: tuple[V
 
 
 def _format_value(value: Value) -> str:
-    return value if isinstance(value, str) else format_value(value)
+    return value if isinstance(value, str) else format_spec_value(value)

@@ -46,17 +46,17 @@ class Spec:
 
 
 @dataclass(frozen=True)
-class SpecStyle:
+class SpecStringSyntax:
     """One spelling: `parse` reads it, `format` writes it, and each undoes the other."""
 
     parse: Callable[[str], Spec]
     format: Callable[[Spec], str]
 
 
-def parse_value(text: str) -> Value:
+def parse_spec_value(text: str) -> Value:
     """A Python literal if `text` reads as one (`10`, `0.5`, `true`, `'10'`), else the text itself.
 
-    >>> parse_value("0.5"), parse_value("true"), parse_value("words"), parse_value("'10'")
+    >>> parse_spec_value("0.5"), parse_spec_value("true"), parse_spec_value("words"), parse_spec_value("'10'")
     (0.5, True, 'words', '10')
     """
     words: dict[str, Value] = {"true": True, "false": False, "none": None}
@@ -79,12 +79,16 @@ def _parse_expression(text: str) -> ast.expr:
         return ast.parse(text.lstrip(" \t"), mode="eval").body
 
 
-def format_value(value: Value) -> str:
-    """The shortest text that `parse_value` reads as `value`."""
+def format_spec_value(value: Value) -> str:
+    """The shortest text that `parse_spec_value` reads as `value`."""
     if value is None or isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        return value if parse_value(value) == value and isinstance(parse_value(value), str) else repr(value)
+        return (
+            value
+            if parse_spec_value(value) == value and isinstance(parse_spec_value(value), str)
+            else repr(value)
+        )
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     return _format_literal(value)
@@ -104,7 +108,7 @@ def _parse_query_style(text: str) -> Spec:
 def _format_query_style(spec: Spec) -> str:
     target = f":{quote(spec.target, safe='/:.@~+, ')}" if spec.target else ""
     pairs = "&".join(
-        f"{key}={quote(format_value(value), safe='/:.@~+, ')}" for key, value in spec.params.items()
+        f"{key}={quote(format_spec_value(value), safe='/:.@~+, ')}" for key, value in spec.params.items()
     )
     return f"{spec.name}{target}" + (f"?{pairs}" if pairs else "")
 
@@ -116,7 +120,7 @@ def _parse_colon_style(text: str) -> Spec:
 
 def _format_colon_style(spec: Spec) -> str:
     pairs = ",".join(
-        f"{key}={quote(format_value(value), safe='/.@~+ ')}" for key, value in spec.params.items()
+        f"{key}={quote(format_spec_value(value), safe='/.@~+ ')}" for key, value in spec.params.items()
     )
     return spec.name + (f":{pairs}" if pairs else "")
 
@@ -179,10 +183,10 @@ def _parse_parameter_pairs(text: str, tail: str, separator: str) -> dict[str, Va
             raise UsageError(f"Cannot read {part!r} in {text!r}.", mend="Write parameters as name=value.")
         if key in params:
             raise UsageError(f"{text!r} gives {key!r} twice.", mend="Give it once.")
-        params[key] = parse_value(unquote(value))
+        params[key] = parse_spec_value(unquote(value))
     return params
 
 
-QUERY = SpecStyle(_parse_query_style, _format_query_style)
-COLON = SpecStyle(_parse_colon_style, _format_colon_style)
-CALL = SpecStyle(_parse_call_style, _format_call_style)
+QUERY = SpecStringSyntax(_parse_query_style, _format_query_style)
+COLON = SpecStringSyntax(_parse_colon_style, _format_colon_style)
+CALL = SpecStringSyntax(_parse_call_style, _format_call_style)

@@ -15,8 +15,8 @@ from embassay.contracts import Completion, Usage
 from embassay.data import corpus as gathering
 from embassay.data import open_dataset
 from embassay.runs.embeddings import EmbeddingCache
-from embassay.runs.store import AnswerCache, RerankScoreCache
-from embassay.search.indexes import open_index
+from embassay.runs.store import ChatAnswerCache, RerankScoreCache
+from embassay.search.indexes import open_vector_index
 
 KEY = b"k" * 32
 
@@ -27,7 +27,7 @@ def filled(tmp_path):
     folder = tmp_path / "caches"
     vectors = EmbeddingCache.open(folder / EmbeddingCache.file)
     vectors.write(KEY, "e:1", np.ones((3, 2), dtype=np.float32))
-    answers = AnswerCache.open(folder / AnswerCache.file)
+    answers = ChatAnswerCache.open(folder / ChatAnswerCache.file)
     answers.write(KEY, "m:1", Completion("four", None, Usage(), "m", "stop"))
     pairs = RerankScoreCache.open(folder / RerankScoreCache.file)
     pairs.write("r:1", {KEY: np.ones(1, dtype=np.float32)})
@@ -71,7 +71,7 @@ def test_indexes_are_shown_and_cleared_by_themselves(embassay, filled, tmp_path)
     """By kind; what else is kept stays."""
     vectors = np.random.default_rng(0).normal(size=(50, 8)).astype(np.float32)
     pytest.importorskip("faiss")
-    open_index("hnsw-f32", vectors, folder=tmp_path / "caches" / "indexes").close()
+    open_vector_index("hnsw-f32", vectors, folder=tmp_path / "caches" / "indexes").close()
     assert "1 of kind hnsw-f32" in embassay("cache", "info", env=filled).stdout
     assert "MB freed" in embassay("cache", "clear", "--indexes", env=filled).stdout
     assert "0 indexes, 0.0 MB" in embassay("cache", "info", env=filled).stdout

@@ -23,9 +23,9 @@ from embassay.protocols.rag.sweep.findings import read_findings
 from embassay.protocols.rag.sweep.findings.record import FILE as SWEEP
 from embassay.report.hume.conclusions import hume_view
 from embassay.report.rag.frontier import sweep_view
-from embassay.report.rag.golden import golden_view
+from embassay.report.rag.golden import golden_set_view
 from embassay.report.rag.probes import probe_view
-from embassay.report.rag.tables import score_view
+from embassay.report.rag.tables import scoring_view
 from embassay.report.runs import read_report_runs
 from embassay.report.terminal import run_view
 from embassay.runs.folder import RunFolder
@@ -110,7 +110,7 @@ def test_no_table_has_more_than_five_notes(made: Made) -> None:
         [len(re.findall(r"^- ", text, re.M)) for text in _rendered(made.out, wide)] for wide in (False, True)
     )
     assert max(few) == MOST_NOTES < max(every)
-    [more] = re.findall(r"^(\d+) more notes: --wide", printed(score_view(_score(made.out))), re.M)
+    [more] = re.findall(r"^(\d+) more notes: --wide", printed(scoring_view(_score(made.out))), re.M)
     assert int(more) > 0
 
 
@@ -161,7 +161,8 @@ def _rendered(out: Path, wide: bool) -> list[str]:
     golden, sweep = read_golden_record(out / "golden" / "golden.json"), read_findings(out / "sweep" / SWEEP)
     return [
         *(printed(run_view(out / name, wide=wide), wide=wide) for name in ("sage", "pteb")),
-        printed(golden_view(golden, out / "golden"), wide=wide), printed(score_view(_score(out), wide=wide), wide=wide),
+        printed(golden_set_view(golden, out / "golden"), wide=wide),
+        printed(scoring_view(_score(out), wide=wide), wide=wide),
         printed(sweep_view(sweep, out / "sweep", wide=wide), wide=wide),
         *(printed(probe_view(out / name), wide=wide) for name in ("names", "noise")),
         printed(hume_view(out / "hume", wide=wide), wide=wide),
@@ -178,7 +179,7 @@ def _speak(fail: bool) -> None:
 
 def test_what_is_done_beside_is_said_in_its_order() -> None:
     """On the stream it was said on, and an error comes after what was said before it."""
-    said, error = module._capture_output(partial(_speak, False), "utf-8")
+    said, error = module._capture_output_and_error(partial(_speak, False), "utf-8")
     assert error is None
     assert [one for one in said if one[1]] == [(True, "heading\n"), (False, "found\n"), (True, "over\n")]
 

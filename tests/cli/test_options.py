@@ -13,15 +13,15 @@ import typer
 from typer.testing import CliRunner
 
 from embassay.cli import main
-from embassay.cli.main import _check_out_option
+from embassay.cli.main import _reject_empty_out_option
 from embassay.cli.options import (
     RunOptions,
-    add_options,
+    add_dataclass_options,
     add_record_options,
     check_finite,
-    make_default_folder,
+    make_default_run_folder,
 )
-from embassay.cli.session import describe_file_error
+from embassay.cli.session import make_file_access_error
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import RunRequest, option, parse_column_map, redeclare_option
 
@@ -38,7 +38,7 @@ def app():
     made = typer.Typer(rich_markup_mode=None)
 
     @made.command()
-    @add_options(Knobs)
+    @add_dataclass_options(Knobs)
     def turn(name: str, options: Knobs) -> None:
         """Turn the knobs."""
         typer.echo(f"{name} {options}")
@@ -215,8 +215,8 @@ def test_column_map():
 
 def test_a_run_without_a_name_gets_a_folder_of_its_own():
     """Named by command and time, under runs/."""
-    assert make_default_folder("sage").parts[0] == "runs"
-    assert make_default_folder("sage").name.startswith("sage-2")
+    assert make_default_run_folder("sage").parts[0] == "runs"
+    assert make_default_run_folder("sage").name.startswith("sage-2")
 
 
 def test_knobs_are_none_until_they_are_given():
@@ -225,7 +225,7 @@ def test_knobs_are_none_until_they_are_given():
     from dataclasses import dataclass
     from typing import Literal
 
-    from embassay.cli.options import add_options_if_given
+    from embassay.cli.options import add_options_without_defaults
     from embassay.protocols.kernel.request import option
 
     @dataclass(frozen=True)
@@ -235,7 +235,7 @@ def test_knobs_are_none_until_they_are_given():
         some: int | None = option(None, "Some.")
         loud: bool = option(True, "Whether it is loud.")
 
-    @add_options_if_given(Knobs)
+    @add_options_without_defaults(Knobs)
     def command(given={}):  # noqa: B006
         return given
 
@@ -251,7 +251,7 @@ def test_knobs_are_none_until_they_are_given():
 
 def test_what_is_given_only_once_is_not_in_the_command_that_resumes():
     """With its value where it has one."""
-    from embassay.cli.session import _drop_flags
+    from embassay.cli.session import _drop_command_line_flags
 
     words = [
         "rag",
@@ -265,7 +265,14 @@ def test_what_is_given_only_once_is_not_in_the_command_that_resumes():
         "x",
         "--from-stage=S4",
     ]
-    assert _drop_flags(words, ("--force", "--from-stage=")) == ["rag", "golden", "-d", "sample", "--out", "x"]
+    assert _drop_command_line_flags(words, ("--force", "--from-stage=")) == [
+        "rag",
+        "golden",
+        "-d",
+        "sample",
+        "--out",
+        "x",
+    ]
 
 
 LITTLE = {
@@ -311,8 +318,8 @@ def test_a_command_without_cells_is_stopped_where_it_holds_more(tmp_path, embass
 def test_an_empty_out_is_refused(words):
     """It would be the present folder, and a run would be written among what lies there."""
     with pytest.raises(UsageError, match="--out is empty"):
-        _check_out_option(words)
-    _check_out_option(["--out", "here"])
+        _reject_empty_out_option(words)
+    _reject_empty_out_option(["--out", "here"])
 
 
 @pytest.mark.parametrize(
@@ -327,7 +334,7 @@ def test_an_empty_out_is_refused(words):
 def test_what_the_system_says_of_files_is_one_line(number, said, mend):
     """With the path where there is one, and what to do."""
     path = "a/b" if number == errno.ENOTDIR else None
-    told = describe_file_error(OSError(number, os.strerror(number), path))
+    told = make_file_access_error(OSError(number, os.strerror(number), path))
     assert said in told.message
     assert mend in told.mend
     assert told.exit_code == (4 if path else 1)

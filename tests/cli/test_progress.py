@@ -7,7 +7,7 @@ import pytest
 
 from embassay.cli.progress import BRIEF, ProgressLines, estimate_seconds_left, format_duration
 from embassay.cli.session import DisplayOptions, show_run_plan
-from embassay.cli.terminal import make_name_shortener, show_table
+from embassay.cli.terminal import make_name_shortener, print_table_to_fit_screen
 from embassay.runs.folder import RunCell, make_failed_record
 from embassay.runs.forecast import CellForecast, RunForecast
 
@@ -93,10 +93,10 @@ def test_a_stage_counts_in_its_own_unit():
     lines.advanced_by(1)
     lines.stage("S4 grades", 1200, "passages")
     lines.advanced_by(300)
-    assert lines.describe_stage_amount() == "300 of 1,200 passages"
+    assert lines.describe_stage_progress() == "300 of 1,200 passages"
     lines.stage("S6 orders", 0, "calls")
     lines.advanced_by(7)
-    assert (lines.describe_stage_amount(), lines.describe_time_to_answer()) == ("7 calls", "")
+    assert (lines.describe_stage_progress(), lines.describe_remaining_time()) == ("7 calls", "")
     lines.stop()
 
 
@@ -107,7 +107,7 @@ def test_the_first_ten_answers_set_the_pace(monkeypatch, capsys):
     lines = ProgressLines()
     lines.stage("paraphrasing", 500)
     for answers in range(1, 11):
-        assert lines.describe_time_to_answer() == ""
+        assert lines.describe_remaining_time() == ""
         now[0] = 2.5 * answers
         lines.advanced_by(1)
     # 490 more at 2.5 s are 20 min, told from 0.7 to 1.5 times.
@@ -124,11 +124,11 @@ def test_answers_kept_from_before_set_no_pace(monkeypatch):
     for _ in range(16):
         now[0] += 0.01
         lines.advanced_by(1)
-    assert lines.describe_time_to_answer() == ""
+    assert lines.describe_remaining_time() == ""
     for _ in range(10):
         now[0] += 14.0
         lines.advanced_by(1)
-    assert lines.describe_time_to_answer() == "3 min to 7 min left"  # 280 s, from 0.7 to 1.5 times
+    assert lines.describe_remaining_time() == "3 min to 7 min left"  # 280 s, from 0.7 to 1.5 times
     lines.stop()
 
 
@@ -142,7 +142,7 @@ def test_answers_of_the_cache_that_come_slowly_are_soon_forgotten(monkeypatch):
     for place in range(68):
         now[0] += 0.5 if place < 48 else 3.0
         lines.advanced_by(1)
-    assert lines.describe_time_to_answer() == "59 s to 2 min left"  # 84 s, from 0.7 to 1.5 times
+    assert lines.describe_remaining_time() == "59 s to 2 min left"  # 84 s, from 0.7 to 1.5 times
     lines.stop()
 
 
@@ -233,7 +233,7 @@ def test_a_plan_of_a_model_behind_a_server_shows_its_time(capsys, monkeypatch):
     assert ("time" in head, "495.0 s" in row) == (True, True)
     show_run_plan(lambda _: RunForecast((cell,)), DisplayOptions(json=False, wide=True))
     assert spec in capsys.readouterr().out
-    show_table(["model", "task", "answered"], [[spec, "stsb", "4 of 4"]], wide=False)
+    print_table_to_fit_screen(["model", "task", "answered"], [[spec, "stsb", "4 of 4"]], wide=False)
     assert "4 of 4" in capsys.readouterr().out
 
 

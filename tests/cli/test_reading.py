@@ -35,7 +35,7 @@ def test_a_long_reading_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(terminal.sys, "stderr", Screen())
     monkeypatch.setattr(terminal, "_LOOK", 0.001)
-    with terminal.announce_readings():
+    with terminal.announce_slow_file_reading():
         list(read_bounded_lines(io.BytesIO(b"a\n"), Path("short.csv")))
         monkeypatch.setattr(terminal, "MOMENT", 0.0)
         rows = read_bounded_lines(io.BytesIO(b"a\n" * 9), Path("long.csv"))

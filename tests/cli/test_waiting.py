@@ -19,7 +19,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def test_short_work_says_nothing(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     """What is over within two seconds leaves no trace."""
-    with progress.WaitingNotice() as say:
+    with progress.StderrProgressNotice() as say:
         clock[0] += 1.9
         say("reading x", 1000, 0)
     assert capsys.readouterr().err == ""
@@ -40,13 +40,13 @@ def test_a_silent_step_is_shown_too(
 ) -> None:
     """Who waits for a step that cannot say how far it is sees which one it is, once; not when it is over."""
     monkeypatch.setattr(progress, "Timer", Alarm)
-    with progress.WaitingNotice() as say:
+    with progress.StderrProgressNotice() as say:
         say("reading", 0, 0)
         clock[0] += say._late.interval
         say._late.ring()
         say._late.ring()
     assert capsys.readouterr().err == "reading\n"
-    with progress.WaitingNotice() as say:
+    with progress.StderrProgressNotice() as say:
         say("reading", 0, 0)
     clock[0] += say._late.interval
     say._late.ring()
@@ -55,7 +55,7 @@ def test_a_silent_step_is_shown_too(
 
 def test_long_work_tells_what_is_left(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     """After two seconds a line, then one in thirty seconds, with the time left of the present step."""
-    with progress.WaitingNotice() as say:
+    with progress.StderrProgressNotice() as say:
         say("reading x", 0, 0)
         clock[0] += 3
         say("reading x", 5000, 0)
@@ -79,7 +79,7 @@ def test_a_bar_on_a_terminal(
     """On a terminal there is a bar, and it is taken away at the end."""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    with progress.WaitingNotice() as say:
+    with progress.StderrProgressNotice() as say:
         clock[0] += 3
         say("hashing texts", 10, 100)
         assert say._bar is not None

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from embassay.cli.main import app
 from embassay.errors import BudgetExceeded, DataError, ModelError, UsageError
-from embassay.protocols.watch.history import read_checks
+from embassay.protocols.watch.history import read_watch_checks
 from stub import StubServer
 
 PASSAGES = [
@@ -68,7 +68,7 @@ def test_a_model_that_stays_passes(tmp_path: Path, corpus: list[object]) -> None
     first = file.read_bytes()
     for _ in range(2):
         assert "still answers as recorded" in _call("check", file)
-    assert [check.verdict for check in read_checks(tmp_path / "w.checks.jsonl")] == ["same", "same"]
+    assert [check.verdict for check in read_watch_checks(tmp_path / "w.checks.jsonl")] == ["same", "same"]
     _call("record", "-s", "wordllama", *corpus, "--out", file, "--replace")
     assert file.read_bytes() == first
 
@@ -214,7 +214,7 @@ def test_a_server_that_changes_under_its_feet_is_noticed(
         assert "float16" in done.stdout
         monkeypatch.setattr("stub.openai.vectors", _other)
         run("watch", "check", "runs/paid.json", env=env, check_code=1)
-    checks = read_checks(tmp_path / "runs" / "paid.checks.jsonl")
+    checks = read_watch_checks(tmp_path / "runs" / "paid.checks.jsonl")
     assert [check.verdict for check in checks] == ["same", "same", "same", "changed", "changed"]
     assert checks[-1].changes[0].kind == "another model"
     assert all(check.usd is not None and 0 < check.usd < 0.01 for check in checks)
@@ -328,4 +328,4 @@ def test_a_dead_server_and_a_spent_budget_are_told(tmp_path: Path, monkeypatch: 
             _call("check", file, "--max-cost", "0.0000001")
     with pytest.raises(ModelError):
         _call("check", file)
-    assert read_checks(tmp_path / "w.checks.jsonl") == ()
+    assert read_watch_checks(tmp_path / "w.checks.jsonl") == ()

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.data import column
-from embassay.data.corpus import ColumnWriter, PickedTexts, TextColumn
+from embassay.data.corpus import PickedTexts, TextColumn, TextColumnWriter
 from embassay.errors import DataError
 
 # Half of a surrogate pair is no text for UTF-8, but a reader may let one through.
@@ -25,7 +25,7 @@ PLACES = st.integers(-12, 12)
 
 def written(folder: Path | str, texts: Sequence[str]) -> TextColumn:
     """The texts as a column in `folder`."""
-    with ColumnWriter(Path(folder) / "texts") as writer:
+    with TextColumnWriter(Path(folder) / "texts") as writer:
         for text in texts:
             writer.append(text)
         writer.finish()
@@ -131,6 +131,6 @@ def test_cut_while_open(tmp_path: Path) -> None:
 
 def test_left_early(tmp_path: Path) -> None:
     """A writer that is not finished leaves nothing."""
-    with ColumnWriter(tmp_path / "texts") as writer:
+    with TextColumnWriter(tmp_path / "texts") as writer:
         writer.append("a")
     assert not list(tmp_path.iterdir())

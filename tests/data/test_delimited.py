@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from embassay.data import open_dataset, parse_mapping
 from embassay.data.check import DataCheck
-from embassay.data.lines import MARKS, DelimitedTable, TableReading, split_reading_from_mapping
+from embassay.data.lines import MARKS, DelimitedReadOptions, DelimitedTable, split_reading_from_mapping
 from embassay.data.rows import RowSource
-from embassay.data.tables import open_table
+from embassay.data.tables import open_table_file
 from embassay.errors import DataError, UsageError
 
 STRAY = 'id\ttext\tlabel\n1\t"one\ta\n2\ta "two"\tb\n3\tthree"\ta\n4\tfour\tb\n'
@@ -42,7 +42,7 @@ def test_quotes_that_swallow_rows_are_characters(tmp_path: Path) -> None:
         assert len(found.data) == 4
         assert found.data.texts[0] == '"one'
         assert any("read as ordinary characters" in one for one in found.warnings)
-        asked = DelimitedTable(path, "\t", TableReading(quoting="none"))
+        asked = DelimitedTable(path, "\t", DelimitedReadOptions(quoting="none"))
         assert cells(asked) == cells(DelimitedTable(path, "\t"))
         assert DelimitedTable(path, "\t").list_origins()[0].digest() != asked.list_origins()[0].digest()
 
@@ -109,7 +109,7 @@ def test_text_files_are_what_their_lines_are(
     name: str, text: str, columns: tuple[str, ...], tmp_path: Path
 ) -> None:
     """JSON, fields between marks, or a text per line."""
-    source = open_table(written(tmp_path, name, text))
+    source = open_table_file(written(tmp_path, name, text))
     assert source.columns() == columns
     assert len(cells(source)) == 1
 
@@ -165,7 +165,7 @@ def test_what_a_check_suggests_reads_every_row_or_says_which_not(
     reading, _ = split_reading_from_mapping(mapping)
     told = DataCheck(str(path), mapping, near=None).report()
     try:
-        found = cells(open_table(path, reading))
+        found = cells(open_table_file(path, reading))
     except DataError:
         assert told.faults
         return

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from embassay.data import language
-from embassay.data.language import count_scripts, find_language_fault
+from embassay.data.language import count_letters_by_script, explain_language_mismatch
 
 pytest.importorskip("py3langid")
 SHARED = Path(os.environ.get("EMBASSAY_SHARED") or Path(__file__).parents[2] / ".." / "shared") / "data"
@@ -37,7 +37,7 @@ SW = "Waziri alitangaza sheria mpya kwa kampuni ndogo siku ya Jumatatu."
 )
 def test_translations_are_caught(text, wording, lang):
     """By script, or by the identifier where the script is the same; also when nobody states the language."""
-    assert find_language_fault(text, wording, lang)
+    assert explain_language_mismatch(text, wording, lang)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_translations_are_caught(text, wording, lang):
 )
 def test_good_wordings_pass(text, wording, lang):
     """The short, the mixed, and close relatives."""
-    assert find_language_fault(text, wording, lang) == ""
+    assert explain_language_mismatch(text, wording, lang) == ""
 
 
 def test_codes_are_those_of_the_identifier():
@@ -82,14 +82,14 @@ def test_codes_are_those_of_the_identifier():
 def test_scripts_alone(monkeypatch):
     """Without the identifier, one script in place of another is still seen."""
     monkeypatch.setattr(language, "_load_language_identifier", lambda: None)
-    assert find_language_fault(EN, DE) == ""
-    assert find_language_fault(EN, RU) == "written in CYRILLIC letters, the text in LATIN"
+    assert explain_language_mismatch(EN, DE) == ""
+    assert explain_language_mismatch(EN, RU) == "written in CYRILLIC letters, the text in LATIN"
 
 
 def test_letters_of_one_writing_count_as_one():
     """Kana and ideographs, full and half width."""
-    assert count_scripts("東京タワーﾀﾜｰＡB1!") == {"CJK": 8, "LATIN": 2}
-    assert count_scripts("𝒜𝓃 é") == {"LATIN": 3}
+    assert count_letters_by_script("東京タワーﾀﾜｰＡB1!") == {"CJK": 8, "LATIN": 2}
+    assert count_letters_by_script("𝒜𝓃 é") == {"LATIN": 3}
 
 
 def rows(name: str) -> list[dict[str, str]]:
@@ -112,7 +112,9 @@ def test_false_rejections_among_pairs(name, lang, most):
     """The second text of a pair is as good as a paraphrase; the one of STS-B in Chinese is an English sentence."""
     pairs = [(row["text"], row["text2"]) for row in rows(name)]
     faults = [
-        fault for a, b in (*pairs, *((b, a) for a, b in pairs)) if (fault := find_language_fault(a, b, lang))
+        fault
+        for a, b in (*pairs, *((b, a) for a, b in pairs))
+        if (fault := explain_language_mismatch(a, b, lang))
     ]
     assert len(faults) <= most
 
@@ -124,7 +126,7 @@ def test_false_rejections_among_pairs(name, lang, most):
 def test_false_rejections_among_small_languages(name, lang):
     """Any two texts of a set are in one language: at most one in 900 is rejected, which has a broken first letter."""
     texts = [row["text"] for row in rows(f"classification/{name}")]
-    assert sum(bool(find_language_fault(a, b, lang)) for a, b in pairwise(texts)) <= 1
+    assert sum(bool(explain_language_mismatch(a, b, lang)) for a, b in pairwise(texts)) <= 1
 
 
 @pytest.mark.shared
@@ -135,5 +137,5 @@ def test_false_rejections_among_small_languages(name, lang):
 def test_translated_pairs_are_caught(text, wording, least):
     """STS-B in two languages, its short sentences included."""
     pairs = zip(rows(f"sts/stsb_{text}_test"), rows(f"sts/stsb_{wording}_test"), strict=True)
-    caught = [bool(find_language_fault(a["text"], b["text"], text)) for a, b in pairs]
+    caught = [bool(explain_language_mismatch(a["text"], b["text"], text)) for a, b in pairs]
     assert sum(caught) / len(caught) >= least

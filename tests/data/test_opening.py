@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from embassay.data import DATASETS, SHAPES, Dataset, open_dataset, parse_mapping
-from embassay.data.sources import prefer_own_path
+from embassay.data.sources import prefer_path_over_catalogue
 from embassay.errors import DataError, UsageError
 
 TABLE = "id,text,body,summary,topic,split,lang\n1,a,A,s1,x,train,en\n2,b,B,s2,y,test,fr\n3,c,C,s3,x,test,fr\n"
@@ -148,11 +148,11 @@ def test_a_path_of_ones_own_wins_over_the_catalogue(tmp_path: Path, monkeypatch:
     (tmp_path / "sage").mkdir()
     for name in ("beir", "scifact", "beir?chunk=100"):
         with pytest.warns(RuntimeWarning, match="your own"):
-            assert prefer_own_path(name) == f"./{name}"
+            assert prefer_path_over_catalogue(name) == f"./{name}"
     for name in ("sample", "pteb", "sage", "sts17", "./beir", "other", str(tmp_path / "beir")):
-        assert prefer_own_path(name) == name
+        assert prefer_path_over_catalogue(name) == name
     with pytest.warns(RuntimeWarning, match="suite of that name"):
-        assert open_dataset(prefer_own_path("beir")).shapes() == ("documents",)
+        assert open_dataset(prefer_path_over_catalogue("beir")).shapes() == ("documents",)
 
 
 def test_name_wins_over_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

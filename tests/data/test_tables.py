@@ -20,8 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.data import open_dataset
-from embassay.data.rows import collect_faults as collecting_faults
-from embassay.data.tables import JsonLines
+from embassay.data.rows import collect_row_faults as collecting_faults
+from embassay.data.tables import JsonLinesTable
 from embassay.errors import DataError
 
 Rows = Sequence[Mapping[str, Any]]
@@ -153,4 +153,4 @@ def test_what_is_no_json_lines_is_told_by_what_it_is(
         pytest.raises(DataError, match=says),
         collecting_faults(lambda _: None) if collecting else nullcontext(),
     ):
-        JsonLines(path).columns()
+        JsonLinesTable(path).columns()

@@ -230,7 +230,7 @@ def test_a_page_of_anything_but_blocks_is_named(shout: Any, tmp_path: Path) -> N
 def test_an_option_that_is_none(option: str, said: str) -> None:
     """One line says what there is."""
     from embassay.errors import UsageError
-    from embassay.protocols.kernel.request import Options, read_options
+    from embassay.protocols.kernel.request import Options, parse_options_from_texts
 
     class Shouted(Options):
         marks: int = 1
@@ -238,7 +238,7 @@ def test_an_option_that_is_none(option: str, said: str) -> None:
     from dataclasses import dataclass
 
     with pytest.raises(UsageError, match=said):
-        read_options(dataclass(frozen=True)(Shouted), [option])
+        parse_options_from_texts(dataclass(frozen=True)(Shouted), [option])
 
 
 def test_each_takes_under_ten_lines() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from embassay.doctor import PURPOSES, _parse_version, list_extras
+from embassay.doctor import PURPOSES, _parse_version, list_package_extras
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))
 FOR_DEVELOPERS = {"test", "check", "vendors", "fuzz"}
@@ -26,7 +26,7 @@ def test_missing_and_old_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> 
         "rich[jupyter]>=0.1; python_version >= '3' and extra == 'web'", "ruff; extra == 'check'",
     ]  # fmt: skip
     monkeypatch.setattr(metadata, "requires", lambda _: wanted)
-    found = {one.name: one for one in list_extras()}
+    found = {one.name: one for one in list_package_extras()}
     assert list(found) == ["onnx", "llm", "web"]
     assert (found["onnx"].missing, found["onnx"].is_installed) == (("absent-package",), False)
     assert found["llm"].old == (f"typer {metadata.version('typer')} (needs 999.1)",)
@@ -36,7 +36,7 @@ def test_missing_and_old_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_not_installed_at_all() -> None:
     """Run from a folder of sources there is nothing to tell."""
-    assert list_extras("no-such-distribution") == ()
+    assert list_package_extras("no-such-distribution") == ()
 
 
 @pytest.mark.parametrize(

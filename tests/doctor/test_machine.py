@@ -65,7 +65,7 @@ def test_accelerators_are_what_the_driver_says(tmp_path: Path, monkeypatch: pyte
 def test_the_device_that_a_run_would_use_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
     """The card, the processor with the reason, or nothing with the mend."""
     monkeypatch.delenv(accelerator.VARIABLE, raising=False)
-    monkeypatch.setattr(accelerator, "_may_have_card", lambda: True)
+    monkeypatch.setattr(accelerator, "_is_cuda_card_possible", lambda: True)
     monkeypatch.setattr(accelerator, "_explain_missing_card", lambda _: "")
     assert choose_device(["NVIDIA H100"]) == ("cuda", "cuda")
     monkeypatch.setattr(accelerator, "_explain_missing_card", lambda _: "torch finds no CUDA card")

@@ -17,9 +17,9 @@ def document(name: str) -> Read:
         from embassay.data.documents.folder import FolderFile
         from embassay.data.documents.markup import (
             UnreadableDocument,
-            clean_text,
-            decode_text,
-            extract_html_text,
+            cut_pictures_fix_line_ends,
+            detect_and_decode_text,
+            extract_html_text_and_title,
             find_declared_charset,
         )
         from embassay.data.documents.passages import read_document, split_into_passages
@@ -28,8 +28,10 @@ def document(name: str) -> Read:
         (folder / "docs" / "beside.txt").write_text("A document that is always there.")
         try:
             if name.endswith(".html"):
-                text, title, _ = extract_html_text(
-                    clean_text(decode_text(content, find_declared_charset(content))[0])
+                text, title, _ = extract_html_text_and_title(
+                    cut_pictures_fix_line_ends(
+                        detect_and_decode_text(content, find_declared_charset(content))[0]
+                    )
                 )
                 (folder / "docs" / "read.md").write_text(f"# {title}\n{text}", "utf-8", "replace")
                 return open_dataset(str(folder / "docs")).load("documents")
@@ -48,18 +50,18 @@ def document(name: str) -> Read:
 
 def engine(content: bytes, folder: Path) -> object:
     """What an engine answered, with a corpus to find texts in and without one."""
-    from embassay.data.judged_runs import CorpusTexts, read_run
+    from embassay.data.judged_runs import AnswerTextMatcher, read_run_entries
 
     path = folder / "run.json"
     path.write_bytes(content)
-    found = read_run(path, {}, CorpusTexts({"d1": "One fox runs."}, {"q1": "Who runs?"}))
-    assert len(read_run(path).frame) == len(found.frame)
+    found = read_run_entries(path, {}, AnswerTextMatcher({"d1": "One fox runs."}, {"q1": "Who runs?"}))
+    assert len(read_run_entries(path).frame) == len(found.frame)
     return found
 
 
 def spans(content: bytes, folder: Path) -> object:
     """Judgements of spans, and a run held against them."""
-    from embassay.data.judged_runs import read_held_entries
+    from embassay.data.judged_runs import read_entries_in_memory
     from embassay.data.judged_runs.spans import (
         is_span_judgement_file,
         make_span_qrels,
@@ -72,17 +74,17 @@ def spans(content: bytes, folder: Path) -> object:
     is_span_judgement_file(path)
     found = read_evidence_spans(path)
     return make_span_qrels(found, path), rename_passages_by_evidence(
-        read_held_entries({"q": ["x"]}, "run", "r"), found, {"x": ("d", 0, 9)}
+        read_entries_in_memory({"q": ["x"]}, "run", "r"), found, {"x": ("d", 0, 9)}
     )
 
 
 def drafts(content: bytes, folder: Path) -> object:
     """What a run of questions has written down so far, its last line cut off or not."""
-    from embassay.protocols.questions.drafts import read_drafts
+    from embassay.protocols.questions.drafts import read_question_drafts
 
     path = folder / "drafts.jsonl"
     path.write_bytes(content)
-    return read_drafts(path)
+    return read_question_drafts(path)
 
 
 def _draft() -> bytes:

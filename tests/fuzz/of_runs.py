@@ -31,12 +31,12 @@ def cell_record(content: bytes, folder: Path) -> object:
     from embassay.runs.folder import RunCell, RunFolder
 
     cell = RunCell("task", "dataset", "a", "k", 1, None)
-    path = RunFolder(folder).cell_path(cell)
+    path = RunFolder(folder).locate_cell_record(cell)
     path.parent.mkdir()
     path.write_bytes(_sealed(content))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return RunFolder(folder).read_cell(cell)
+        return RunFolder(folder).read_cell_record(cell)
 
 
 def _sealed(content: bytes) -> bytes:
@@ -55,14 +55,14 @@ def a_cell() -> bytes:
     import numpy as np
 
     from embassay.records import HeadlineComponent, Score, SkippedItems
-    from embassay.runs.folder import CellRecord, record_to_json
+    from embassay.runs.folder import CellRecord, convert_cell_record_to_json
 
     record = CellRecord(
         "k", "task", "dataset", "a", "done", "", 1.5, (Score("", "", "m", 0.5, 2),),
         {"m": HeadlineComponent(0.5, 2, np.array([0.25, np.nan]), "")}, (SkippedItems("empty", 1, ("d1",)),), ("slow",),
         {"texts": 2},
     )  # fmt: skip
-    return json.dumps(record_to_json(record)).encode()
+    return json.dumps(convert_cell_record_to_json(record)).encode()
 
 
 def spending(content: bytes, folder: Path) -> object:
@@ -70,7 +70,7 @@ def spending(content: bytes, folder: Path) -> object:
 
     path = folder / "spending.jsonl"
     path.write_bytes(content)
-    return RunSpendingJournal(path, "now").sum_by_account()
+    return RunSpendingJournal(path, "now").sum_spending_by_account()
 
 
 def calibration(content: bytes, folder: Path) -> object:
@@ -84,11 +84,11 @@ def calibration(content: bytes, folder: Path) -> object:
 
 def calibration_file() -> bytes:
     """A calibration through three scores."""
-    from embassay.protocols.calibration.probability import Calibration, LabelledPairCurve
+    from embassay.protocols.calibration.probability import Calibration, SamenessProbabilityCurve
     from embassay.stats.calibration import AcceptanceThreshold
 
     lines = (0.0, 0.5, 1.0), (0.1, 0.5, 0.9), (0.0, 0.4, 0.8), (0.2, 0.6, 1.0)
-    curve = LabelledPairCurve(
+    curve = SamenessProbabilityCurve(
         "beta", 40, 20, 40, *lines, (AcceptanceThreshold("precision", 0.9, 0.95, 0.5, 40, 20, 10, 9),)
     )
     with tempfile.TemporaryDirectory() as folder:
@@ -110,11 +110,11 @@ def fingerprint_file() -> bytes:
     """One of two words, asked twice more."""
     import numpy as np
 
-    from embassay.protocols.watch.fingerprint import Fingerprint, PackedArray, WatchItem
+    from embassay.protocols.watch.fingerprint import FingerprintItem, PackedArray, SystemFingerprint
     from embassay.protocols.watch.texts import VERSION
 
-    items = tuple(WatchItem(word, "length", word) for word in ("fox", "owl"))
-    made = Fingerprint(
+    items = tuple(FingerprintItem(word, "length", word) for word in ("fox", "owl"))
+    made = SystemFingerprint(
         "vectors", "a", "a/1", VERSION, 1, 3, None, 0.0, 2, "words", items, PackedArray.of(np.eye(2, 3)),
         PackedArray.of(np.zeros((2, 2))), {}
     )  # fmt: skip
@@ -123,21 +123,21 @@ def fingerprint_file() -> bytes:
 
 def checks(content: bytes, folder: Path) -> object:
     """What `embassay watch check` keeps."""
-    from embassay.protocols.watch.history import read_checks, read_events
+    from embassay.protocols.watch.history import read_history_events, read_watch_checks
 
     path = folder / "f.checks.jsonl"
     path.write_bytes(content)
-    return read_checks(path), read_events(path)
+    return read_watch_checks(path), read_history_events(path)
 
 
 def checks_file() -> bytes:
     """A check, and a recording before it."""
-    from embassay.protocols.watch.history import GroupState, WatchCheck
+    from embassay.protocols.watch.history import FingerprintCheck, TextGroupChange
     from embassay.protocols.watch.kinds import NamedChange
 
-    check = WatchCheck(
+    check = FingerprintCheck(
         "f", "2026-01-01T00:00:00Z", 1, "a", "a/1", "changed", "two are off", 0.0, 0.1, 2, 0, 2, 0.5, 0.0,
-        (NamedChange("pooling", "all"),), (GroupState("length", 2, 2, 0.5),), "11", 0.1, None
+        (NamedChange("pooling", "all"),), (TextGroupChange("length", 2, 2, 0.5),), "11", 0.1, None
     )  # fmt: skip
     return lines({"event": "recorded"}, check.as_dict())
 
@@ -246,14 +246,18 @@ META = lines({"name": "org/model", "revision": "1", "n_parameters": 10, "languag
 def cache_row(content: bytes, folder: Path) -> object:
     """Rows whose seal fits: a neighbour who may write the cache can make them."""
     from embassay.runs.embeddings import EmbeddingCache
-    from embassay.runs.store import AnswerCache, RerankScoreCache, compute_content_seal
+    from embassay.runs.store import ChatAnswerCache, RerankScoreCache, compute_keyed_content_hash
 
     key = b"k" * 32
-    answers, vectors = AnswerCache.open(folder / "answers"), EmbeddingCache.open(folder / "vectors")
+    answers, vectors = ChatAnswerCache.open(folder / "answers"), EmbeddingCache.open(folder / "vectors")
     pairs = RerankScoreCache.open(folder / "pairs")
     try:
         answers._execute_change(
-            "INSERT INTO answers VALUES (?, ?, ?, ?)", key, "m", compute_content_seal(key, content), content
+            "INSERT INTO answers VALUES (?, ?, ?, ?)",
+            key,
+            "m",
+            compute_keyed_content_hash(key, content),
+            content,
         )
         vectors._execute_change(
             "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)",
@@ -261,19 +265,23 @@ def cache_row(content: bytes, folder: Path) -> object:
             "e",
             1,
             len(content) // 4,
-            compute_content_seal(key, content),
+            compute_keyed_content_hash(key, content),
             content,
         )
         pairs._execute_change(
-            "INSERT INTO scores VALUES (?, ?, ?, ?)", key, "r", compute_content_seal(key, content), content
+            "INSERT INTO scores VALUES (?, ?, ?, ?)",
+            key,
+            "r",
+            compute_keyed_content_hash(key, content),
+            content,
         )
         vectors.read(key, (1, len(content) // 4))
         return (
             answers.read(key),
             pairs.read([key], 1),
-            answers.describe_contents(),
-            vectors.describe_contents(),
-            pairs.describe_contents(),
+            answers.summarise_cache_contents(),
+            vectors.summarise_cache_contents(),
+            pairs.summarise_cache_contents(),
         )
     finally:
         for store in (answers, vectors, pairs):
@@ -282,16 +290,16 @@ def cache_row(content: bytes, folder: Path) -> object:
 
 def cache_file(content: bytes, folder: Path) -> object:
     """A cache's file with the content written over some of it; the first two bytes say where."""
-    from embassay.runs.store import AnswerCache
+    from embassay.runs.store import ChatAnswerCache
 
     path = folder / "answers.sqlite"
     whole = bytearray(_cache())
     place = int.from_bytes(content[:2], "little") * 8 % len(whole)
     whole[place : place + len(content) - 2] = content[2:]
     path.write_bytes(whole)
-    store = AnswerCache.open(path)
+    store = ChatAnswerCache.open(path)
     try:
-        return store.read(b"k" * 32), store.describe_contents(), store.clear("m")
+        return store.read(b"k" * 32), store.summarise_cache_contents(), store.clear("m")
     finally:
         store.close()
 
@@ -299,10 +307,10 @@ def cache_file(content: bytes, folder: Path) -> object:
 @lru_cache(maxsize=1)
 def _cache() -> bytes:
     from embassay.contracts import Completion, Usage
-    from embassay.runs.store import AnswerCache
+    from embassay.runs.store import ChatAnswerCache
 
     with tempfile.TemporaryDirectory() as folder:
-        store = AnswerCache.open(Path(folder) / "answers.sqlite")
+        store = ChatAnswerCache.open(Path(folder) / "answers.sqlite")
         store.write(b"k" * 32, "m", Completion("yes", None, Usage(1, 1, 1, 0.0), "m", "stop"))
         store.close()
         return store.path.read_bytes()
@@ -319,20 +327,21 @@ def golden_record(content: bytes, folder: Path) -> object:
 @lru_cache(maxsize=1)
 def a_golden() -> bytes:
     from embassay.protocols.rag.golden.summary import (
-        CandidateTokens,
         GoldenQuerySummary,
-        GoldenRecord,
+        GoldenRunRecord,
         GoldenRunSettings,
-        RankingFacts,
+        PoolRankingFacts,
+        TokensPerCandidate,
         write_golden_record,
     )
 
-    golden = GoldenRecord(
+    golden = GoldenRunRecord(
         GoldenRunSettings(
             "c", "q", "wordllama", "identity", "simulated", "bayes", 1337, parameters={"S2": {"depth": 50}}
         ),
         (GoldenQuerySummary("1", "Why?", "q01", "done", grades=(9, 8), claims={"tau": 0.9}),),
-        (), None, RankingFacts("bayes", 1, 1.0, {"cap": 1}), {}, CandidateTokens("words", 1.0, 1.0, 8), None, (), {},
+        (), None, PoolRankingFacts("bayes", 1, 1.0, {"cap": 1}), {}, TokensPerCandidate("words", 1.0, 1.0, 8),
+        None, (), {},
     )  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         write_golden_record(Path(folder) / "golden.json", golden)
@@ -343,7 +352,7 @@ def golden_lines(content: bytes, folder: Path) -> object:
     """Artefacts, the log of a judge's answers, and the manifest of a stage."""
     from embassay.errors import EmbassayError
     from embassay.protocols.rag.golden.refinement import JudgeCallLog
-    from embassay.protocols.rag.golden.stages import QueryFolder, read_json_line_rows, read_manifest
+    from embassay.protocols.rag.golden.stages import QueryFolder, read_json_line_rows, read_stage_manifest
 
     path = folder / "calls.jsonl"
     path.write_bytes(content)
@@ -352,17 +361,17 @@ def golden_lines(content: bytes, folder: Path) -> object:
     of_query = QueryFolder(folder, "q01")
     of_query.manifest("S1").parent.mkdir(parents=True)
     of_query.manifest("S1").write_bytes(content)
-    read_manifest(of_query, "S1")
+    read_stage_manifest(of_query, "S1")
     return JudgeCallLog(path, {"judge": "j"}).entries
 
 
 def golden_settings(content: bytes, folder: Path) -> object:
-    from embassay.protocols.rag.golden.options import make_golden_request, resolve_settings
+    from embassay.protocols.rag.golden.options import make_golden_request, resolve_golden_settings
 
     path = folder / "embassay.toml"
     path.write_bytes(content)
     return make_golden_request(
-        resolve_settings({"encoder": "wordllama", "judge": "simulated"}, environment={}, config=path)
+        resolve_golden_settings({"encoder": "wordllama", "judge": "simulated"}, environment={}, config=path)
     )
 
 
@@ -375,19 +384,29 @@ def recorded_judge(content: bytes, folder: Path) -> object:
 
 
 def checked_by_people(content: bytes, folder: Path) -> object:
-    from embassay.protocols.rag.golden.final_lists import FinalList, ListedPassage, read_human_check
+    from embassay.protocols.rag.golden.final_lists import (
+        FinalListPassage,
+        QuestionFinalList,
+        read_human_check_file,
+    )
 
     path = folder / "check.csv"
     path.write_bytes(content)
-    return read_human_check(path, [FinalList("1", "Why?", (ListedPassage("d1", 1, 5, "So."),))])
+    return read_human_check_file(
+        path, [QuestionFinalList("1", "Why?", (FinalListPassage("d1", 1, 5, "So."),))]
+    )
 
 
 def _check_seed() -> bytes:
-    from embassay.protocols.rag.golden.final_lists import FinalList, ListedPassage, write_human_check
+    from embassay.protocols.rag.golden.final_lists import (
+        FinalListPassage,
+        QuestionFinalList,
+        write_human_check_file,
+    )
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "check.csv"
-        write_human_check(path, [FinalList("1", "Why?", (ListedPassage("d1", 1, 5, "So."),))])
+        write_human_check_file(path, [QuestionFinalList("1", "Why?", (FinalListPassage("d1", 1, 5, "So."),))])
         return path.read_bytes()
 
 
@@ -407,7 +426,7 @@ def small_records(content: bytes, folder: Path) -> object:
 
 def llm_rows(content: bytes, folder: Path) -> object:
     """What a language model answered to a study, kept in its folder."""
-    from embassay.protocols.hume.llms.answers import AnswerFile
+    from embassay.protocols.hume.llms.answers import LlmAnswerFile
     from embassay.protocols.hume.study import read_study
 
     for name, known in study_files().items():
@@ -415,7 +434,7 @@ def llm_rows(content: bytes, folder: Path) -> object:
         (folder / name).write_bytes(known)
     path = folder / "llm.jsonl"
     path.write_bytes(content)
-    return AnswerFile(path, read_study(folder)).answered()
+    return LlmAnswerFile(path, read_study(folder)).answered()
 
 
 def llm_scores(content: bytes, folder: Path) -> object:
@@ -494,10 +513,13 @@ _METADATA = {
 def validation_key(content: bytes, folder: Path) -> object:
     """The study of a paraphraser whose key is another's, sealed as it should be."""
     from embassay.protocols.pteb.validation.study import FORMAT, SCHEMA, read_study
-    from embassay.protocols.wordings.pairs import RatingRules
+    from embassay.protocols.wordings.pairs import RatingAcceptanceRules
 
     facts: dict[str, Any] = {"format": FORMAT, "schema": SCHEMA, "sha256": {}}
-    for name, text in (("rules.json", json.dumps(RatingRules().as_dict()).encode()), ("key.jsonl", content)):
+    for name, text in (
+        ("rules.json", json.dumps(RatingAcceptanceRules().as_dict()).encode()),
+        ("key.jsonl", content),
+    ):
         (folder / name).write_bytes(text)
         facts["sha256"][name] = hashlib.sha256(text).hexdigest()
     (folder / "study.json").write_text(json.dumps(facts))
@@ -507,13 +529,13 @@ def validation_key(content: bytes, folder: Path) -> object:
 def page_parts(content: bytes, folder: Path) -> object:
     """Tables beside a run, and a description of its data."""
     from embassay.document.blocks import file_tables
-    from embassay.report.method import find_licence
+    from embassay.report.method import find_dataset_licence
 
     (folder / "tables").mkdir()
     (folder / "tables" / "t.md").write_bytes(content)
     (folder / "tables" / "t.csv").write_bytes(content)
     (folder / "data.yaml").write_bytes(content)
-    return file_tables(folder), find_licence(str(folder / "data.yaml"))
+    return file_tables(folder), find_dataset_licence(str(folder / "data.yaml"))
 
 
 def _of_run(name: str) -> Callable[[], bytes]:

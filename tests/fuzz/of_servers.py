@@ -73,16 +73,16 @@ def leaderboard(content: bytes, folder: Path) -> object:
 @cache
 def _annotation() -> tuple[Any, str, str]:
     from embassay.web.annotation.app import make_annotation_app
-    from embassay.web.annotation.service import RequestRate, ServeOptions, open_study_service
+    from embassay.web.annotation.service import RequestRateLimits, StudyServerOptions, open_study_service
 
     folder = _folder()
     for name, content in study_files().items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
-    rates = RequestRate(burst=10**9, per_second=1e9, wrong_burst=10**9, wrong_per_second=1e9)
-    service = open_study_service(folder, ["ann"], options=ServeOptions(rates=rates))
+    rates = RequestRateLimits(burst=10**9, per_second=1e9, wrong_burst=10**9, wrong_per_second=1e9)
+    service = open_study_service(folder, ["ann"], options=StudyServerOptions(rates=rates))
     link = service.annotator_link("ann")
-    return make_annotation_app(service), link, service.links.form_key(link.split("/")[2])
+    return make_annotation_app(service), link, service.links.make_csrf_key(link.split("/")[2])
 
 
 def annotation(content: bytes, folder: Path) -> object:
@@ -117,7 +117,7 @@ def vectors(content: bytes, folder: Path) -> object:
     import numpy as np
 
     from embassay.systems.encoders.server import ServedEncoder
-    from embassay.systems.remote import MalformedAnswer
+    from embassay.systems.remote import MalformedServerAnswer
 
     try:
         found = json.loads(content)
@@ -130,7 +130,7 @@ def vectors(content: bytes, folder: Path) -> object:
         try:
             answer = asyncio.run(encoder.request(["A fox."], "document"))
             vector = encoder._check_vectors(answer.value, 1)
-        except MalformedAnswer:
+        except MalformedServerAnswer:
             continue
         assert vector.shape[0] == 1
         assert np.isfinite(vector).all()
@@ -169,23 +169,25 @@ def openai_vectors(content: bytes, folder: Path) -> object:
 def replies(content: bytes, folder: Path) -> object:
     """The reply of a chat server, and the words of an error."""
     from embassay.systems.chat import ollama, openai
-    from embassay.systems.remote import MalformedAnswer
-    from embassay.systems.remote.calls import ServerRefusal, classify_error, read_retry_wait
+    from embassay.systems.remote import MalformedServerAnswer
+    from embassay.systems.remote.calls import ServerErrorAnswer, classify_request_error, read_retry_wait
 
     try:
         found = json.loads(content)
     except (ValueError, RecursionError):
         found = text_of(content)
     made: list[Any] = []
-    readers: tuple[Callable[[Any], Any], ...] = (openai._read_reply, ollama.read_reply)
+    readers: tuple[Callable[[Any], Any], ...] = (openai._read_openai_reply, ollama.read_ollama_reply)
     for read in readers:
         try:
             made.append(read(found))
-        except MalformedAnswer:
+        except MalformedServerAnswer:
             continue
     line = text_of(content)
     for status in (400, 404, 429, 500):
-        failure = classify_error(ServerRefusal(status, {"retry-after": line, "retry-after-ms": line}, found))
+        failure = classify_request_error(
+            ServerErrorAnswer(status, {"retry-after": line, "retry-after-ms": line}, found)
+        )
         assert failure is not None
         assert len(failure.reason) < 2000
         assert "\x1b" not in failure.reason

@@ -18,32 +18,32 @@ _WORDS = (
 
 def texts(content: bytes, folder: Path) -> object:
     """Every edit, cut and count of a text, half surrogate pairs among them, as JSON may hold them."""
-    from embassay.data.language import count_scripts, find_language_fault
-    from embassay.protocols.rag.rewriters import rewrite_by_rules
+    from embassay.data.language import count_letters_by_script, explain_language_mismatch
+    from embassay.protocols.rag.rewriters import rewrite_question_by_rules
     from embassay.text import PERTURBATIONS, open_tokenizer, perturb
-    from embassay.text.chunking import Chunking, chunk, sentence_ends, split_sections
+    from embassay.text.chunking import Chunking, chunk, find_sentence_ends, split_sections
     from embassay.text.perturbations import split_sentences
-    from embassay.text.tokenizers import as_utf8
+    from embassay.text.tokenizers import encode_as_utf8
 
     try:
         text = content.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
         text = text_of(content)
     words = open_tokenizer("words")
-    assert b"".join(words.pieces(text)) == as_utf8(text)
+    assert b"".join(words.pieces(text)) == encode_as_utf8(text)
     chunks = chunk(text, chunking=Chunking(limit=8, overlap=3))
     made: list[Any] = [
         chunks,
         split_sections(text),
-        list(sentence_ends(text)),
+        list(find_sentence_ends(text)),
         split_sentences(text),
-        count_scripts(text),
+        count_letters_by_script(text),
     ]
     for name in ("capitalize", "delete10", "numerize", "negate", "sentence_shuffle", "word_shuffle"):
         made.append(perturb(PERTURBATIONS.build(name), text, seed=1, text_id="d1"))
     for name in ("insertion:p=0.15,q=0", "removal:p=0.1,q=0.5"):
         made.append(perturb(PERTURBATIONS.build(name, tokenizer=words), text, seed=1, text_id="d1"))
-    made += [find_language_fault(text, text[::-1]), rewrite_by_rules(text)]
+    made += [explain_language_mismatch(text, text[::-1]), rewrite_question_by_rules(text)]
     return made
 
 
@@ -72,13 +72,14 @@ def wordings(content: bytes, folder: Path) -> object:
     from embassay.protocols.pteb.paraphrasing import judge_paraphrase
     from embassay.protocols.rag import rewriters as rewriting
     from embassay.protocols.rag.judges.chat import OrderAnswer
-    from embassay.systems.chat.answers import UnfitAnswer, find_json, strip_thinking
+    from embassay.systems.chat.answers import UnfitAnswer, extract_answer_json, strip_thinking
     from embassay.systems.chat.server import parse_schema_answer
 
     text, made = text_of(content), list[Any]()
     tried: tuple[Callable[[], Any], ...] = (
-        lambda: rewriting.parse_rewriting(text, "What is known of foxes?"), lambda: find_json(text),
-        lambda: parse_schema_answer(find_json(text), OrderAnswer), lambda: parse_schema_answer(text, OrderAnswer),
+        lambda: rewriting.parse_rewriting(text, "What is known of foxes?"), lambda: extract_answer_json(text),
+        lambda: parse_schema_answer(extract_answer_json(text), OrderAnswer),
+        lambda: parse_schema_answer(text, OrderAnswer),
         lambda: judge_paraphrase("A fox.", text), lambda: judge_paraphrase(text, "A fox."),
         lambda: strip_thinking(text),
         lambda: read_answer_text(text),
@@ -95,7 +96,11 @@ def shown(content: bytes, folder: Path) -> object:
     """A text on its way to LaTeX, a terminal, a file's name and a gate's report."""
     from xml.etree import ElementTree
 
-    from embassay.protocols.gate import BarVerdict, format_as_junit, format_as_markdown
+    from embassay.protocols.gate import (
+        ThresholdVerdict,
+        format_verdicts_as_junit,
+        format_verdicts_as_markdown,
+    )
     from embassay.protocols.kernel.tables import escape_latex
     from embassay.runs.folder import slugify_name
 
@@ -104,10 +109,10 @@ def shown(content: bytes, folder: Path) -> object:
     assert 0 < len(name.encode()) < 256
     assert name not in (".", "..", "")
     assert os.sep not in name
-    verdict = BarVerdict(0.5, bar=text, met=False, reason=text)
-    report = ElementTree.fromstring(format_as_junit([verdict]))
+    verdict = ThresholdVerdict(0.5, bar=text, met=False, reason=text)
+    report = ElementTree.fromstring(format_verdicts_as_junit([verdict]))
     assert report.tag == "testsuite"
-    assert "\x1b" not in format_as_markdown([verdict])
+    assert "\x1b" not in format_verdicts_as_markdown([verdict])
     return escape_latex(text), name
 
 

@@ -47,10 +47,10 @@ def beir(content: bytes, folder: Path) -> object:
 
 def judged(kind: str, name: str) -> Read:
     def read(content: bytes, folder: Path) -> object:
-        from embassay.data.judged_runs import read_qrels, read_run
+        from embassay.data.judged_runs import read_qrels, read_run_entries
 
         path = _file(content, folder, name)
-        return read_run(path) if kind == "run" else read_qrels(path)
+        return read_run_entries(path) if kind == "run" else read_qrels(path)
 
     return read
 
@@ -63,15 +63,15 @@ def description(content: bytes, folder: Path) -> object:
 
 
 def sweep(content: bytes, folder: Path) -> object:
-    from embassay.protocols.rag.sweep.config import read_config
+    from embassay.protocols.rag.sweep.config import read_sweep_config
 
-    return read_config(_file(content, folder, "sweep.yaml"))
+    return read_sweep_config(_file(content, folder, "sweep.yaml"))
 
 
 def sampling(content: bytes, folder: Path) -> object:
-    from embassay.protocols.hume.sampling.options import read_config
+    from embassay.protocols.hume.sampling.options import read_sampling_config
 
-    return read_config(_file(content, folder, "study.yaml"))
+    return read_sampling_config(_file(content, folder, "study.yaml"))
 
 
 def mteb(content: bytes, folder: Path) -> object:
@@ -134,9 +134,9 @@ def study_file(name: str) -> Read:
 
 
 def ratings(content: bytes, folder: Path) -> object:
-    from embassay.protocols.pteb.validation.raters import read_ratings
+    from embassay.protocols.pteb.validation.raters import read_rating_file_rows
 
-    return read_ratings(_file(content, folder, "ratings.csv"))
+    return read_rating_file_rows(_file(content, folder, "ratings.csv"))
 
 
 def facets(name: str) -> Read:
@@ -149,21 +149,21 @@ def facets(name: str) -> Read:
 
 
 def traces(content: bytes, folder: Path) -> object:
-    from embassay.data.judged_runs.traces import read_traces
+    from embassay.data.judged_runs.traces import read_searches_from_traces
 
-    return read_traces([_file(content, folder, "spans.jsonl")])
+    return read_searches_from_traces([_file(content, folder, "spans.jsonl")])
 
 
 def sessions(content: bytes, folder: Path) -> object:
-    from embassay.protocols.rag.sessions import read_sessions
+    from embassay.protocols.rag.sessions import read_search_sessions
 
-    return read_sessions(_file(content, folder, "agent.jsonl"))
+    return read_search_sessions(_file(content, folder, "agent.jsonl"))
 
 
 def unanswerable(content: bytes, folder: Path) -> object:
-    from embassay.protocols.rag.silence import read_unanswerable
+    from embassay.protocols.rag.silence import read_unanswerable_questions
 
-    return read_unanswerable(str(_file(content, folder, "no_answer.jsonl")))
+    return read_unanswerable_questions(str(_file(content, folder, "no_answer.jsonl")))
 
 
 def rated_sheet(content: bytes, folder: Path) -> object:
@@ -259,7 +259,7 @@ def small_texts(content: bytes, folder: Path) -> object:
 def answers(content: bytes, folder: Path) -> object:
     """What language models answer: judges of passages, of pairs, annotators."""
     from embassay.protocols.hume.llms import annotator as annotators
-    from embassay.protocols.hume.study import LabelChoice, Scale
+    from embassay.protocols.hume.study import LabelChoice, RatingScale
     from embassay.protocols.pteb.ratings import NoRatingError, parse_rating
     from embassay.protocols.rag.judges import chat as judges
 
@@ -268,8 +268,9 @@ def answers(content: bytes, folder: Path) -> object:
     tried: list[Callable[[], Any]] = [
         lambda: judges.parse_grade_answer(text), lambda: judges.parse_order_answer(text, names),
         lambda: judges.complete_partial_order(text, names), lambda: parse_rating(text),
-        lambda: annotators.read_label(text, labels), lambda: annotators.read_rating(text, Scale()),
-        lambda: annotators.read_order(text, names), lambda: annotators.read_marks(text, names),
+        lambda: annotators.read_label_from_answer(text, labels),
+        lambda: annotators.read_rating_from_answer(text, RatingScale()),
+        lambda: annotators.read_document_order(text, names), lambda: annotators.read_relevance_marks(text, names),
     ]  # fmt: skip
     made = []
     for attempt in tried:

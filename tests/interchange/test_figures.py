@@ -12,9 +12,9 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.interchange import export
-from embassay.interchange.papers import DRAWINGS, make_figures, plot_figure
+from embassay.interchange.papers import DRAWINGS, make_run_figures, plot_run_figure
 from embassay.interchange.side_by_side import read_paraphrased_texts
-from embassay.interchange.tables import find_runs
+from embassay.interchange.tables import find_runs_in_folders
 from embassay.protocols.kernel.outcome import open_run
 from written_runs import write_run
 
@@ -32,8 +32,8 @@ def rows_of(run: Path, table: str) -> list[dict[str, str]]:
 )
 def test_every_run_has_figures(real_runs: Path, name: str) -> None:
     """Its scores, and each figure of a table that is drawn; every row is drawn or counted as left out."""
-    run = find_runs([real_runs / name])[0]
-    found = {one.name: one for one in make_figures(run)}
+    run = find_runs_in_folders([real_runs / name])[0]
+    found = {one.name: one for one in make_run_figures(run)}
     assert "scores" in found
     for drawing in DRAWINGS:
         if drawing.table in found:
@@ -48,13 +48,13 @@ def test_every_run_has_figures(real_runs: Path, name: str) -> None:
 @pytest.mark.slow
 def test_a_figure_goes_by_its_number_too(real_runs: Path) -> None:
     """As the paper has it."""
-    assert plot_figure(real_runs / "pteb", "pteb_figure7").name == "scores_by_dataset"
+    assert plot_run_figure(real_runs / "pteb", "pteb_figure7").name == "scores_by_dataset"
     assert {one.number for one in DRAWINGS} >= {f"pteb_figure{number}" for number in (3, 4, 6, 7, 8)}
 
 
 def test_figure_5_has_texts_beside_their_paraphrases(real_runs: Path) -> None:
     """Each text and what each run made of it, as text that can be searched for."""
-    figure = plot_figure(real_runs / "pteb", "pteb_figure5")
+    figure = plot_run_figure(real_runs / "pteb", "pteb_figure5")
     texts = list(read_paraphrased_texts(real_runs / "pteb"))
     assert (figure.name, figure.rows) == ("side_by_side", len(texts))
     drawn = figure.files["svg"].decode()
@@ -62,12 +62,12 @@ def test_figure_5_has_texts_beside_their_paraphrases(real_runs: Path) -> None:
         assert escape(" ".join(text.text.split()[:4])) in drawn
         for wording in text.wordings:
             assert f"{wording.seed}: {escape(' '.join(wording.wording.split()[:3]))}" in drawn
-    assert figure.files == plot_figure(real_runs / "pteb", "pteb_figure5").files
+    assert figure.files == plot_run_figure(real_runs / "pteb", "pteb_figure5").files
 
 
 def test_names_are_text_and_both_forms_are_what_they_say(real_runs: Path) -> None:
     """A reader of the SVG finds every system by its name; a PDF is one."""
-    one = plot_figure(real_runs / "sage")
+    one = plot_run_figure(real_runs / "sage")
     svg = one.files["svg"].decode("utf-8")
     assert all(name in svg for name in ("jaccard", "levenshtein"))
     assert svg == one._repr_svg_()
@@ -76,7 +76,7 @@ def test_names_are_text_and_both_forms_are_what_they_say(real_runs: Path) -> Non
 
 def test_the_same_bytes_each_time(real_runs: Path) -> None:
     """No date, no random id."""
-    assert plot_figure(real_runs / "rag").files == plot_figure(real_runs / "rag").files
+    assert plot_run_figure(real_runs / "rag").files == plot_run_figure(real_runs / "rag").files
 
 
 @pytest.mark.slow
@@ -101,8 +101,8 @@ def test_what_is_not_there_is_said_with_what_is(real_runs: Path, tmp_path: Path)
         open_run(real_runs / "sage").plot("frontier")
     assert "scores" in told.value.mend
     with pytest.raises(UsageError):
-        plot_figure(real_runs / "sage").save(tmp_path / "figure.png")
-    assert plot_figure(real_runs / "sage").save(tmp_path / "figure.svg").exists()
+        plot_run_figure(real_runs / "sage").save(tmp_path / "figure.png")
+    assert plot_run_figure(real_runs / "sage").save(tmp_path / "figure.svg").exists()
 
 
 def test_without_matplotlib_there_is_a_command_to_paste(
@@ -111,7 +111,7 @@ def test_without_matplotlib_there_is_a_command_to_paste(
     """The core install has none."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(UsageError) as told:
-        plot_figure(real_runs / "sage")
+        plot_run_figure(real_runs / "sage")
     assert "embassay[figures]" in told.value.mend
 
 
@@ -123,7 +123,7 @@ def test_names_with_control_characters_leave_a_figure_and_a_table_whole(tmp_path
     text = (tmp_path / "out.csv").read_text("utf-8")
     assert "good�[2J" in text
     assert not set(text) & set("\x1b\x07\x00\u202e")
-    [scores] = [one for one in make_figures(find_runs([run])[0]) if one.name == "scores"]
+    [scores] = [one for one in make_run_figures(find_runs_in_folders([run])[0]) if one.name == "scores"]
     content = scores.files["svg"].decode()
     assert not set(content) & set("\x1b\x07\x00\u202e")
     ElementTree.fromstring(content)

@@ -15,10 +15,10 @@ import yaml
 
 from embassay.errors import UsageError
 from embassay.interchange import export
-from embassay.interchange.publication import describe_model
+from embassay.interchange.publication import make_published_model_name
 from embassay.interchange.tables import read_run_tables
-from embassay.interchange.trackers import list_headlines
-from embassay.protocols.run_values import higher_is_better
+from embassay.interchange.trackers import list_tracked_headlines
+from embassay.protocols.run_values import is_higher_measure_better
 from embassay.runs.folder import RunFolder
 from written_runs import write_run
 
@@ -63,7 +63,7 @@ def test_every_headline_of_a_model_is_in_a_file(real_runs: Path, tmp_path: Path,
     assert done.files == len(bodies)
     written = [result for body in bodies for result in body["evaluation_results"]]
     assert done.rows == len(written)
-    headlines = list_headlines(read_run_tables(real_runs / kind))
+    headlines = list_tracked_headlines(read_run_tables(real_runs / kind))
     assert done.rows + sum(left.rows for left in done.left_out) == len(headlines)
     rows = {(value.row.value, value.row.n, value.row.ci_low) for value in headlines}
     for result in written:
@@ -126,12 +126,14 @@ def test_no_result_is_no_export(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_names_are_paths_of_two_parts(system: str, identity: str) -> None:
-    assert describe_model(system).id == identity
+    assert make_published_model_name(system).id == identity
 
 
 def test_directions() -> None:
     """Harm falls with quality; what nobody registered is a headline, which rises."""
-    assert [not higher_is_better(name) for name in ("Harm@10", "nDCG@10", "overall", "v_measure")] == [
+    assert [
+        not is_higher_measure_better(name) for name in ("Harm@10", "nDCG@10", "overall", "v_measure")
+    ] == [
         True,
         False,
         False,

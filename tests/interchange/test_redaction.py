@@ -11,12 +11,12 @@ import pytest
 from embassay.interchange.tables import read_run_tables
 from embassay.interchange.trackers import (
     HIDDEN,
-    describe_run,
+    collect_changing_run_facts,
     list_run_files,
     list_run_parameters,
     redact_secrets,
 )
-from embassay.runs.folder import RunFolder, to_json
+from embassay.runs.folder import RunFolder, format_value_as_json
 from written_runs import write_run
 
 SECRETS = {
@@ -50,6 +50,9 @@ def test_nothing_that_is_logged_holds_one(tmp_path: Path, monkeypatch: pytest.Mo
     )
     run = read_run_tables(path)
     files = {name: content for name, content in list_run_files(run) if isinstance(content, bytes)}
-    told = to_json([list_run_parameters(run), describe_run(run)]) + files["manifest.json"].decode()
+    told = (
+        format_value_as_json([list_run_parameters(run), collect_changing_run_facts(run)])
+        + files["manifest.json"].decode()
+    )
     assert "cohere:m" in told
     assert not [leak for leak in LEAKS if leak in told]

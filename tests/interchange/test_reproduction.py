@@ -10,7 +10,7 @@ import pytest
 
 from embassay.data.catalogue.suites import read_all_suites
 from embassay.errors import DataError, UsageError
-from embassay.interchange.layouts import LAYOUTS, RAG, format_model_title
+from embassay.interchange.layouts import LAYOUTS, RAG, format_paper_model_title
 from embassay.interchange.reproduction import (
     RECIPES,
     SAGE,
@@ -18,7 +18,7 @@ from embassay.interchange.reproduction import (
     compare_paper_tables,
     describe_suite_coverage,
     find_differing_settings,
-    read_printed_figures,
+    read_published_numbers,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -237,9 +237,9 @@ def test_a_recipe_gives_way_to_options() -> None:
 def test_names_are_the_papers() -> None:
     """Every layout has printed figures, and every printed figure a layout."""
     for paper, layouts in LAYOUTS.items():
-        assert {one.table for one in read_printed_figures(paper)} == {one.table for one in layouts}
+        assert {one.table for one in read_published_numbers(paper)} == {one.table for one in layouts}
     assert len({(one.table, one.file) for one in RAG}) == len(RAG)
-    assert format_model_title("cohere:embed-v4.0") == "embed-v4.0"
+    assert format_paper_model_title("cohere:embed-v4.0") == "embed-v4.0"
 
 
 def test_printed_figures_are_those_of_the_page() -> None:
@@ -247,7 +247,7 @@ def test_printed_figures_are_those_of_the_page() -> None:
     known = {
         (paper, one.table, one.row, one.column): one.published
         for paper in LAYOUTS
-        for one in read_printed_figures(paper)
+        for one in read_published_numbers(paper)
     }
     with (ROOT / "docs" / "published.csv").open(encoding="utf-8", newline="") as stream:
         rows = [ReproducedFigure(**row) for row in csv.DictReader(stream)]
@@ -266,4 +266,4 @@ def test_printed_figures_are_the_transcribed(monkeypatch: pytest.MonkeyPatch) ->
     from reproducing.printed import every
 
     for paper, found in every(REFERENCE).items():
-        assert tuple(found) == read_printed_figures(paper)
+        assert tuple(found) == read_published_numbers(paper)

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from embassay.data.judged_runs import read_run
-from embassay.data.judged_runs.traces import TracedDocument, mask_text, read_traces
+from embassay.data.judged_runs import read_run_entries
+from embassay.data.judged_runs.traces import TracedDocument, mask_personal_data, read_searches_from_traces
 from embassay.errors import DataError, UsageError
 from embassay.interchange.traces import import_traces
-from embassay.protocols.rag.sessions import read_sessions
+from embassay.protocols.rag.sessions import read_search_sessions
 
 
 def attribute(key: str, value: Any) -> dict[str, Any]:
@@ -105,15 +105,15 @@ def test_three_formats_are_read_alike(tmp_path: Path) -> None:
         },
     }  # fmt: skip
     for format_, row in rows.items():
-        [search] = read_traces([write(tmp_path / "spans.jsonl", row)]).searches
+        [search] = read_searches_from_traces([write(tmp_path / "spans.jsonl", row)]).searches
         assert (search.query, search.stack, bare(search.documents)) == ("how long?", "store", EXPECTED), (
             format_
         )
         assert search.trace == "t", format_
     (tmp_path / "whole.json").write_text(json.dumps({"data": [rows["langfuse api"]]}, indent=2))
-    assert len(read_traces([tmp_path / "whole.json"]).searches) == 1
+    assert len(read_searches_from_traces([tmp_path / "whole.json"]).searches) == 1
     (tmp_path / "list.json").write_text(json.dumps([rows["sdk"], rows["sdk"]]))
-    assert len(read_traces([tmp_path / "list.json"]).searches) == 2
+    assert len(read_searches_from_traces([tmp_path / "list.json"]).searches) == 2
 
 
 def test_questions_runs_and_sessions(tmp_path: Path) -> None:
@@ -141,9 +141,9 @@ def test_questions_runs_and_sessions(tmp_path: Path) -> None:
         ("How long is a refund?", 2), ("Where is the shop?", 1), ("Who pays?", 1)
     ]  # fmt: skip
     assert done.runs == {"store": 1, "rerank": 1}
-    run = read_run(tmp_path / "out" / "runs" / "rerank.jsonl")
+    run = read_run_entries(tmp_path / "out" / "runs" / "rerank.jsonl")
     assert run.frame["doc"].to_list() == ["d2", "d1"]
-    sessions = read_sessions(tmp_path / "out" / "sessions.jsonl")
+    sessions = read_search_sessions(tmp_path / "out" / "sessions.jsonl")
     shop = sessions[queries[1]["id"]]
     assert [(call.query, call.documents, call.seconds) for call in shop] == [
         ("shop address", ("d3",), 0.25), ("shop location", ("d4",), 0.25)
@@ -189,10 +189,13 @@ def test_near_duplicates_and_limits(tmp_path: Path) -> None:
 
 def test_personal_data_are_masked_on_request(tmp_path: Path) -> None:
     """In questions, queries and texts of documents; numbers of other kinds stay."""
-    assert mask_text("Card 4111 1111 1111 1111, host 10.0.0.12, +41 44 668 18 00.") == (
+    assert mask_personal_data("Card 4111 1111 1111 1111, host 10.0.0.12, +41 44 668 18 00.") == (
         "Card <card>, host <address>, <phone>."
     )
-    assert mask_text("Order 12345 of 2024-05-01 costs 1,299.00") == "Order 12345 of 2024-05-01 costs 1,299.00"
+    assert (
+        mask_personal_data("Order 12345 of 2024-05-01 costs 1,299.00")
+        == "Order 12345 of 2024-05-01 costs 1,299.00"
+    )
     documents = [{"content": "Mail eve@example.com", "score": 1.0}]
     row = {
         "type": "RETRIEVER",
@@ -228,7 +231,7 @@ def test_personal_data_are_masked_on_request(tmp_path: Path) -> None:
 )
 def test_announced_names_are_masked(text: str, masked: str) -> None:
     """After a title, an introduction or a farewell, in five languages; other words with capitals stay."""
-    assert mask_text(text) == masked
+    assert mask_personal_data(text) == masked
 
 
 def test_listed_names_are_masked(tmp_path: Path) -> None:
@@ -260,10 +263,10 @@ def test_what_is_no_trace_is_refused(content: str, message: str, tmp_path: Path)
     path = tmp_path / "odd.jsonl"
     path.write_text(content)
     with pytest.raises(DataError, match=message) as told:
-        read_traces([path])
+        read_searches_from_traces([path])
     assert told.value.path == path
     with pytest.raises(DataError, match="cannot be read"):
-        read_traces([tmp_path / "nowhere"])
+        read_searches_from_traces([tmp_path / "nowhere"])
 
 
 def test_the_command(tmp_path: Path) -> None:
@@ -310,7 +313,7 @@ def test_what_opentelemetry_exports(tmp_path: Path) -> None:
     }  # fmt: skip
     for name, line in written.items():
         (tmp_path / name).write_text(line + "\n")
-        [search] = read_traces([tmp_path / name]).searches
+        [search] = read_searches_from_traces([tmp_path / name]).searches
         assert search.query == "How long?"
         assert search.documents == (TracedDocument("d1", "Five days.", 0.5),)
         assert search.seconds is not None
@@ -339,7 +342,7 @@ def test_what_langfuse_exports(tmp_path: Path) -> None:
     """Its SDK's own observations; in a process of its own, since its client keeps trying to send."""
     pytest.importorskip("langfuse")
     subprocess.run([sys.executable, "-c", _LANGFUSE, str(tmp_path / "spans")], check=True, timeout=120)
-    [search] = read_traces([tmp_path / "spans"]).searches
+    [search] = read_searches_from_traces([tmp_path / "spans"]).searches
     assert (search.query, search.question, search.stack) == ("days", "How long?", "store")
     assert search.documents == (TracedDocument("d1", "Five days.", 0.5),)
 
@@ -349,14 +352,14 @@ def test_files_are_read_as_runs_are(tmp_path: Path) -> None:
     lines = [json.dumps(otlp(f"t{n}", "search", genai(f"How {n}?", ("d1", 0.5)), at=n)) for n in (1, 2)]
     content = "\n".join(lines).encode()
     (tmp_path / "plain.jsonl").write_bytes(content)
-    expected = read_traces([tmp_path / "plain.jsonl"])
+    expected = read_searches_from_traces([tmp_path / "plain.jsonl"])
     for name, changed in (
         ("mark.jsonl", b"\xef\xbb\xbf" + content),
         ("packed.jsonl", gzip.compress(content)),
     ):
         (tmp_path / name).write_bytes(changed)
-        assert read_traces([tmp_path / name]) == expected
+        assert read_searches_from_traces([tmp_path / name]) == expected
     (tmp_path / "odd.jsonl").write_bytes(content.replace(b"How 2", b"H\xf6w 2"))
     with pytest.raises(DataError, match="not UTF-8") as raised:
-        read_traces([tmp_path / "odd.jsonl"])
+        read_searches_from_traces([tmp_path / "odd.jsonl"])
     assert "odd.jsonl:2" in str(raised.value)

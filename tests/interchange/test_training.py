@@ -11,7 +11,12 @@ import numpy as np
 import pytest
 
 from embassay.errors import UsageError
-from embassay.interchange.training import TrainingLook, TrainingProgress, compute_look_level, judge_difference
+from embassay.interchange.training import (
+    TrainingProgress,
+    TrainingStepEvaluation,
+    compute_alpha_of_look,
+    judge_difference,
+)
 
 
 class Bag:
@@ -76,8 +81,10 @@ def test_numbers_for_a_log(progress: TrainingProgress) -> None:
     assert numbers["embassay_clustering_beats_base"] == 0.0
 
 
-def look(most_gain: float | None, against_best: Any = "cannot be told apart") -> TrainingLook:
-    return TrainingLook(1, 0.0, "run", 0.5, (0.4, 0.6), 10, most_gain=most_gain, against_best=against_best)
+def look(most_gain: float | None, against_best: Any = "cannot be told apart") -> TrainingStepEvaluation:
+    return TrainingStepEvaluation(
+        1, 0.0, "run", 0.5, (0.4, 0.6), 10, most_gain=most_gain, against_best=against_best
+    )
 
 
 @pytest.mark.parametrize(
@@ -91,7 +98,9 @@ def look(most_gain: float | None, against_best: Any = "cannot be told apart") ->
         ([look(0.3, "worse"), look(0.3)], False),  # it recovered
     ],
 )
-def test_only_evidence_stops(progress: TrainingProgress, looks: list[TrainingLook], stops: bool) -> None:
+def test_only_evidence_stops(
+    progress: TrainingProgress, looks: list[TrainingStepEvaluation], stops: bool
+) -> None:
     """Three looks whose intervals leave room for a gain of at most 0.02, or one that is worse."""
     progress.evaluations = looks
     assert bool(progress.find_reason_to_stop(patience=3, margin=0.02)) is stops
@@ -99,10 +108,10 @@ def test_only_evidence_stops(progress: TrainingProgress, looks: list[TrainingLoo
 
 def test_looks_share_the_level() -> None:
     """0.025, 0.00833, 0.00417...: the same p is evidence at the first look and none at the second."""
-    assert [compute_look_level(k) for k in (1, 2, 3)] == pytest.approx([0.05 / 2, 0.05 / 6, 0.05 / 12])
-    assert judge_difference(0.1, 0.02, compute_look_level(1)) == "better"
-    assert judge_difference(0.1, 0.02, compute_look_level(2)) == "cannot be told apart"
-    assert judge_difference(-0.1, 0.001, compute_look_level(2)) == "worse"
+    assert [compute_alpha_of_look(k) for k in (1, 2, 3)] == pytest.approx([0.05 / 2, 0.05 / 6, 0.05 / 12])
+    assert judge_difference(0.1, 0.02, compute_alpha_of_look(1)) == "better"
+    assert judge_difference(0.1, 0.02, compute_alpha_of_look(2)) == "cannot be told apart"
+    assert judge_difference(-0.1, 0.001, compute_alpha_of_look(2)) == "worse"
     assert judge_difference(0.1, None, 0.05) == "not tested"
 
 

@@ -14,7 +14,7 @@ from sklearn.metrics import average_precision_score
 
 from embassay.errors import UsageError
 from embassay.measures import pair_average_precision, spearman
-from embassay.measures.summary import average_precision_on_resamples, spearman_on_resamples
+from embassay.measures.summary import resample_average_precision, resample_spearman
 
 # Few distinct values, so that ties are usual; counts may be 0.
 items = st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=12)
@@ -24,7 +24,7 @@ items = st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 4), st.integers(0,
 def test_spearman_is_that_of_the_repeated_items(rows):
     """Equal to scipy's, ties and copies sharing the mean of their ranks; NaN where scipy has none."""
     x, y, counts = (np.array(column) for column in zip(*rows, strict=True))
-    value = spearman_on_resamples(x, y, [counts])[0]
+    value = resample_spearman(x, y, [counts])[0]
     left, right = np.repeat(x, counts), np.repeat(y, counts)
     if len(set(left)) < 2 or len(set(right)) < 2:
         assert math.isnan(value)
@@ -38,7 +38,7 @@ def test_average_precision_is_that_of_the_repeated_items(rows):
     """Equal to scikit-learn's, equal scores as one step; NaN where no drawn item has the label 1."""
     scores, labels, counts = (np.array(column) for column in zip(*rows, strict=True))
     labels = (labels > 2).astype(int)
-    value = average_precision_on_resamples(labels, scores, [counts])[0]
+    value = resample_average_precision(labels, scores, [counts])[0]
     left, right = np.repeat(labels, counts), np.repeat(scores, counts)
     if not left.any():
         assert math.isnan(value)
@@ -52,27 +52,25 @@ def test_many_resamples_at_once():
     rng = np.random.default_rng(7)
     x, y = rng.random(50), rng.random(50).round(1)
     counts = rng.multinomial(50, np.full(50, 1 / 50), size=20)
-    values = spearman_on_resamples(x, y, counts)
+    values = resample_spearman(x, y, counts)
     assert values.shape == (20,)
     for value, row in zip(values, counts, strict=True):
         assert value == pytest.approx(spearmanr(np.repeat(x, row), np.repeat(y, row))[0], abs=1e-12)
     order = rng.permutation(50)
-    np.testing.assert_allclose(
-        spearman_on_resamples(x[order], y[order], counts[:, order]), values, atol=1e-12
-    )
+    np.testing.assert_allclose(resample_spearman(x[order], y[order], counts[:, order]), values, atol=1e-12)
     labels = (y > 0.5).astype(int)
-    precise = average_precision_on_resamples(labels, x, counts)
+    precise = resample_average_precision(labels, x, counts)
     np.testing.assert_allclose(
-        average_precision_on_resamples(labels[order], x[order], counts[:, order]), precise, atol=1e-12
+        resample_average_precision(labels[order], x[order], counts[:, order]), precise, atol=1e-12
     )
 
 
 def test_what_is_never_drawn_may_be_unknown():
     """A lost item has the count 0 and any value, NaN too; drawn, it is an error."""
     x, y, labels = [0.1, np.nan, 0.3, 0.2], [1, 2, 3, 4], [1, 0, 0, 1]
-    assert spearman_on_resamples(x, y, [[1, 0, 1, 1]])[0] == pytest.approx(0.5)
-    assert average_precision_on_resamples(labels, x, [[1, 0, 1, 1]])[0] == pytest.approx((1 / 2 + 2 / 3) / 2)
-    for measure in (spearman_on_resamples, lambda a, b, c: average_precision_on_resamples(b, a, c)):
+    assert resample_spearman(x, y, [[1, 0, 1, 1]])[0] == pytest.approx(0.5)
+    assert resample_average_precision(labels, x, [[1, 0, 1, 1]])[0] == pytest.approx((1 / 2 + 2 / 3) / 2)
+    for measure in (resample_spearman, lambda a, b, c: resample_average_precision(b, a, c)):
         with pytest.raises(UsageError, match="not finite"):
             measure(x, y, [[1, 1, 1, 1]])
 
@@ -96,17 +94,17 @@ def test_what_does_not_fit():
         ([1, 2], [1, 2], [[1, -1]]),
     ):
         with pytest.raises(UsageError):
-            spearman_on_resamples(*arguments)
+            resample_spearman(*arguments)
         with pytest.raises(UsageError):
-            average_precision_on_resamples(*arguments)
+            resample_average_precision(*arguments)
     with pytest.raises(UsageError, match="neither 0 nor 1"):
         pair_average_precision([1, 2], [0.1, 0.2])
 
 
 def test_nothing_to_count():
     """No items and no resamples are no error."""
-    assert np.isnan(spearman_on_resamples([], [], np.zeros((2, 0)))).all()
-    assert spearman_on_resamples([1, 2], [1, 2], np.zeros((0, 2))).shape == (0,)
+    assert np.isnan(resample_spearman([], [], np.zeros((2, 0)))).all()
+    assert resample_spearman([1, 2], [1, 2], np.zeros((0, 2))).shape == (0,)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert np.isnan(spearman_on_resamples([1, 2], [1, 2], [[0, 0]]))[0]
+        assert np.isnan(resample_spearman([1, 2], [1, 2], [[0, 0]]))[0]

@@ -15,7 +15,7 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.cluster import AgglomerativeClustering
 
 from embassay.errors import ModelError, UsageError
-from embassay.measures.clusters import complete_linkage
+from embassay.measures.clusters import cluster_by_complete_linkage
 from embassay.measures.kernels import find_nearest_neighbours, merge_all_clusters
 
 
@@ -47,7 +47,7 @@ def problems(draw):
 def test_the_partition_is_scikit_learns(problem):
     """Ties and non-metric distances included; labels count up in the order of first items."""
     distances, n, n_clusters = problem
-    labels = complete_linkage(distances.copy(), n, n_clusters)
+    labels = cluster_by_complete_linkage(distances.copy(), n, n_clusters)
     assert same_partition(labels, scikit_learn(distances, n_clusters))
     assert list(dict.fromkeys(labels.tolist())) == list(range(n_clusters))
 
@@ -69,22 +69,22 @@ def test_a_larger_problem_agrees():
     points = rng.standard_normal((30, 16))[rng.integers(0, 30, 1500)] + 0.3 * rng.standard_normal((1500, 16))
     distances = pdist(points, "cosine").astype(np.float32)
     for n_clusters in (2, 30, 700):
-        labels = complete_linkage(distances.copy(), 1500, n_clusters)
+        labels = cluster_by_complete_linkage(distances.copy(), 1500, n_clusters)
         assert same_partition(labels, scikit_learn(distances, n_clusters))
 
 
 def test_by_hand():
     """Points 0, 1, 3, 10 on a line: {0, 1} at 1, then 3 joins them at 3, then 10 at 10."""
     distances = pdist(np.array([[0.0], [1], [3], [10]])).astype(np.float32)
-    assert complete_linkage(distances.copy(), 4, 4).tolist() == [0, 1, 2, 3]
-    assert complete_linkage(distances.copy(), 4, 3).tolist() == [0, 0, 1, 2]
-    assert complete_linkage(distances.copy(), 4, 2).tolist() == [0, 0, 0, 1]
-    assert complete_linkage(distances.copy(), 4, 1).tolist() == [0, 0, 0, 0]
+    assert cluster_by_complete_linkage(distances.copy(), 4, 4).tolist() == [0, 1, 2, 3]
+    assert cluster_by_complete_linkage(distances.copy(), 4, 3).tolist() == [0, 0, 1, 2]
+    assert cluster_by_complete_linkage(distances.copy(), 4, 2).tolist() == [0, 0, 0, 1]
+    assert cluster_by_complete_linkage(distances.copy(), 4, 1).tolist() == [0, 0, 0, 0]
 
 
 def test_one_item_is_one_cluster():
     """There is nothing to merge."""
-    assert complete_linkage(np.empty(0, dtype=np.float32), 1, 1).tolist() == [0]
+    assert cluster_by_complete_linkage(np.empty(0, dtype=np.float32), 1, 1).tolist() == [0]
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -94,7 +94,7 @@ def test_distances_that_are_not_finite_are_refused(bad):
         distances = np.ones(6, dtype=np.float32)
         distances[place] = bad
         with pytest.raises(ModelError, match="not finite"):
-            complete_linkage(distances, 4, 2)
+            cluster_by_complete_linkage(distances, 4, 2)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_distances_that_are_not_finite_are_refused(bad):
 def test_what_does_not_fit_is_refused(distances, n, n_clusters, message):
     """Type, shape, layout and number of clusters are checked."""
     with pytest.raises(UsageError, match=message):
-        complete_linkage(distances, n, n_clusters)
+        cluster_by_complete_linkage(distances, n, n_clusters)
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from embassay import parquet
 from embassay.errors import DataError
 from embassay.limits import TABLE
-from embassay.parquet import parquet_batches, parquet_columns, read_parquet
+from embassay.parquet import read_parquet, read_parquet_column_names, read_parquet_in_batches
 
 CRASH = (
     Path(__file__).parents[1]
@@ -46,14 +46,14 @@ def test_a_file_is_what_polars_reads(path: Path, monkeypatch: pytest.MonkeyPatch
     assert read_parquet(path.read_bytes(), ["value", "id"]).equals(
         pl.read_parquet(path, columns=["value", "id"])
     )
-    assert parquet_columns(path) == ("id", "value", "list", "label")
+    assert read_parquet_column_names(path) == ("id", "value", "list", "label")
     monkeypatch.chdir(path.parent)
     assert len(read_parquet(Path("x.parquet"))) == 1000
 
 
 @pytest.mark.parametrize("rows", [1, 64, 5000])
 def test_batches_are_the_file_in_order(path: Path, rows: int) -> None:
-    frames = list(parquet_batches(path, ["id", "value"], rows=rows))
+    frames = list(read_parquet_in_batches(path, ["id", "value"], rows=rows))
     assert pl.concat(frames).equals(FRAME.select("id", "value"))
     assert max(map(len, frames)) <= max(rows, 1)
 
@@ -62,7 +62,9 @@ def test_a_file_without_rows(tmp_path: Path) -> None:
     """Still has its columns."""
     FRAME.clear().write_parquet(tmp_path / "x.parquet")
     assert read_parquet(tmp_path / "x.parquet").shape == (0, 4)
-    assert [frame.shape for frame in parquet_batches(tmp_path / "x.parquet", ["id"], rows=10)] == [(0, 1)]
+    assert [frame.shape for frame in read_parquet_in_batches(tmp_path / "x.parquet", ["id"], rows=10)] == [
+        (0, 1)
+    ]
 
 
 @given(st.lists(st.tuples(st.text(), st.none() | st.floats(), st.integers(-(2**63), 2**63 - 1)), max_size=20))
@@ -138,7 +140,7 @@ def test_a_text_kept_once_in_many_rows(tmp_path: Path) -> None:
 
 def test_two_files_in_turns_and_one_left_half_read(path: Path) -> None:
     """Each has a reader of its own; one that is left in the middle is not asked again."""
-    pairs = zip(parquet_batches(path, rows=10), parquet_batches(path, rows=10), strict=True)
+    pairs = zip(read_parquet_in_batches(path, rows=10), read_parquet_in_batches(path, rows=10), strict=True)
     assert all(one.equals(other) for one, other in (next(pairs), next(pairs)))
     del pairs
     assert len(read_parquet(path)) == 1000
@@ -150,7 +152,7 @@ def test_a_look_at_the_first_rows_costs_no_process(path: Path) -> None:
     read_parquet(path)
     reader = parquet._idle[-1]
     for rows, kept in ((1000, True), (1, False)):
-        tables = parquet_batches(path, rows=rows)
+        tables = read_parquet_in_batches(path, rows=rows)
         assert [len(next(tables)), len(next(tables))] == [0, rows]
         tables.close()  # type: ignore[attr-defined]
         assert (reader in parquet._idle) is kept

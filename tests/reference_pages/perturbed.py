@@ -16,23 +16,23 @@ from embassay.text import (
     semantics,
 )
 from embassay.text import perturbations as spans
-from embassay.text.semantics import negate_text, negation_rules
+from embassay.text.semantics import build_negation_rules, negate_text
 from reference_pages.markdown import MADE, brief, names, options, plain
 
 EDITS: Mapping[str, Callable[..., Any]] = {
-    "capitalize": perturbations.capitalize,
+    "capitalize": perturbations.capitalize_random_quarter,
     "delete10": perturbations.delete_every_tenth_character,
-    "numerize": perturbations.numerize_text,
+    "numerize": perturbations.replace_letters_by_digits,
     "negate": negate_text,
     "sentence_shuffle": perturbations.shuffle_sentences,
     "word_shuffle": perturbations.shuffle_words,
     "synonyms": semantics.replace_synonyms,
-    "facts": semantics.change_facts,
+    "facts": semantics.replace_facts_in_text,
     "typos": channels.damage_letters,
     "ocr": channels.damage_letters,
-    "speech": channels.transcribe_speech,
+    "speech": channels.simulate_speech_transcript,
     "insertion": spans.insert_needle,
-    "removal": spans.remove_span,
+    "removal": spans.remove_token_span,
 }
 """Perturbation -> the function that edits, whose docstring defines it."""
 SPELLED: Mapping[str, tuple[str, ...]] = {
@@ -101,7 +101,7 @@ def _version(identity: str) -> str:
 
 def _by_word() -> list[tuple[str, list[str]]]:
     """An auxiliary and its negated forms, the one that it becomes first."""
-    found = negation_rules()
+    found = build_negation_rules()
     return [
         (word, [form for form, back in found.items() if back == word])
         for word, negated in found.items()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from embassay.document.blocks import Term
-from embassay.document.blocks import join_sentence_text as words
+from embassay.document.blocks import DefinedTerm
+from embassay.document.blocks import convert_sentence_to_text as words
 from embassay.report import kinds
 from reference_pages.markdown import plain
 
@@ -20,12 +20,12 @@ def reading_page() -> str:
     parts = [
         head,
         f"## Marks and numbers\n\n{_listed(kinds._explain_value_marks(CORRECTION))}",
-        f"## Words with one meaning\n\n{_listed(kinds._explain_verbs(ALPHA))}",
+        f"## Words with one meaning\n\n{_listed(kinds._explain_report_verbs(ALPHA))}",
         f"## Where a value is missing\n\n{_listed(kinds.STATES)}",
         tail,
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _listed(terms: Iterable[Term]) -> str:
+def _listed(terms: Iterable[DefinedTerm]) -> str:
     return "\n".join(f"- **{plain(words(one.title))}**: {plain(words(one.means))}" for one in terms)

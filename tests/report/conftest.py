@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from embassay.records import Result
-from embassay.runs.folder import RunFolder, slugify_name, to_json, write_parquet_columns
+from embassay.runs.folder import RunFolder, format_value_as_json, slugify_name, write_parquet_columns
 
 from .pteb_run import Pteb, write_pteb
 from .rag_runs import write_golden_run, write_score_run
@@ -99,7 +99,7 @@ class _Writer:
         scopes = self._summary()
         self.folder.write_results(self.rows)
         comparisons = {"alpha": 0.05, "correction": "holm", "method": "paired bootstrap", "scopes": scopes}
-        (self.folder.path / "comparisons.json").write_text(to_json(comparisons))
+        (self.folder.path / "comparisons.json").write_text(format_value_as_json(comparisons))
         self.folder.write_manifest(self._manifest())
         return self.folder.path
 
@@ -156,7 +156,7 @@ class _Writer:
             name: [row[i] for row in rows]
             for i, name in enumerate(("item_id", "variant", "measure", "value"))
         }
-        write_parquet_columns(self.folder.items_path(task, dataset, system), columns)
+        write_parquet_columns(self.folder.locate_cell_items(task, dataset, system), columns)
 
     def ids(self, kind: str, n: int) -> list[str]:
         return [f"{kind}-{i:02}" for i in range(n)]
@@ -273,7 +273,9 @@ class _Writer:
             return
         names = ("query_id", "version", "rank", "doc_id", "edit", "score", "gain")
         columns = {name: [row[i] for row in ranked] for i, name in enumerate(names)}
-        write_parquet_columns(self.folder.items_path("retrieval", dataset, system, ".rankings"), columns)
+        write_parquet_columns(
+            self.folder.locate_cell_items("retrieval", dataset, system, ".rankings"), columns
+        )
 
     def _texts(self, task: str, dataset: str) -> None:
         fields: dict[str, list[str]] = {
@@ -303,7 +305,7 @@ class _Writer:
                 for i, item in enumerate(self.ids("q", self.made.queries))
             ]
         columns = {name: [row[i] for row in rows] for i, name in enumerate(("item_id", "field", "text"))}
-        write_parquet_columns(self.folder.texts_path(task, dataset), columns)
+        write_parquet_columns(self.folder.locate_task_texts(task, dataset), columns)
 
     def _text(self, i: int) -> str:
         if i < len(self.made.texts):

@@ -10,17 +10,22 @@ from statistics import fmean, median
 from typing import Any
 
 from embassay.measures import agreement_band
-from embassay.protocols.hume.published.standings import ADVICE, pair_difficulty, percent_of_human, trust_level
+from embassay.protocols.hume.published.standings import (
+    ADVICE,
+    agreement_trust_level,
+    pair_difficulty,
+    percent_of_human,
+)
 from embassay.protocols.hume.record import (
-    Agreement,
+    AnnotatorAgreement,
     AnnotatorScore,
+    DatasetLanguageRecord,
     DisputedItem,
-    PairRecord,
-    SeparationNeed,
+    PeopleWinCount,
+    SeparationSampleSize,
     Summary,
     SystemPlace,
     SystemScore,
-    WinCount,
     write_summary,
 )
 from embassay.protocols.hume.study import Family
@@ -120,7 +125,7 @@ def published(*, llms: bool = True) -> Summary:
     return summary("HUME, published results", "published", pairs, MODELS)
 
 
-def _published(cells: Sequence[str], family: Family, *, llms: bool) -> PairRecord:
+def _published(cells: Sequence[str], family: Family, *, llms: bool) -> DatasetLanguageRecord:
     dataset, lang, n, human, low, high, agreed, singles, *scores = cells
     items, value = int(n), float(human) / 100
     bar = Estimate(
@@ -157,13 +162,13 @@ def pair(
     dataset: str, lang: str, family: Family, human: Estimate, people: Sequence[float], agreed: float | None,
     models: tuple[SystemScore, ...], llms: tuple[SystemScore, ...] = (), *, group: str = "", kind: Any = "person",
     **fields: Any,
-) -> PairRecord:  # fmt: skip
+) -> DatasetLanguageRecord:  # fmt: skip
     """A pair with all that follows from its numbers."""
-    coefficient, found = COEFFICIENTS[family], trust_level(family, agreed)
+    coefficient, found = COEFFICIENTS[family], agreement_trust_level(family, agreed)
     above = any(one.outside and (one.score.value or 0.0) > (human.value or 0.0) for one in models)
     noisy = found == "low" and above
     singles = list(people) or [human.value or 0.0]
-    return PairRecord(
+    return DatasetLanguageRecord(
         task=f"{dataset}-{lang}".lower(),
         dataset=dataset,
         lang=lang,
@@ -181,7 +186,7 @@ def pair(
         conventions={"paper": human.value, "mean": fmean(singles), "first": singles[0]},
         agreement=None
         if agreed is None
-        else Agreement(
+        else AnnotatorAgreement(
             coefficient=coefficient,
             value=Estimate(value=agreed, low=agreed - 0.12, high=min(1.0, agreed + 0.1), n=human.n),
             band=agreement_band(agreed, BANDS[coefficient]),
@@ -201,7 +206,7 @@ def pair(
 
 
 def summary(
-    title: str, source: Any, pairs: tuple[PairRecord, ...], sizes: dict[str, Any], **fields: Any
+    title: str, source: Any, pairs: tuple[DatasetLanguageRecord, ...], sizes: dict[str, Any], **fields: Any
 ) -> Summary:
     """The record of pairs, with places and wins."""
     return Summary(
@@ -210,7 +215,7 @@ def summary(
     )  # fmt: skip
 
 
-def _places(pairs: Sequence[PairRecord], sizes: dict[str, Any]) -> tuple[SystemPlace, ...]:
+def _places(pairs: Sequence[DatasetLanguageRecord], sizes: dict[str, Any]) -> tuple[SystemPlace, ...]:
     means = {"Human": fmean(one.human.value or 0.0 for one in pairs)}
     kinds: dict[str, Any] = {"Human": "human"} | {one.system: one.kind for one in pairs[0].models}
     for one in pairs[0].models:
@@ -225,10 +230,10 @@ def _places(pairs: Sequence[PairRecord], sizes: dict[str, Any]) -> tuple[SystemP
     )  # fmt: skip
 
 
-def _wins(pairs: Sequence[PairRecord]) -> Iterable[WinCount]:
+def _wins(pairs: Sequence[DatasetLanguageRecord]) -> Iterable[PeopleWinCount]:
     from embassay.protocols.hume.published.standings import ROUNDING
 
-    groups: dict[tuple[str, str], list[PairRecord]] = {}
+    groups: dict[tuple[str, str], list[DatasetLanguageRecord]] = {}
     for one in pairs:
         for by, name in (("all", "all"), ("family", one.family), ("lang", one.lang), ("group", one.group)):
             if name:
@@ -239,7 +244,7 @@ def _wins(pairs: Sequence[PairRecord]) -> Iterable[WinCount]:
             for one in own:
                 scores = [model.score.value for model in one.models if model.score.value is not None]
                 won += (one.human.value or 0.0) - of(scores) > ROUNDING
-            yield WinCount(by=by, group=name, reference=reference, wins=won, pairs=len(own))  # type: ignore[arg-type]
+            yield PeopleWinCount(by=by, group=name, reference=reference, wins=won, pairs=len(own))  # type: ignore[arg-type]
 
 
 SYSTEMS = {
@@ -264,7 +269,7 @@ def study(*, kind: Any = "simulated", n: int = 40, judge: str = JUDGE, name: str
     return summary(name, "study", pairs, {"wordllama": 16.3}, notes=notes)
 
 
-def _own(given: Any, kind: Any, n: int, judge: str) -> PairRecord:
+def _own(given: Any, kind: Any, n: int, judge: str) -> DatasetLanguageRecord:
     dataset, family, value, people, agreed, scores = given
     half = 1.96 * math.sqrt(value * (1 - value) / n)
     method = "Fisher z" if family == "sts" else "Wilson"
@@ -298,7 +303,7 @@ def _own(given: Any, kind: Any, n: int, judge: str) -> PairRecord:
         )
         if len(people) > 1
         else None,
-        need=SeparationNeed(
+        need=SeparationSampleSize(
             system=best.system, items=380 if family == "sts" else None, annotators=None, smallest=0.12
         ),
         flags=("3 of 40 texts are also in the training data",) if family == "classification" else (),
@@ -332,7 +337,7 @@ def write_hume_run(path: Path, made: Summary | None = None, *, name: str = "") -
     return path
 
 
-def _row(one: PairRecord, of: SystemScore) -> Result:
+def _row(one: DatasetLanguageRecord, of: SystemScore) -> Result:
     return Result(
         "hume", one.family, one.dataset, "", one.lang, "", of.system, one.measure, of.score.value, one.n, None, None,
         "", 1337, of.score.reason,

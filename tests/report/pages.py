@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
-from embassay.document.blocks import Block, Box, Details, Panes, Table
-from embassay.document.terminal import draw_blocks
+from embassay.document.blocks import Block, BlockBox, CollapsibleBlocks, TabbedBlocks, Table
+from embassay.document.terminal import draw_terminal_blocks
 
 T = TypeVar("T", bound=Block)
 
@@ -23,13 +23,13 @@ def tables(blocks: Iterable[Block]) -> dict[str, Table]:
 
 def printed(blocks: Iterable[Block], **room: Any) -> str:
     """Blocks as a terminal shows them."""
-    return draw_blocks(blocks, **room).plain
+    return draw_terminal_blocks(blocks, **room).plain
 
 
 def _flat(blocks: Iterable[Block]) -> Iterator[Block]:
     for block in blocks:
         yield block
-        if isinstance(block, Box | Details):
+        if isinstance(block, BlockBox | CollapsibleBlocks):
             yield from _flat(block.blocks)
-        if isinstance(block, Panes):
+        if isinstance(block, TabbedBlocks):
             yield from _flat(one for _, own in block.panes for one in own)

@@ -11,11 +11,17 @@ import numpy as np
 
 from embassay.protocols.kernel.estimates import bootstrap_interval
 from embassay.protocols.pteb.conclusions import summarise_pteb_run
-from embassay.protocols.wordings.records import Paraphrase
-from embassay.protocols.wordings.scores import RunDataset, RunLayout, RunSource, RunSystem, RunTask
+from embassay.protocols.wordings.records import ParaphraseOutcome
+from embassay.protocols.wordings.scores import (
+    DatasetInRun,
+    RunLayout,
+    SystemInRun,
+    TaskInRun,
+    WordingSourceInRun,
+)
 from embassay.protocols.wordings.sets import ParaphraseSet, WordingSource
 from embassay.records import HeadlineComponent, Result
-from embassay.runs.folder import CellRecord, RunFolder, to_json, write_parquet_columns
+from embassay.runs.folder import CellRecord, RunFolder, format_value_as_json, write_parquet_columns
 
 HEADLINES = {
     "sts": "spearman", "classification": "accuracy", "clustering": "v_measure",
@@ -88,7 +94,7 @@ class _Writer:
         rows, comparisons = summarise_pteb_run(self._layout(), self.records)
         self._quality()
         self.folder.write_results([*self.rows, *rows])
-        (self.folder.path / "comparisons.json").write_text(to_json(comparisons))
+        (self.folder.path / "comparisons.json").write_text(format_value_as_json(comparisons))
         sources = self._paraphrases() if self.made.items else []
         self.folder.write_manifest(self._manifest(sources))
         return self.folder.path
@@ -96,10 +102,10 @@ class _Writer:
     def _layout(self) -> RunLayout:
         names = dict.fromkeys(name for names in self.made.datasets.values() for name in names)
         return RunLayout(
-            tuple(RunSystem(name, kind, kind == "embedding") for name, kind in self.kinds.items()),
-            tuple(RunDataset(name, "en", self._tasks(name)) for name in names),
-            tuple(RunTask(task, HEADLINES[task], task in VECTORS) for task in self.made.datasets),
-            tuple(RunSource(label, dict.fromkeys(names, self.seeds)) for label in self.made.labels),
+            tuple(SystemInRun(name, kind, kind == "embedding") for name, kind in self.kinds.items()),
+            tuple(DatasetInRun(name, "en", self._tasks(name)) for name in names),
+            tuple(TaskInRun(task, HEADLINES[task], task in VECTORS) for task in self.made.datasets),
+            tuple(WordingSourceInRun(label, dict.fromkeys(names, self.seeds)) for label in self.made.labels),
             resamples=RESAMPLES,
         )  # fmt: skip
 
@@ -180,7 +186,7 @@ class _Writer:
             columns["variant"] += [""] * len(ids)
             columns["measure"] += [measure] * len(ids)
             columns["value"] += values.tolist()
-        write_parquet_columns(self.folder.items_path(task, dataset, system, variant=variant), columns)
+        write_parquet_columns(self.folder.locate_cell_items(task, dataset, system, variant=variant), columns)
 
     def _texts(self, task: str, dataset: str) -> None:
         columns: dict[str, list[str]] = {"item_id": [], "field": [], "text": [], "lang": []}
@@ -190,7 +196,7 @@ class _Writer:
                 columns["field"].append(name)
                 columns["text"].append(text_of(i + place))
                 columns["lang"].append("en")
-        write_parquet_columns(self.folder.texts_path(task, dataset), columns)
+        write_parquet_columns(self.folder.locate_task_texts(task, dataset), columns)
 
     def _paraphrases(self) -> list[dict[str, Any]]:
         kept = ParaphraseSet.create(self.folder.path / "paraphrases")
@@ -254,8 +260,10 @@ def text_of(place: int) -> str:
     return f"{SENTENCES[place % 4]} ({place})"
 
 
-def _paraphrase(place: int, run: int) -> Paraphrase:
+def _paraphrase(place: int, run: int) -> ParaphraseOutcome:
     if place == 3 and run == 1:
-        return Paraphrase(text_of(place), "en", "", "", "too long", "210 characters for 60", 6, 1338)
+        return ParaphraseOutcome(text_of(place), "en", "", "", "too long", "210 characters for 60", 6, 1338)
     wording = f"{REWORDED[place % 4]} ({place}{'abc'[run % 3]})"
-    return Paraphrase(text_of(place), "en", "", wording, "ok", attempts=1, seed=1337 + run, seconds=0.2)
+    return ParaphraseOutcome(
+        text_of(place), "en", "", wording, "ok", attempts=1, seed=1337 + run, seconds=0.2
+    )

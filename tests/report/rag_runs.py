@@ -9,26 +9,26 @@ from typing import Any
 
 import numpy as np
 
-from embassay.protocols.rag.golden.conclusions import golden_tables, result_rows
+from embassay.protocols.rag.golden.conclusions import build_golden_tables, make_golden_result_rows
 from embassay.protocols.rag.golden.stages import QueryFolder
 from embassay.protocols.rag.golden.summary import (
-    CandidateTokens,
-    Contradictions,
+    ContradictedPairShare,
     GoldenQuerySummary,
-    GoldenRecord,
+    GoldenRunRecord,
     GoldenRunSettings,
     GoldenStageSummary,
-    HumanCheck,
-    HumanRemark,
-    JudgeCalls,
+    HumanCheckOfJudge,
+    JudgeCallCounts,
     JudgeFacts,
+    JudgePositionBias,
     JudgeRepeatability,
-    PlaceBias,
-    RankingFacts,
+    PersonPassageRemark,
+    PoolRankingFacts,
+    TokensPerCandidate,
     write_golden_record,
 )
 from embassay.protocols.rag.scoring.protocol import score
-from embassay.runs.folder import RunFolder, write_atomic
+from embassay.runs.folder import RunFolder, write_file_atomically
 from embassay.stats import Estimate
 
 RUNS = ("hybrid", "dense", "bm25")
@@ -58,9 +58,9 @@ def write_score_run(path: Path, *, runs: tuple[str, ...] = RUNS, queries: int = 
     return path
 
 
-def golden(**changes: Any) -> GoldenRecord:
+def golden(**changes: Any) -> GoldenRunRecord:
     """The record of three questions, one of which failed and one of which is still waiting."""
-    made = GoldenRecord(
+    made = GoldenRunRecord(
         GoldenRunSettings(
             "corpus.jsonl", "questions.jsonl", "wordllama", "rules", JUDGE, "bayes:cap=0.5", 1337,
             parameters={"S2": {"depth": 50}},
@@ -83,13 +83,14 @@ def golden(**changes: Any) -> GoldenRecord:
         ),
         JudgeFacts(
             JUDGE, "id", JUDGE, 1.0, 1.0, {"grade": "grade@1 9f2c"},
-            (JudgeCalls("grade", 68, (60, 8), {"no JSON": 5, "out of range": 3}, 1), JudgeCalls("order", 36, (36,))),
+            (JudgeCallCounts("grade", 68, (60, 8), {"no JSON": 5, "out of range": 3}, 1),
+                JudgeCallCounts("order", 36, (36,))),
             usd=1.32, input_tokens=12480, output_tokens=900, requests=104, seconds=60.0,
         ),
-        RankingFacts(
-            "bayes", 36, 36.0, {"sure": 1}, CLAIMS, Contradictions(100, 20, SOME, Estimate(0.18, 0.17, 0.19, 1)),
+        PoolRankingFacts(
+            "bayes", 36, 36.0, {"sure": 1}, CLAIMS, ContradictedPairShare(100, 20, SOME, Estimate(0.18, 0.17, 0.19, 1)),
             tuple(
-                PlaceBias(i + 1, Estimate(0.5 - 0.25 * i, 0.4 - 0.25 * i, 0.6 - 0.25 * i, 36)) for i in range(5)
+                JudgePositionBias(i + 1, Estimate(0.5 - 0.25 * i, 0.4 - 0.25 * i, 0.6 - 0.25 * i, 36)) for i in range(5)
             ),
             ("A note on the judge.",),
         ),
@@ -99,15 +100,15 @@ def golden(**changes: Any) -> GoldenRecord:
             "grade4plus5_pool_prevalence_median_percent": 11.76, "grade4plus5_pool_prevalence_mean_percent": None,
             "queries_without_grade5": 0, "queries_without_grade4plus5": 0,
         },
-        CandidateTokens("words", 232.8, 109.6, 240, 207.0, 754),
+        TokensPerCandidate("words", 232.8, 109.6, 240, 207.0, 754),
         JudgeRepeatability(
             60, 1, SOME, SOME, SOME, Estimate(0.02, -0.08, 0.11, 60), ((37, 6, 0, 0, 0), (6, 7, 0, 0, 0)),
             12, SOME,
         ),
         (
-            HumanCheck(
+            HumanCheckOfJudge(
                 "check.csv", 1, 20, 20, 20, 2, 1, SOME, SOME, SOME, SOME, SOME, 2.0,
-                remarks=(HumanRemark("Q1", "d1", "a near tie"),),
+                remarks=(PersonPassageRemark("Q1", "d1", "a near tie"),),
             ),
         ),
         {"qrels": "export/qrels.tsv", "jsonl": "export/golden.jsonl"},
@@ -120,16 +121,16 @@ def golden(**changes: Any) -> GoldenRecord:
 
 
 def write_golden_run(
-    path: Path, made: GoldenRecord | None = None, *, text: str = "Rivers carry salt to the sea."
+    path: Path, made: GoldenRunRecord | None = None, *, text: str = "Rivers carry salt to the sea."
 ) -> Path:
     """The folder of a record: manifest, rows, tables, and the final list of every question that is done."""
     made = golden() if made is None else made
     folder = RunFolder(path)
     folder.write_manifest(_manifest(path.name, made))
     write_golden_record(path / "golden.json", made)
-    folder.write_results(result_rows(made, "sea", "en"))
-    for table in golden_tables(made):
-        write_atomic(path / "tables" / f"{table.name}.csv", table.as_csv())
+    folder.write_results(make_golden_result_rows(made, "sea", "en"))
+    for table in build_golden_tables(made):
+        write_file_atomically(path / "tables" / f"{table.name}.csv", table.as_csv())
     for one in made.queries:
         if one.status == "done":
             rows = [
@@ -143,13 +144,13 @@ def write_golden_run(
                 }
                 for i in range(1, 21)
             ]
-            write_atomic(
+            write_file_atomically(
                 QueryFolder(path, one.folder).ranked(20), "".join(json.dumps(row) + "\n" for row in rows)
             )
     return path
 
 
-def _manifest(name: str, made: GoldenRecord) -> dict[str, Any]:
+def _manifest(name: str, made: GoldenRunRecord) -> dict[str, Any]:
     states = {"done": "done", "failed": "failed"}
     return {
         "embassay": "0.1.0", "protocol": "rag", "kind": "golden", "name": name, "status": "partial",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from claims import Tables
-from embassay.document.blocks import Verdict
+from embassay.document.blocks import VerdictText
 from embassay.protocols.hteb.options import AXES
 from embassay.protocols.hteb.profiles import TOTAL, name_axis_part
 from embassay.protocols.kernel.claims import Claim
@@ -15,12 +15,12 @@ from embassay.report.hteb.profile import hteb_verdict
 from embassay.report.overview import board_verdict
 from embassay.report.pteb.conclusions import pteb_verdict
 from embassay.report.pteb.models import judge_verdict
-from embassay.report.rag.questions import answers_verdict
+from embassay.report.rag.questions import answer_correctness_verdict
 from embassay.report.sage.tables import sage_verdict
 
 from .random_runs import Drawn, ends_of
 
-Made = tuple[Verdict, Tables]
+Made = tuple[VerdictText, Tables]
 
 
 def of_board(kind: str, seed: int) -> Made:
@@ -42,7 +42,7 @@ def of_cards(seed: int) -> Made:
         for finding in of(run, row)
     ]
     claims = tuple(claim for finding in found for claim in finding.claims)
-    return Verdict((), tuple(finding.bullet for finding in found), claims), drawn.tables()
+    return VerdictText((), tuple(finding.bullet for finding in found), claims), drawn.tables()
 
 
 def of_sage(seed: int) -> Made:
@@ -229,7 +229,7 @@ def of_answers(seed: int) -> Made:
     tables = drawn.tables()
     shown = {"accuracy": tables.values["answer"]}
     tables = drawn.tables(values=shown, pairs={"accuracy": tables.pairs["answer"]})
-    return answers_verdict(drawn.run().record), tables
+    return answer_correctness_verdict(drawn.run().record), tables
 
 
 def of_judge(seed: int) -> Made:

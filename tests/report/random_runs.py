@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 
 from claims import Tables, Tested
-from embassay.protocols.kernel.comparisons import SystemHeadline, compare_headlines
+from embassay.protocols.kernel.comparisons import SystemHeadlineValue, compare_headlines
 from embassay.records import Result
 from embassay.report.board import build_record_board
 from embassay.report.record import (
     ComparisonScope,
     PairedComparison,
-    RecordCell,
-    RecordSystem,
+    RunCellStatus,
     RunRecord,
+    SystemOfRun,
     index_rows_by_key,
 )
 from embassay.report.runs import ReportRun
@@ -91,7 +91,7 @@ class Drawn:
         """All systems but the references."""
         return [name for name, kind in self.kinds.items() if kind != "reference"]
 
-    def _headlines(self, task: str) -> dict[str, SystemHeadline]:
+    def _headlines(self, task: str) -> dict[str, SystemHeadlineValue]:
         """Values with ties where they are rounded; resamples that hardly or never vary, or none at all."""
         decimals, error = int(self.rng.integers(1, 5)), float(self.rng.choice([0.0, 0.002, 0.05, 0.3]))
         bare = self.rng.random() < 0.1
@@ -99,20 +99,20 @@ class Drawn:
         made = {}
         for name in self.kinds:
             if self.rng.random() < 0.12:
-                made[name] = SystemHeadline.none(name, "out of memory")
+                made[name] = SystemHeadlineValue.none(name, "out of memory")
                 continue
             value = round(float(np.clip(self.rng.normal(0.5, 0.2), 0, 1)), decimals)
             own = self.rng.normal(size=RESAMPLES) if self.rng.random() < 0.8 else 0.0
             draws = np.empty(0) if bare else value + error * (shared + own)
-            made[name] = SystemHeadline(name, value, self.items, draws, "bootstrap")
+            made[name] = SystemHeadlineValue(name, value, self.items, draws, "bootstrap")
         return made
 
-    def _overall(self) -> dict[str, SystemHeadline]:
+    def _overall(self) -> dict[str, SystemHeadlineValue]:
         made = {}
         for name in self.kinds:
             parts = [self.headlines[task][name] for task in self.tasks]
             if any(part.value is None for part in parts):
-                made[name] = SystemHeadline.none(name, "a task is missing")
+                made[name] = SystemHeadlineValue.none(name, "a task is missing")
                 continue
             lengths = {len(part.replicates) for part in parts}
             draws = (
@@ -121,7 +121,7 @@ class Drawn:
                 else np.empty(0)
             )
             value = float(np.mean([part.value for part in parts]))
-            made[name] = SystemHeadline(name, value, len(parts), draws, "mean")
+            made[name] = SystemHeadlineValue(name, value, len(parts), draws, "mean")
         return made
 
     def _write(self) -> None:
@@ -156,7 +156,9 @@ class Drawn:
     def run(self) -> ReportRun:
         """The run as a report reads it."""
         cells = [
-            RecordCell(task, dataset, name, "failed" if headline.value is None else "done", headline.reason)
+            RunCellStatus(
+                task, dataset, name, "failed" if headline.value is None else "done", headline.reason
+            )
             for task in self.tasks
             for dataset in self.datasets
             for name, headline in self.headlines[task].items()
@@ -167,7 +169,7 @@ class Drawn:
             "datasets": [{"name": name, "tasks": self._counted()} for name in self.datasets],
             "arguments": {"options": {}}, **self.manifest,
         }  # fmt: skip
-        systems = tuple(RecordSystem(i, name, kind) for i, (name, kind) in enumerate(self.kinds.items()))  # type: ignore[arg-type]
+        systems = tuple(SystemOfRun(i, name, kind) for i, (name, kind) in enumerate(self.kinds.items()))  # type: ignore[arg-type]
         record = RunRecord(
             Path("made"), manifest, systems, tuple(cells), index_rows_by_key(self.rows),
             {name: _scope(name, scope) for name, scope in self.scopes.items()}, compared=self.compared,

@@ -12,51 +12,51 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from claims import Tables, Tested
-from embassay.data.judged_runs import read_held_entries
-from embassay.document.blocks import Verdict, join_sentence_text
-from embassay.protocols.choose.belief import Belief
+from embassay.data.judged_runs import read_entries_in_memory
+from embassay.document.blocks import VerdictText, convert_sentence_to_text
+from embassay.protocols.choose.belief import SystemScoreBelief
 from embassay.protocols.choose.conclusions import (
     SystemAnswers,
     make_choice_record,
     make_choice_rows,
-    make_standing,
+    make_choice_standing,
 )
 from embassay.protocols.choose.questions import FAMILIES
-from embassay.protocols.compare import compare_systems, list_ranked_fields
-from embassay.protocols.gate import judge_bars
-from embassay.protocols.hume.record import PairRecord
-from embassay.protocols.hume.results.markdown import summary_findings
+from embassay.protocols.compare import compare_systems, list_ranked_system_groups
+from embassay.protocols.gate import judge_score_bars
+from embassay.protocols.hume.record import DatasetLanguageRecord
+from embassay.protocols.hume.results.markdown import list_verdict_findings
 from embassay.protocols.kernel.claims import Claim
-from embassay.protocols.kernel.comparisons import OVERALL, RANKED, REFERENCE, Standing
-from embassay.protocols.rag.decision.course import DecisionSettings, replay_study
-from embassay.protocols.rag.decision.population import make_population_from_runs
+from embassay.protocols.kernel.comparisons import OVERALL, RANKED, REFERENCE, SystemStanding
+from embassay.protocols.rag.decision.course import DecisionSettings, replay_labelling_study
+from embassay.protocols.rag.decision.population import make_item_population_from_runs
 from embassay.protocols.rag.decision.protocol import make_decision_record
 from embassay.protocols.rag.golden.summary import (
     GoldenQuerySummary,
-    GoldenRecord,
+    GoldenRunRecord,
     GoldenRunSettings,
-    RankingFacts,
+    PoolRankingFacts,
 )
 from embassay.protocols.rag.probes.bundles import CONDITIONS
 from embassay.protocols.rag.probes.names import HEADLINE, PERCENT
 from embassay.protocols.rag.probes.noise import RECOVERED, SHARE
-from embassay.protocols.rag.probes.questions import NOISIEST, level_name
+from embassay.protocols.rag.probes.questions import NOISIEST, name_noise_level
 from embassay.protocols.rag.probes.resampling import RECALL
-from embassay.protocols.run_values import RunValues
+from embassay.protocols.run_values import ComparableRun
+from embassay.protocols.thresholds import ResultsForThresholds
 from embassay.protocols.thresholds import ScoreThreshold as Threshold
-from embassay.protocols.thresholds import ThresholdRows
 from embassay.records import Result
 from embassay.report.board import build_record_board
 from embassay.report.hume.conclusions import describe_hume_verdict
 from embassay.report.mteb import mteb_verdict
 from embassay.report.pteb.models import validation_verdict
 from embassay.report.rag.choice import choice_verdict
-from embassay.report.rag.decision import decision_view
+from embassay.report.rag.decision import decision_terminal_view
 from embassay.report.rag.golden import describe_golden_verdict as golden_verdict
-from embassay.report.rag.name_probe import MASK, names_verdict
+from embassay.report.rag.name_probe import MASK, name_probe_verdict
 from embassay.report.rag.probes import noise_verdict
 from embassay.report.rag.questions import describe_questions_verdict as questions_verdict
-from embassay.report.record import RecordSystem, RunRecord, index_rows_by_key
+from embassay.report.record import RunRecord, SystemOfRun, index_rows_by_key
 from embassay.report.terminal import compared_pair_view, gate_verdicts_view, ranked_fields_view
 from embassay.stats import Estimate, compare_replicates
 from embassay.web.leaderboard.board import board_verdict as leaderboard_verdict
@@ -74,7 +74,7 @@ EMPTY = RunRecord(Path("made"), {"protocol": "rag"}, (), (), {}, {})
 def record_of(kind: str, rows: list[Result], names: tuple[str, ...], **more: Any) -> RunRecord:
     """A record of such rows."""
     systems = tuple(
-        RecordSystem(i, name, "embedding" if i % 2 else "classical") for i, name in enumerate(names)
+        SystemOfRun(i, name, "embedding" if i % 2 else "classical") for i, name in enumerate(names)
     )
     manifest = {"protocol": "rag", "kind": kind, "arguments": {"options": {"tolerance": 0.03}}}
     return RunRecord(Path("made"), manifest, systems, (), index_rows_by_key(rows), {}, **more)
@@ -99,8 +99,8 @@ def of_choice(seed: int) -> Made:
         )
         for name, level in zip(names, skill, strict=True)
     }
-    found = make_standing("sea", "en", answers, 0.03, seed)
-    choice, belief = make_choice_record(found), cast(Belief, found.belief)
+    found = make_choice_standing("sea", "en", answers, 0.03, seed)
+    choice, belief = make_choice_record(found), cast(SystemScoreBelief, found.belief)
     record = record_of(
         "choose", list(make_choice_rows(found, seed)), names, compared={"choice": {"sea": choice}}
     )
@@ -188,7 +188,7 @@ def of_hume(seed: int) -> Made:
     return describe_hume_verdict(drawn.summary), tables
 
 
-def _random_pair(rng: np.random.Generator, names: tuple[str, ...], place: int) -> PairRecord:
+def _random_pair(rng: np.random.Generator, names: tuple[str, ...], place: int) -> DatasetLanguageRecord:
     value, n = round(float(rng.uniform(0.3, 0.95)), 2), int(rng.choice([4, 30, 60]))
     half = float(rng.choice([0.02, 0.1, 0.3]))
     bounded = rng.random() < 0.85
@@ -207,11 +207,11 @@ def _random_pair(rng: np.random.Generator, names: tuple[str, ...], place: int) -
     return pair(f"set{place}", "eng", "classification", human, people, agreed, models)
 
 
-def _score(record: PairRecord, name: str) -> float:
+def _score(record: DatasetLanguageRecord, name: str) -> float:
     return next(model.score.value or 0.0 for model in record.models if model.system == name)
 
 
-def _side(record: PairRecord) -> str:
+def _side(record: DatasetLanguageRecord) -> str:
     """Where the best model lies by the interval of people."""
     best = max(model.score.value or 0.0 for model in record.models)
     low, high = record.human.low, record.human.high
@@ -237,10 +237,10 @@ def of_golden(seed: int) -> Made:
     any_claims, any_doubts = any(query.claims for query in done), any(query.doubts for query in done)
     good = float(rng.integers(0, 9)) if done else None
     none = int(rng.integers(0, len(done) + 1))
-    ranking = RankingFacts(
+    ranking = PoolRankingFacts(
         "bayes", 36, 36.0, {}, claims if any_claims else {}, doubts={"noisy": 1} if any_doubts else {}
     )
-    golden = GoldenRecord(
+    golden = GoldenRunRecord(
         GoldenRunSettings("c", "q", "wordllama", "rules", "judge", "bayes", 1), queries, ranking=ranking,
         labels={"grade4plus5_count_median": good, "queries_without_grade4plus5": none},
     )  # fmt: skip
@@ -271,7 +271,7 @@ def of_questions(seed: int) -> Made:
     }
     own = {"source": lambda claim: (claim.n, claim.of) == (per_source[claim.subject], len(asked))}
     verdict = questions_verdict(asked, statuses)
-    text = " ".join(map(join_sentence_text, verdict.lede))
+    text = " ".join(map(convert_sentence_to_text, verdict.lede))
     for name, n in per_source.items():
         said = f"{100 * n / len(asked):.0f}% from " if n else ""
         assert said in text, f"{name}: {said}"
@@ -323,7 +323,7 @@ def of_names(seed: int) -> Made:
         return (claim.relation == "less") == is_less and claim.value == max(moved["form"])
 
     tables = Tables(counts={"masked": (masks.count(0.0), len(masks))}, own={HEADLINE: margin, PERCENT: more})
-    return names_verdict(record, build_record_board(EMPTY)), tables
+    return name_probe_verdict(record, build_record_board(EMPTY)), tables
 
 
 def of_noise(seed: int) -> Made:
@@ -335,13 +335,15 @@ def of_noise(seed: int) -> Made:
     shares: dict[str, float] = {}
     back: dict[str, float] = {}
     recalls: dict[str, tuple[float, float | None, float | None]] = {}
-    noisiest = level_name(NOISIEST)
+    noisiest = name_noise_level(NOISIEST)
     for name in names:
         shares[name] = round(float(rng.normal(10, 12)), 1)
         rows.append(probe_row("noise", name, "sea", SHARE, shares[name]))
         back[name] = float(rng.uniform(-0.2, 1))
         rows.append(
-            probe_row("noise", name, "sea", RECOVERED, back[name], variant=level_name(NOISIEST, "rules"))
+            probe_row(
+                "noise", name, "sea", RECOVERED, back[name], variant=name_noise_level(NOISIEST, "rules")
+            )
         )
         value = round(float(rng.normal(-0.05, 0.05)), 2)
         recalls[name] = (value, *ends_of(rng, value))
@@ -378,16 +380,16 @@ def of_mteb(seed: int) -> Made:
     )
 
 
-def random_run(drawn: Drawn) -> RunValues:
+def random_run(drawn: Drawn) -> ComparableRun:
     """The same as `embassay compare` reads it."""
     standings = tuple(
-        Standing(
+        SystemStanding(
             task, "", drawn.tasks.get(task, OVERALL), headline, RANKED if name in drawn.names else REFERENCE
         )
         for task, headlines in drawn.headlines.items()
         for name, headline in headlines.items()
     )
-    return RunValues(Path("made"), {"protocol": "pteb"}, standings, cast(Any, {}))
+    return ComparableRun(Path("made"), {"protocol": "pteb"}, standings, cast(Any, {}))
 
 
 def of_compare(seed: int) -> Made:
@@ -395,10 +397,10 @@ def of_compare(seed: int) -> Made:
     drawn = Drawn("pteb", seed)
     drawn = drawn if len(drawn.names) > 1 else Drawn("pteb", seed + 10_000)
     if len(drawn.names) < 2:
-        return Verdict(()), Tables()
+        return VerdictText(()), Tables()
     a, b = drawn.names[:2]
     found = compare_systems(random_run(drawn), a, b)
-    verdict = next(block for block in compared_pair_view(found, "pteb") if isinstance(block, Verdict))
+    verdict = next(block for block in compared_pair_view(found, "pteb") if isinstance(block, VerdictText))
     pairs = {}
     for task, headlines in drawn.headlines.items():
         known = [headlines[name] for name in (a, b)]
@@ -420,8 +422,8 @@ def of_compare(seed: int) -> Made:
 def of_fields(seed: int) -> Made:
     """All systems of a run, place by place: the verdict is that of the first place with ranks."""
     drawn = Drawn("pteb", seed)
-    found = list(list_ranked_fields(random_run(drawn)))
-    blocks = [block for block in ranked_fields_view(found, "pteb") if isinstance(block, Verdict)]
+    found = list(list_ranked_system_groups(random_run(drawn)))
+    blocks = [block for block in ranked_fields_view(found, "pteb") if isinstance(block, VerdictText)]
     verdict = next((block for block in blocks if block.claims), blocks[0])
     tables = drawn.tables()
     named = {task: drawn.tasks.get(task, OVERALL) for task in drawn.headlines}
@@ -438,7 +440,7 @@ def of_leaderboard(seed: int) -> Made:
     task = next(iter(drawn.headlines))
     headlines = drawn.headlines[task]
     standings = [
-        Standing(task, "", "m", headline, RANKED if name in drawn.names else REFERENCE)
+        SystemStanding(task, "", "m", headline, RANKED if name in drawn.names else REFERENCE)
         for name, headline in headlines.items()
     ]
     tests = compare_standings(standings, higher=True)
@@ -480,9 +482,9 @@ def of_findings(seed: int) -> Made:
     if len(agreed) > 2 and all(len(set(column)) > 1 for column in zip(*agreed, strict=True)):
         together = float(spearmanr(*zip(*agreed, strict=True)).statistic)
         values["correlation with the lead"] = {"agreement": together}
-    found = list(summary_findings(drawn.summary))
+    found = list(list_verdict_findings(drawn.summary))
     claims = tuple(claim for one in found for claim in one.claims)
-    return Verdict((), tuple((one.text,) for one in found), claims), Tables(values, counts=counts)
+    return VerdictText((), tuple((one.text,) for one in found), claims), Tables(values, counts=counts)
 
 
 def of_gate(seed: int) -> Made:
@@ -507,8 +509,8 @@ def of_gate(seed: int) -> Made:
                 if sign[0] == ">"
                 else (held <= number if "=" in sign else held < number)
             )
-    verdicts = list(judge_bars(bars, ThresholdRows(tuple(rows), frozenset())))
-    said = next(block for block in gate_verdicts_view(verdicts) if isinstance(block, Verdict))
+    verdicts = list(judge_score_bars(bars, ResultsForThresholds(tuple(rows), frozenset())))
+    said = next(block for block in gate_verdicts_view(verdicts) if isinstance(block, VerdictText))
     every, kept = len(bars), sum(met.values())
     counts = {
         "met": (kept, every), "missed": (len(met) - kept, every), "not tested": (every - len(met), every)
@@ -526,18 +528,18 @@ def of_decision(seed: int) -> Made:
         for place, name in enumerate(NAMES[:count])
     }
     bar = round(float(rng.uniform(0.1, 0.9)), 1) if rng.random() < 0.3 else None
-    population = make_population_from_runs(
-        {name: read_held_entries(own, "run", name) for name, own in runs.items()}, "Precision4+@5", bar
+    population = make_item_population_from_runs(
+        {name: read_entries_in_memory(own, "run", name) for name, own in runs.items()}, "Precision4+@5", bar
     )
     labels: dict[Any, int] = {}
-    course = replay_study(population, labels, DecisionSettings(seed=seed, block=10))
+    course = replay_labelling_study(population, labels, DecisionSettings(seed=seed, block=10))
     for _ in range(int(rng.integers(0, 12))):
         if not course.waiting:
             break
         labels |= {key: judged[key[0]].get(key[1], 0) for key in course.waiting}
-        course = replay_study(population, labels, DecisionSettings(seed=seed, block=10))
+        course = replay_labelling_study(population, labels, DecisionSettings(seed=seed, block=10))
     decision = make_decision_record(course, DecisionSettings(seed=seed, block=10))
-    said = next(block for block in decision_view(decision) if isinstance(block, Verdict))
+    said = next(block for block in decision_terminal_view(decision) if isinstance(block, VerdictText))
     good = {name: _precision(own, judged, 5) for name, own in runs.items()}
     beats = {(claim.subject, claim.others[0]) for claim in said.claims if claim.relation == "beats"}
 

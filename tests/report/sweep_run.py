@@ -5,7 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from embassay.protocols.rag.sweep.findings import Findings, compute_and_write_findings, result_rows
+from embassay.protocols.rag.sweep.findings import (
+    SweepFindings,
+    compute_and_write_findings,
+    make_findings_result_rows,
+)
 from embassay.protocols.rag.sweep.stacks import SweepMeasurements, SweepRules
 from embassay.runs.folder import RunFolder
 from protocols.rag.sweep import sweeps
@@ -14,18 +18,18 @@ RULES = SweepRules(sla_ms=300.0, budget=1.0)
 AXES = {**sweeps.AXES, "dims": (64,), "index": ("flat", "hnsw-int8")}
 
 
-def write_sweep_run(path: Path, sweep: SweepMeasurements | None = None) -> Findings:
+def write_sweep_run(path: Path, sweep: SweepMeasurements | None = None) -> SweepFindings:
     """The folder of a sweep: manifest, rows, findings and tables."""
     folder = RunFolder(path)
     found = compute_and_write_findings(
         sweeps.drawn({"sea": 40, "river": 60}, RULES, axes=AXES) if sweep is None else sweep, path
     )
-    folder.write_results(result_rows(found))
+    folder.write_results(make_findings_result_rows(found))
     folder.write_manifest(_manifest(path.name, found))
     return found
 
 
-def _manifest(name: str, found: Findings) -> dict[str, Any]:
+def _manifest(name: str, found: SweepFindings) -> dict[str, Any]:
     part = found.parts[0]
     return {
         "embassay": "0.1.0", "protocol": "rag", "kind": "sweep", "name": name, "status": "finished",

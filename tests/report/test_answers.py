@@ -13,7 +13,12 @@ import pytest
 from scipy.stats import t
 
 import embassay as eb
-from embassay.protocols.kernel.comparisons import OVERALL, Standing, SystemHeadline, write_standings
+from embassay.protocols.kernel.comparisons import (
+    OVERALL,
+    SystemHeadlineValue,
+    SystemStanding,
+    write_standings,
+)
 from embassay.protocols.kernel.tables import SCORE
 from embassay.report import write_report
 from embassay.report.answers import (
@@ -25,10 +30,10 @@ from embassay.report.answers import (
     answer_report_questions,
     recommend_systems,
 )
-from embassay.report.cards.evidence import Contender, QuestionEvidence, _study_evidence
+from embassay.report.cards.evidence import RankedSystemEstimate, RunEvidenceOnQuestion, _study_evidence
 from embassay.report.overview import make_overview_page
 from embassay.report.runs import ReportRun, read_report_runs
-from embassay.report.terminal import render_answers
+from embassay.report.terminal import render_report_answers
 from embassay.stats import Freedom
 from stub.ranked import by_query
 
@@ -41,15 +46,15 @@ BY_NAME = {one.name: one for one in QUESTIONS}
 
 def evidence(
     gap: float, ranks: Sequence[tuple[int, int] | None], *, n: int = 100, note: str = "", more: float = 0.3
-) -> QuestionEvidence:
+) -> RunEvidenceOnQuestion:
     """Systems a, b, c ... `gap` standard errors apart, in 4,000 resamples; a third one far behind."""
     error = np.random.default_rng(5).normal(size=(len(ranks), 4000)) / np.sqrt(2)
     values = np.array([0.5 + 0.01 * gap, 0.5, *(0.5 - more,) * (len(ranks) - 2)])
     contenders = tuple(
-        Contender(float(value), name=name, kind="embedding", ranks=rank)
+        RankedSystemEstimate(float(value), name=name, kind="embedding", ranks=rank)
         for name, value, rank in zip("abcdefg", values, ranks, strict=False)
     )
-    return QuestionEvidence(
+    return RunEvidenceOnQuestion(
         cast(ReportRun, SimpleNamespace(slug="score")),
         contenders,
         values[:, None] + 0.01 * error,
@@ -173,7 +178,7 @@ def test_scripts_are_no_people() -> None:
 
 def test_people_stand_among_the_systems_with_how_often_they_lead() -> None:
     """In the order of scores, at most two systems beside them; one semicolon, whatever else is said."""
-    people = Contender(0.507, name="people", kind="human")
+    people = RankedSystemEstimate(0.507, name="people", kind="human")
     found = replace(
         evidence(4, [(1, 1), (2, 2), (3, 3)]), people=people, beside="people lead on 2 of 4 tasks"
     )
@@ -200,7 +205,9 @@ def test_people_of_a_study_are_those_of_its_record(tmp_path: Path) -> None:
         write_standings(
             folder,
             [
-                Standing(OVERALL, "", name, SystemHeadline(name, 0.7, 40, 0.7 + drawn, "bootstrap"))
+                SystemStanding(
+                    OVERALL, "", name, SystemHeadlineValue(name, 0.7, 40, 0.7 + drawn, "bootstrap")
+                )
                 for name, drawn in zip(names, draws, strict=True)
             ],
         )
@@ -296,7 +303,7 @@ def test_the_page_and_the_terminal_say_the_same(runs: list[ReportRun], tmp_path:
     """Names and questions of the record, on a page of several runs; a page of one keeps its verdict."""
     folders = [run.record.path for run in runs]
     page = write_report(folders, out=tmp_path / "r.html").read_text("utf-8")
-    text = render_answers(runs, width=80).plain
+    text = render_report_answers(runs, width=80).plain
     for one in answer_report_questions(runs):
         assert one.question.asks in page
         assert one.question.short in text
@@ -318,7 +325,7 @@ def test_one_run_answers_by_question_below_its_finding(make_run: MakeRun, score_
     write_standings(
         run,
         [
-            Standing(task, "", task, SystemHeadline(name, 0.5, 48, 0.5 + drawn, "bootstrap"))
+            SystemStanding(task, "", task, SystemHeadlineValue(name, 0.5, 48, 0.5 + drawn, "bootstrap"))
             for (task, name), drawn in zip(places, draws, strict=True)
         ],
     )

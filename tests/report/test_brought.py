@@ -12,15 +12,15 @@ import pytest
 
 from embassay.document.blocks import (
     Block,
-    Details,
+    CollapsibleBlocks,
     Figure,
     Heading,
-    Link,
+    LabelledTableRow,
     PageFactsLine,
+    PageLink,
+    ParagraphBlock,
     Table,
-    TableLine,
-    TextBlock,
-    Verdict,
+    VerdictText,
     make_number_columns,
 )
 from embassay.registry import RegistryEntry
@@ -33,15 +33,17 @@ from .test_html import Page
 
 MakeRun = Callable[..., Path]
 Bring = Callable[..., None]
-LOSSES = Table("board", "Losses", "System", make_number_columns("Lost"), (TableLine("aster-large", ()),))
+LOSSES = Table(
+    "board", "Losses", "System", make_number_columns("Lost"), (LabelledTableRow("aster-large", ()),)
+)
 
 
 def page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """Ids that other pages have too, a link to one of them, and blocks that a terminal cannot draw."""
     yield PageFactsLine((run.title, f"alone: {alone}"))
     yield Heading("Losses", "board")
-    yield TextBlock(("See ", Link("below", "board"), "."), id="overview-board")
-    yield Details("More", (TextBlock("one click away"),))
+    yield ParagraphBlock(("See ", PageLink("below", "board"), "."), id="overview-board")
+    yield CollapsibleBlocks("More", (ParagraphBlock("one click away"),))
 
 
 @pytest.fixture
@@ -107,7 +109,7 @@ def test_two_runs_of_one_protocol_have_ids_apart(make_run: MakeRun, bring: Bring
 
 def test_its_verdict_is_that_of_its_card_and_of_a_terminal(other: Path, bring: Bring) -> None:
     """And the other blocks stand below the board, but for those that a terminal cannot draw."""
-    found = Verdict(("Nothing is lost",))
+    found = VerdictText(("Nothing is lost",))
 
     def said(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield from (found, *page(run, alone))
@@ -118,9 +120,9 @@ def test_its_verdict_is_that_of_its_card_and_of_a_terminal(other: Path, bring: B
     ] == [("other", "Is it so?", found)]
     assert next(iter(verdict_view(other))).heading == found.heading  # type: ignore[union-attr]
     blocks = list(run_view(other))
-    assert [one for one in blocks if isinstance(one, Verdict)] == [found]
+    assert [one for one in blocks if isinstance(one, VerdictText)] == [found]
     assert Heading("Losses", "board") in blocks
-    assert not [one for one in blocks if isinstance(one, Details | PageFactsLine | Figure)]
+    assert not [one for one in blocks if isinstance(one, CollapsibleBlocks | PageFactsLine | Figure)]
 
 
 def test_without_a_page_there_are_tasks_and_tables(other: Path) -> None:
@@ -142,7 +144,7 @@ FAILURES: dict[str, tuple[Any, str]] = {
     "raises": (raises, "ZeroDivisionError: no item"),
     "no block": (lambda run, alone: ["a text"], "'a text', which is not a block"),
     "a table of two shapes": (lambda run, alone: [LOSSES], "ValueError"),
-    "two verdicts": (lambda run, alone: [Verdict(("a",)), Verdict(("b",))], "one Verdict"),
+    "two verdicts": (lambda run, alone: [VerdictText(("a",)), VerdictText(("b",))], "one Verdict"),
     "not there": ("a_module_that_is_not_there:page", "No module named 'a_module_that_is_not_there'"),
     "no function": ("embassay.report.record:OVERALL", "is not a class or function"),
 }

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from embassay.protocols.kernel.comparisons import Standing, SystemHeadline, write_standings
+from embassay.protocols.kernel.comparisons import SystemHeadlineValue, SystemStanding, write_standings
 from embassay.report import write_report
 
 from .conftest import Heard, turn_to
@@ -152,11 +152,11 @@ def answered(use: Callable[..., Heard], make_run: MakeRun, tmp_path: Path) -> Ca
     write_standings(
         run,
         [
-            Standing(
+            SystemStanding(
                 task,
                 "",
                 name,
-                SystemHeadline(name, 0.6 - 0.02 * at, 48, 0.6 - 0.02 * at + next(draws), "bootstrap"),
+                SystemHeadlineValue(name, 0.6 - 0.02 * at, 48, 0.6 - 0.02 * at + next(draws), "bootstrap"),
             )
             for task in ("clustering", "retrieval")
             for at, name in enumerate(systems)

@@ -10,7 +10,7 @@ import pytest
 
 import embassay as eb
 from embassay.report import write_report
-from embassay.runs.matrix import read_matrices
+from embassay.runs.matrix import read_question_matrices
 from protocols.choose.test_choose import OPTIONS, corpus
 
 pytestmark = pytest.mark.browser
@@ -31,7 +31,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("width", [1440, 390])
 def test_questions_by_systems(visit: Go, run: Path, width: int) -> None:
     """A click on a place opens its question's passages; filters leave the rows they name; nothing is cut at 390."""
-    [matrix] = read_matrices(run)
+    [matrix] = read_question_matrices(run)
     page = visit(run / "report.html", "choose", width=width)
     rows = page.locator(".matrix tbody tr")
     assert rows.count() == len(matrix.rows)

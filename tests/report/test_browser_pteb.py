@@ -12,7 +12,7 @@ import pytest
 
 from embassay.report import write_report
 from embassay.report.pteb.conclusions import ParaphraseLosses
-from embassay.report.pteb.tables import dumbbell_charts
+from embassay.report.pteb.tables import loss_dumbbell_charts
 from embassay.report.runs import read_report_runs
 
 from .conftest import turn_to
@@ -76,7 +76,7 @@ def test_first_systems_stand_side_by_side(go: Go, pteb_run: Path) -> None:
     page = go("pteb")
     heads = page.locator("#drops thead th").all_inner_texts()
     [run] = read_report_runs([pteb_run])
-    charts = dumbbell_charts(ParaphraseLosses(run.record, run.board))
+    charts = loss_dumbbell_charts(ParaphraseLosses(run.record, run.board))
     assert [head.split()[0] for head in heads[1:]] == [one.title for one in charts[:3]]
     for place, chart in enumerate(charts[:3]):
         for one in chart.rows:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from embassay.protocols.rag.sweep.findings import Findings, read_findings
+from embassay.protocols.rag.sweep.findings import SweepFindings, read_findings
 from embassay.protocols.rag.sweep.findings.record import FILE
-from embassay.protocols.rag.tradeoffs import StackLimits, StackTradeoff, choose_stack
+from embassay.protocols.rag.tradeoffs import StackCostLatencyQuality, StackLimits, choose_stack
 from embassay.report import write_report
 from protocols.rag.sweep import sweeps
 
@@ -36,10 +36,12 @@ def go(visit: Go, run: Path) -> Go:
     return lambda place="sweep", **options: visit(run / "report.html", place, **options)
 
 
-def chosen(found: Findings, ms: float | None, usd: float | None) -> tuple[bool, str]:
+def chosen(found: SweepFindings, ms: float | None, usd: float | None) -> tuple[bool, str]:
     """Whether a stack keeps the limits, and which the library takes or finds nearest."""
     stacks = [
-        StackTradeoff(one.id, one.cost, one.latency, {MEASURE: one.value(MEASURE) or 0.0}, one.tie_tokens)
+        StackCostLatencyQuality(
+            one.id, one.cost, one.latency, {MEASURE: one.value(MEASURE) or 0.0}, one.tie_tokens
+        )
         for one in found.parts[0].stacks
     ]
     choice = choose_stack(stacks, MEASURE, StackLimits(ms, usd, found.asked.target))

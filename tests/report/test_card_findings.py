@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import embassay as eb
-from embassay.document.blocks import join_sentence_text
+from embassay.document.blocks import convert_sentence_to_text
 from embassay.protocols.hume.record import read_summary
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS, SCORE
@@ -170,7 +170,7 @@ def test_a_wide_interval_is_no_merit(make_pteb: Callable[..., Path], width: floa
             row["value"], row["ci_low"], row["ci_high"] = -0.001, -width, 0.01
     (path / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     card = cards(path)["bm25"]
-    said = " ".join(join_sentence_text(one.clause) for one in card.good)
+    said = " ".join(convert_sentence_to_text(one.clause) for one in card.good)
     assert ("loses little or nothing" in said) == (width < 0.02)
     assert any("Undecided" in one for one in card.unknown) == (width > 0.02)
 
@@ -190,12 +190,14 @@ def test_the_card_says_where_a_system_stands_beside_people(tmp_path: Path) -> No
     assert [line.name for line in people.lines] == [pair.name for pair, _ in own]
     # Annotators who agree that little are passed by luck: it is told, and is nothing that the system is good at.
     assert above[0].trust == "low"
-    assert "above the interval" not in " ".join(join_sentence_text(one.clause) for one in card.good)
+    assert "above the interval" not in " ".join(convert_sentence_to_text(one.clause) for one in card.good)
 
 
 def verbs(found: tuple[SystemFinding, ...], verb: str) -> str:
     return " ".join(
-        join_sentence_text(one.clause) for one in found if join_sentence_text(one.clause).startswith(verb)
+        convert_sentence_to_text(one.clause)
+        for one in found
+        if convert_sentence_to_text(one.clause).startswith(verb)
     )
 
 
@@ -221,18 +223,18 @@ def test_verbs_are_those_of_the_tests(make_run: MakeRun, fields: dict[str, Any])
 def test_two_sentences_stand_on_every_ranked_card(plain_run: Path, pteb_run: Path) -> None:
     """The first has the ranks of both runs, the second what breaks it; references have one."""
     found = cards(plain_run, pteb_run)
-    aster = [join_sentence_text(one) for one in found["aster-large"].sentences]
+    aster = [convert_sentence_to_text(one) for one in found["aster-large"].sentences]
     assert aster[0].startswith("aster-large holds rank 1 of 3 systems overall in SAGE, ")
     assert "overall in PTEB, " in aster[0]
     assert all(len(card.sentences) == (2 if card.row.system.ranked else 1) for card in found.values())
-    birch = join_sentence_text(found["birch-base"].sentences[1])
+    birch = convert_sentence_to_text(found["birch-base"].sentences[1])
     assert birch.startswith("It failed 1 of 5 cells (retrieval on sample: out of memory)")
 
 
 def test_what_noise_does_is_a_share_of_documents(make_run: MakeRun) -> None:
     """`above_summary` 0.9 is no break; `below_summary` 0.09 of 48 is 44 documents put no lower."""
     card = cards(make_run())["aster-large"]
-    said = [join_sentence_text(one.clause) for one in card.bad]
+    said = [convert_sentence_to_text(one.clause) for one in card.bad]
     assert "rates copies with negations at least as close as a summary on 44 of 48 (91%) documents" in said
     assert not [one for one in said if "no closer than a summary" in one]
 
@@ -285,7 +287,7 @@ def test_price_and_time_are_those_of_the_manifest(make_run: MakeRun) -> None:
     price = found["aster-large"].price
     assert price.price == "Price: $0.1300 per million tokens, as known on 20 Nov 2026."
     assert (price.runs[0].paid, price.runs[0].encoded, price.runs[0].pace) == ("$0.0016", "15,000", "2,500")
-    assert [join_sentence_text(one) for one in price.sentences] == [
+    assert [convert_sentence_to_text(one) for one in price.sentences] == [
         "Faster than its 2,500 texts per second, and not beaten by it overall in SAGE: birch-base (5,000 texts per "
         "second)."
     ]
@@ -309,7 +311,7 @@ def test_datasets_are_ranked_by_the_tests_of_tasks(tmp_path: Path, make_run: Mak
     """Where a task has two datasets, those on which a system beats all others are named with their values."""
     import numpy as np
 
-    from embassay.protocols.kernel.comparisons import Standing, SystemHeadline, write_standings
+    from embassay.protocols.kernel.comparisons import SystemHeadlineValue, SystemStanding, write_standings
 
     run = make_run(
         datasets=("one", "two"), tasks=("robustness",), systems={"a": "embedding", "b": "classical"}
@@ -321,8 +323,8 @@ def test_datasets_are_ranked_by_the_tests_of_tasks(tmp_path: Path, make_run: Mak
         for name in ("a", "b"):
             value = record.value("robustness", name, "robustness", dataset=dataset) or 0.0
             draws = value + rng.normal(0, 0.001 if dataset == "one" else 5.0, 500)
-            headline = SystemHeadline(name, value, 48, draws, "bootstrap over documents")
-            made.append(Standing("robustness", dataset, "robustness", headline))
+            headline = SystemHeadlineValue(name, value, 48, draws, "bootstrap over documents")
+            made.append(SystemStanding("robustness", dataset, "robustness", headline))
     write_standings(run, made)
     found = cards(run)
     values = {
@@ -358,8 +360,8 @@ def test_probes_alone_make_cards(probes: list[Path]) -> None:
         assert not strangers(card, runs), [*sentences(card)]
         assert card.commands == ()
         assert not card.has_items
-    assert any("of small talk" in join_sentence_text(one.clause) for one in found["jaccard"].bad)
-    assert any("name margin" in join_sentence_text(one.clause) for one in found["bm25"].bad)
+    assert any("of small talk" in convert_sentence_to_text(one.clause) for one in found["jaccard"].bad)
+    assert any("name margin" in convert_sentence_to_text(one.clause) for one in found["bm25"].bad)
 
 
 def test_hostile_names_stay_text_on_cards(make_run: MakeRun, tmp_path: Path) -> None:
@@ -401,5 +403,5 @@ def test_findings_lead_to_pages_of_the_report(plain_run: Path, pteb_run: Path, p
 def test_a_bullet_begins_with_a_capital() -> None:
     """A clause goes on from a name; alone it is a sentence."""
     made = SystemFinding(("beats every other system on ", "STS"), "SAGE", "sage")
-    assert join_sentence_text(made.bullet) == "Beats every other system on STS."
-    assert join_sentence_text(replace(made, clause=("is 1",)).bullet) == "Is 1."
+    assert convert_sentence_to_text(made.bullet) == "Beats every other system on STS."
+    assert convert_sentence_to_text(replace(made, clause=("is 1",)).bullet) == "Is 1."

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
-from embassay.document.blocks import join_sentence_text
+from embassay.document.blocks import convert_sentence_to_text
 from embassay.protocols.sage.options import SageOptions
 from embassay.report.board import build_record_board
 from embassay.report.cards.card import build_rerun_command, make_cards_of_run
@@ -24,13 +24,16 @@ def test_a_card_says_what_and_where(plain_run: Path) -> None:
     cards = {card.row.label: card for card in make_cards_of_run(record, build_record_board(record)) or ()}
     aster = cards["aster-large"]
     assert aster.about == "An embedding model, compared by cosine, 256 dimensions, reads up to 512 tokens."
-    assert join_sentence_text(aster.standings[0].place).startswith(
+    assert convert_sentence_to_text(aster.standings[0].place).startswith(
         "Rank 1 of 3 ranked systems overall; best, or cannot be told apart from the best, on"
     )
     scores = aster.standings[0].scores
     assert scores[0].title == "Overall"
     assert len(scores) == 6
-    assert join_sentence_text(cards["birch-base"].standings[0].place) == "Mean of the 4 finished tasks 0.554."
+    assert (
+        convert_sentence_to_text(cards["birch-base"].standings[0].place)
+        == "Mean of the 4 finished tasks 0.554."
+    )
     assert cards["birch-base"].price.runs[0].cut == "7.1%"
     assert ("input limit, tokens", "512") in cards["birch-base"].facts
 

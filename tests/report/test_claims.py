@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from claims import Tables, walk
-from embassay.document.blocks import join_sentence_text
+from embassay.document.blocks import convert_sentence_to_text
 from embassay.measures import agreement_band
 from embassay.protocols.kernel.tables import SCORE
 from embassay.records import Result
@@ -28,11 +28,11 @@ from embassay.report.answers import (
 from embassay.report.board import build_record_board, list_systems_above_reference
 from embassay.report.calibration.thresholds import calibration_verdict
 from embassay.report.cards.card import make_system_cards
-from embassay.report.cards.evidence import Basis, Contender, QuestionEvidence
+from embassay.report.cards.evidence import Basis, RankedSystemEstimate, RunEvidenceOnQuestion
 from embassay.report.hume.families import percent_of_human_on_pair
 from embassay.report.rag.choice import choice_verdict
-from embassay.report.record import RecordSystem, RunRecord, index_rows_by_key
-from embassay.report.runs import ReportRun, gather_report_runs, read_report_runs
+from embassay.report.record import RunRecord, SystemOfRun, index_rows_by_key
+from embassay.report.runs import ReportRun, attach_boards_to_records, read_report_runs
 
 from .hume_run import study
 from .sweep_run import write_sweep_run
@@ -41,7 +41,7 @@ BASES: dict[str, Basis] = {"search": "quality", "reworded": "quality", "damaged"
 BY_NAME = {question.name: question for question in QUESTIONS}
 
 
-def random_evidence(rng: np.random.Generator, question: str) -> QuestionEvidence:
+def random_evidence(rng: np.random.Generator, question: str) -> RunEvidenceOnQuestion:
     """Two to nine systems with drawn values; ranks as overlapping intervals leave them, wide or narrow, or none."""
     n = int(rng.integers(2, 10))
     values = np.sort(np.round(rng.uniform(0, 1, n), int(rng.integers(1, 4))))[::-1]
@@ -52,14 +52,14 @@ def random_evidence(rng: np.random.Generator, question: str) -> QuestionEvidence
     ranked = rng.random() < 0.8
     names = rng.permutation([f"system-{i}" for i in range(9)])[:n]
     contenders = tuple(
-        Contender(
+        RankedSystemEstimate(
             float(value), name=str(name), kind="embedding", ranks=(1 + above, n - below) if ranked else None
         )
         for name, value, above, below in zip(names, values, beaten, beats, strict=True)
     )
     floor = float(rng.uniform(0, 1)) if rng.random() < 0.3 else None
     equal = "random" if floor is not None and floor >= values[0] else ""
-    return QuestionEvidence(
+    return RunEvidenceOnQuestion(
         cast(ReportRun, SimpleNamespace(slug="made")), contenders, draws, int(rng.integers(2, 200)), SCORE,
         equal=equal, floor=floor, basis=BASES[question],
     )  # fmt: skip
@@ -117,7 +117,9 @@ def answered(
 ) -> ReportAnswer:
     """A question that the first of these leads, and the tests rule out the others."""
     rows = tuple(
-        Contender(0.9 - place / 10, name=name, kind="classical", ranks=(2, len(names)) if place else ranks)
+        RankedSystemEstimate(
+            0.9 - place / 10, name=name, kind="classical", ranks=(2, len(names)) if place else ranks
+        )
         for place, name in enumerate(names)
     )
     return ReportAnswer(
@@ -152,7 +154,7 @@ def record(kind: str, rows: list[Result], path: Path, **more: Any) -> RunRecord:
     names = list(dict.fromkeys(row.system for row in rows))
     return RunRecord(
         path, {"protocol": kind, "arguments": {"options": {"precision": 0.9, "confidence": 0.95}}},
-        tuple(RecordSystem(i, name, "embedding") for i, name in enumerate(names)), (), index_rows_by_key(rows),
+        tuple(SystemOfRun(i, name, "embedding") for i, name in enumerate(names)), (), index_rows_by_key(rows),
         {}, **more,
     )  # fmt: skip
 
@@ -183,14 +185,14 @@ def choice(path: Path, **more: Any) -> RunRecord:
 
 def test_a_choice_answers_what_is_best_for_search(tmp_path: Path) -> None:
     """Without labels nothing is decided; who is hardly the best is out; every system has a card."""
-    runs = gather_report_runs([choice(tmp_path)])
+    runs = attach_boards_to_records([choice(tmp_path)])
     assert answer_report_questions(runs) == ()  # alone it says so itself
     beside = record("sage", [row("clustering", "a", "v_measure", 0.5)], tmp_path)
-    search = answer_report_questions(gather_report_runs([choice(tmp_path), beside]))[0]
+    search = answer_report_questions(attach_boards_to_records([choice(tmp_path), beside]))[0]
     assert (search.level, search.slug, search.may) == ("open", "choose", ("b", "a"))
     assert search.names == ("b", "a")
     decided = answer_report_questions(
-        gather_report_runs([choice(tmp_path, says="b", p_best=0.9, judged=40), beside])
+        attach_boards_to_records([choice(tmp_path, says="b", p_best=0.9, judged=40), beside])
     )[0]
     assert (decided.level, decided.names) == ("likely", ("b",))
     assert "40 judged questions" in decided.means
@@ -206,15 +208,15 @@ def test_a_choice_answers_what_is_best_for_search(tmp_path: Path) -> None:
 def test_an_undecided_choice_names_who_may_be_best(tmp_path: Path) -> None:
     """By their chances, whoever has the least expected loss; who has under 5% is unlikely."""
     made = choice(tmp_path)
-    heading = join_sentence_text(choice_verdict(made, build_record_board(made)).heading)
+    heading = convert_sentence_to_text(choice_verdict(made, build_record_board(made)).heading)
     assert heading == "Undecided: a (57%) or b (40%) may be best; c is unlikely"
     alike = choice(tmp_path, p_best=0.503, p_other=0.497)
-    assert "b (50%) or a (50%)" in join_sentence_text(
+    assert "b (50%) or a (50%)" in convert_sentence_to_text(
         choice_verdict(alike, build_record_board(alike)).heading
     )
     decided = choice(tmp_path, says="b", p_best=0.9)
     assert (
-        join_sentence_text(choice_verdict(decided, build_record_board(decided)).heading)
+        convert_sentence_to_text(choice_verdict(decided, build_record_board(decided)).heading)
         == "Use b (90% likely to be the best)"
     )
 
@@ -224,7 +226,7 @@ def test_labels_come_before_a_choice_and_every_encoder_of_a_sweep_has_a_card(tmp
     """A sweep's encoders by what they beat with all else equal."""
     write_sweep_run(tmp_path / "sweep")
     swept = read_report_runs([tmp_path / "sweep"])
-    search = answer_report_questions((*gather_report_runs([choice(tmp_path)]), *swept))[0]
+    search = answer_report_questions((*attach_boards_to_records([choice(tmp_path)]), *swept))[0]
     assert search.slug == "sweep"
     assert search.names == ("minilm",)
     values = dict(_best_by_encoder(tmp_path / "sweep"))
@@ -287,15 +289,18 @@ def test_a_system_that_does_not_pass_a_reference_is_not_named_as_one_that_may_be
 
 def test_what_is_kept_never_stands_under_the_caption_of_another_measure(make_run: Any) -> None:
     """Robustness is no share of search quality; the caption is that of the evidence."""
-    from embassay.protocols.kernel.comparisons import Standing, SystemHeadline, write_standings
+    from embassay.protocols.kernel.comparisons import SystemHeadlineValue, SystemStanding, write_standings
 
     run = make_run(tasks=("robustness",), systems={"a": "embedding", "b": "embedding"})
     draws = np.random.default_rng(0).normal(0, 0.01, (2, 300))
     write_standings(
         run,
         [
-            Standing(
-                "robustness", "", "robustness", SystemHeadline(name, value, 48, value + drawn, "bootstrap")
+            SystemStanding(
+                "robustness",
+                "",
+                "robustness",
+                SystemHeadlineValue(name, value, 48, value + drawn, "bootstrap"),
             )
             for name, value, drawn in zip("ab", (0.6, 0.4), draws, strict=True)
         ],
@@ -328,6 +333,6 @@ def test_grades_of_a_model_are_no_labels_wherever_the_report_is_made(
     runs = {name: f"{name}.trec" for name in "ab"}
     eb.rag.score("runs/golden/export/qrels.txt", runs, resamples=50, out="runs/scored", measures=["nDCG@5"])
     monkeypatch.chdir("/")
-    beside = gather_report_runs([record("sage", [row("clustering", "a", "v_measure", 0.5)], tmp_path)])
+    beside = attach_boards_to_records([record("sage", [row("clustering", "a", "v_measure", 0.5)], tmp_path)])
     search = answer_report_questions((*read_report_runs([tmp_path / "runs" / "scored"]), *beside))[0]
     assert search.means == "nDCG@5 by a golden set"

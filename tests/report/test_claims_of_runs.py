@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from claims import unclaimed, walk
-from embassay.document.blocks import join_sentence_text
+from embassay.document.blocks import convert_sentence_to_text
 
 from . import random_boards as boards
 from . import random_studies as studies
@@ -31,7 +31,7 @@ OF: dict[str, Callable[[int], Made]] = {
 def held(kind: str, seed: int) -> int:
     """How many claims of one random run hold, and everything that it says is claimed."""
     verdict, tables = OF[kind](seed)
-    text = " ".join(map(join_sentence_text, (verdict.heading, *verdict.lede)))
+    text = " ".join(map(convert_sentence_to_text, (verdict.heading, *verdict.lede)))
     try:
         walked = walk(verdict.claims, tables)
     except AssertionError as error:

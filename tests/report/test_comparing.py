@@ -6,11 +6,11 @@ import math
 from dataclasses import replace
 
 from embassay.protocols.compare import (
-    Entrant,
-    RankedField,
+    RankedSystemGroup,
     ReplicatePairing,
     SystemContrast,
     SystemPairComparison,
+    SystemRankAtPlace,
 )
 from embassay.protocols.kernel.quantities import forecast_more_items_for_pair
 from embassay.report.terminal import choose_verdict_contrast, compared_pair_view, ranked_fields_view
@@ -57,15 +57,15 @@ def test_what_more_items_would_buy_is_in_the_units_of_the_run() -> None:
 
 def _entrant(
     system: str, value: float, low: float | None, high: float | None, first: int, last: int, best: float
-) -> Entrant:
-    return Entrant(value, low, high, 9, system=system, rank_low=first, rank_high=last, best=best)
+) -> SystemRankAtPlace:
+    return SystemRankAtPlace(value, low, high, 9, system=system, rank_low=first, rank_high=last, best=best)
 
 
 def test_what_has_no_ranks_comes_last() -> None:
-    bare = RankedField(
+    bare = RankedSystemGroup(
         "overall", "", "overall", "", (), (), (("a", "not run"),), "fewer than two systems with a value"
     )
-    full = RankedField(
+    full = RankedSystemGroup(
         "sts",
         "",
         "sts",
@@ -81,7 +81,7 @@ def test_who_alone_may_be_first_is_not_said_to_be_first() -> None:
     reference is not named."""
     rows = [("a", 0.5, 1, 2), ("b", 0.4, 2, 3), ("c", 0.3, 1, 3)]
     entrants = tuple(_entrant(name, value, None, None, low, high, 0.3) for name, value, low, high in rows)
-    below = RankedField("sts", "", "sts", "", entrants, floor=0.35)
+    below = RankedSystemGroup("sts", "", "sts", "", entrants, floor=0.35)
     assert "sts. Only a may be first and scores above the baselines." in printed(
         ranked_fields_view([below], "sage")
     )

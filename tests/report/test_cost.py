@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from embassay.document.terminal import draw_blocks
+from embassay.document.terminal import draw_terminal_blocks
 from embassay.protocols.kernel.tables import format_duration, format_noun_count
 from embassay.report import write_report
-from embassay.report.method import list_system_costs, list_system_efforts, say_total_paid
+from embassay.report.method import list_system_costs, list_system_time_and_memory, say_total_paid
 from embassay.report.record import read_run_record
-from embassay.report.runs import gather_report_runs
+from embassay.report.runs import attach_boards_to_records
 from embassay.report.terminal import run_view
 
 MakeRun = Callable[..., Path]
@@ -80,18 +80,20 @@ def test_time_and_memory_stand_beside_scores(make_run: MakeRun) -> None:
     """In the report and in the wide view, with units, cells and pairs; never in what a run writes of its results."""
     run = with_times(make_run())
     record = read_run_record(run)
-    shown = gather_report_runs((record,))[0]
+    shown = attach_boards_to_records((record,))[0]
     cells = [one for one in record.cells if one.system == "birch-base"]
-    own = next(one for one in list_system_efforts(record, shown.board) if one.system == "birch-base")
+    own = next(one for one in list_system_time_and_memory(record, shown.board) if one.system == "birch-base")
     assert own.time == f"{format_duration(len(cells) / 2)} ({format_noun_count(len(cells), 'cell')})"
     pairs = sum(one.counts.get("pairs", 0) for one in cells)
     assert own.per_pair == (f"10 ms (n = {pairs})" if pairs else "–")
     assert own.memory.endswith("MiB")
     assert own.vector == "1,024 bytes"
-    assert len({one.system for one in list_system_efforts(record, shown.board)}) == len(
-        list_system_efforts(record, shown.board)
+    assert len({one.system for one in list_system_time_and_memory(record, shown.board)}) == len(
+        list_system_time_and_memory(record, shown.board)
     )
-    wide, narrow = (draw_blocks(run_view(run, width), width=120, wide=width).plain for width in (True, False))
+    wide, narrow = (
+        draw_terminal_blocks(run_view(run, width), width=120, wide=width).plain for width in (True, False)
+    )
     assert own.time in wide
     assert own.time not in narrow
     assert own.memory in write_report(run).read_text("utf-8")
@@ -103,4 +105,4 @@ def test_a_run_that_tells_no_time_has_no_such_table(make_run: MakeRun) -> None:
     for cell in record.manifest["cells"]:
         cell.pop("seconds", None)
     timeless = replace(record, cells=tuple(replace(one, seconds=None) for one in record.cells))
-    assert list_system_efforts(timeless, gather_report_runs((record,))[0].board) == ()
+    assert list_system_time_and_memory(timeless, attach_boards_to_records((record,))[0].board) == ()

@@ -17,7 +17,7 @@ from embassay.report.board import BoardValue
 from embassay.report.cards.card import make_system_cards
 from embassay.report.headlines import (
     RunHeadlines,
-    SystemLeadFigure,
+    SystemHeadlineFigure,
     combine_run_headlines,
     find_run_headlines,
     format_headline_cells,
@@ -33,9 +33,9 @@ from .hume_run import write_hume_run
 
 def _leader(
     value: float, low: float | None, high: float | None, unit: object = SCORE, **more: object
-) -> SystemLeadFigure:
+) -> SystemHeadlineFigure:
     row = Result("p", "overall", "", "", "", "", "s", "overall", value, 5, low, high, "b", 0, "")
-    return SystemLeadFigure("embedding", BoardValue("value", row, unit=unit), **more)  # type: ignore[arg-type]
+    return SystemHeadlineFigure("embedding", BoardValue("value", row, unit=unit), **more)  # type: ignore[arg-type]
 
 
 SAGE = RunHeadlines(

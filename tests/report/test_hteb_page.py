@@ -3,7 +3,7 @@
 import pytest
 
 import embassay as eb
-from embassay.document.blocks import Box, Heading, join_sentence_text
+from embassay.document.blocks import BlockBox, Heading, convert_sentence_to_text
 from embassay.protocols.hteb.options import AXES, HtebOptions
 from embassay.report import write_report
 from embassay.report.cards.card import make_system_cards
@@ -34,10 +34,10 @@ def test_the_page_has_a_profile_of_every_system(family):
     assert {"hteb-profiles", "hteb-transformations", "hteb-datasets"} <= {
         one.id for one in every(blocks, Heading)
     }
-    panels = next(one for one in blocks if isinstance(one, Box))
+    panels = next(one for one in blocks if isinstance(one, BlockBox))
     assert len(panels.blocks) == 2
     profile = tables(blocks)["hteb-profile"]
-    assert [join_sentence_text((one.title,)) for one in profile.heads] == [
+    assert [convert_sentence_to_text((one.title,)) for one in profile.heads] == [
         "Original", "Paraphrased", "Lexical and style", "Length", "Language", "All axes", "HTEB total",
     ]  # fmt: skip
     assert len(profile.lines) == 4
@@ -51,8 +51,8 @@ def test_the_verdict_names_the_axis_on_which_most_is_lost(family):
     verdict = hteb_verdict(run.record, run.board)
     certain = any(row.ci_high < 0 for one in found for row in one.axes.values())
     heading, whole = (
-        join_sentence_text(verdict.heading),
-        " ".join(map(join_sentence_text, (verdict.heading, *verdict.lede))),
+        convert_sentence_to_text(verdict.heading),
+        " ".join(map(convert_sentence_to_text, (verdict.heading, *verdict.lede))),
     )
     assert ("No system has a certain loss" in heading) == (not certain)
     titles = {"style": "lexical and style", "length": "length", "language": "language"}
@@ -69,6 +69,6 @@ def test_both_protocols_are_one_family(family):
     said = " ".join(cards["wordllama"].unknown)
     assert "styles, lengths and languages (HTEB)" not in said
     assert AXES["language"].lower() in said + " ".join(
-        join_sentence_text(one.bullet) for one in (*cards["wordllama"].good, *cards["wordllama"].bad)
+        convert_sentence_to_text(one.bullet) for one in (*cards["wordllama"].good, *cards["wordllama"].bad)
     )
     assert any("hteb run" in command for command in cards["wordllama"].commands)

@@ -23,9 +23,9 @@ from embassay.report.html import (
     SCRIPTS,
     STYLES,
     SWEEP,
-    escape_json_block,
+    escape_json_for_script,
     list_report_sections,
-    read_assets,
+    read_minified_assets,
 )
 from embassay.report.runs import read_report_runs
 
@@ -106,7 +106,7 @@ def test_nothing_points_outside(plain_run: Path) -> None:
 
 def test_the_script_never_makes_markup_of_data() -> None:
     """No innerHTML and the like, no evaluation, no network."""
-    script = read_assets("embassay.report", (*SCRIPTS, *COMPARE, *SWEEP))
+    script = read_minified_assets("embassay.report", (*SCRIPTS, *COMPARE, *SWEEP))
     for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "XMLHttp", "import("):
         assert word not in script
     assert not re.search(r"\b(eval|fetch|Function)\(", script)
@@ -115,7 +115,7 @@ def test_the_script_never_makes_markup_of_data() -> None:
 @pytest.mark.parametrize("text", [HOSTILE, RTL, "\u2028\u2029", "\U0001f600"])
 def test_json_blocks_hold_no_tag(text: str) -> None:
     """What is put in comes out, and nothing in it can end the script element."""
-    block = str(escape_json_block({"text": text}))
+    block = str(escape_json_for_script({"text": text}))
     assert "<" not in block
     assert json.loads(block) == {"text": text}
 
@@ -246,7 +246,7 @@ def test_values_are_printed_with_their_interval_and_full_precision(plain_run: Pa
 def test_style_and_script_are_small() -> None:
     """The frame of every report: under 60 KB, uncompressed."""
     assert (
-        len(read_assets("embassay.report", STYLES).encode())
-        + len(read_assets("embassay.report", SCRIPTS).encode())
+        len(read_minified_assets("embassay.report", STYLES).encode())
+        + len(read_minified_assets("embassay.report", SCRIPTS).encode())
         < 60_000
     )

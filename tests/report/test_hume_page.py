@@ -10,18 +10,23 @@ from typing import Any
 import pytest
 from scipy.stats import spearmanr
 
-from embassay.document.blocks import Table, join_sentence_text
+from embassay.document.blocks import Table, convert_sentence_to_text
 from embassay.errors import DataError
-from embassay.protocols.hume.record import DividedTask, Summary, read_summary, write_divided_tasks
+from embassay.protocols.hume.record import Summary, TaskDividedWithLlm, read_summary, write_divided_tasks
 from embassay.report import write_report
 from embassay.report.board import build_record_board
-from embassay.report.hume.conclusions import describe_hume_verdict, hume_notes, hume_view, verdict_heading
+from embassay.report.hume.conclusions import (
+    describe_hume_verdict,
+    hume_notes,
+    hume_view,
+    pairs_above_people_heading,
+)
 from embassay.report.hume.families import (
     COEFFICIENT,
     POINTS,
-    average_llm_scores,
+    average_llm_scores_by_family,
+    keep_pairs_by_best_model_side,
     list_pairs_with_models,
-    select_pairs_by_side,
 )
 from embassay.report.hume.gap import HumePage, hume_page
 from embassay.report.record import read_run_record
@@ -73,7 +78,7 @@ def numbers_of(made: Summary) -> set[str]:
 def counts_of(made: Summary) -> set[str]:
     """How many pairs are in each state that a sentence counts."""
     every = list_pairs_with_models(made)
-    above = select_pairs_by_side(every, "above")
+    above = keep_pairs_by_best_model_side(every, "above")
     counted = [
         len(above),
         sum(one.pair.trust == "low" for one in above),
@@ -89,7 +94,7 @@ def counts_of(made: Summary) -> set[str]:
 )
 def test_every_number_of_the_verdict_is_in_the_record(made: Summary) -> None:
     verdict = describe_hume_verdict(made)
-    text = " ".join([join_sentence_text(verdict.heading), *map(join_sentence_text, verdict.lede)])
+    text = " ".join([convert_sentence_to_text(verdict.heading), *map(convert_sentence_to_text, verdict.lede)])
     for name in (
         *(pair.name for pair in made.pairs),
         *(one.system.rpartition("/")[2] for one in made.places),
@@ -104,27 +109,27 @@ def test_the_published_verdict_is_that_of_the_paper() -> None:
     """12 of the 14 stars are above people; rank 4 of 14; five of the twelve on noise."""
     verdict = describe_hume_verdict(published())
     assert verdict.heading == ("A model is above people’s interval on 12 of 26 pairs, 5 with low agreement",)
-    assert join_sentence_text(verdict.lede[0]).startswith(
+    assert convert_sentence_to_text(verdict.lede[0]).startswith(
         "Over all 26 pairs people score 77.6, rank 4 of 14 by the mean; jasper"
     )
-    assert "STS22 (ara)" in join_sentence_text(verdict.lede[-1])
+    assert "STS22 (ara)" in convert_sentence_to_text(verdict.lede[-1])
 
 
 @pytest.mark.parametrize("made", [published(), study(), study(kind="person")])
 def test_a_model_above_people_is_never_named_without_agreement(made: Summary) -> None:
     """Neither in the heading nor where the largest lead is told; nobody is called superhuman."""
     verdict = describe_hume_verdict(made)
-    said = join_sentence_text(verdict.heading)
+    said = convert_sentence_to_text(verdict.heading)
     assert len(said) <= 80
     assert "agreement" in said
     leads = [
-        join_sentence_text(one)
+        convert_sentence_to_text(one)
         for one in verdict.lede
-        if "largest lead of a model" in join_sentence_text(one)
+        if "largest lead of a model" in convert_sentence_to_text(one)
     ]
     assert leads
     assert all("agreement" in one for one in leads)
-    html = " ".join([said, *map(join_sentence_text, verdict.lede)])
+    html = " ".join([said, *map(convert_sentence_to_text, verdict.lede)])
     assert "superhuman" not in html
 
 
@@ -144,7 +149,9 @@ def test_a_model_above_people_is_never_named_without_agreement(made: Summary) ->
 def test_the_heading_says_how_far_leads_can_be_trusted(trusts: tuple[str | None, ...], expected: str) -> None:
     every = [_with(trusts[i] if i < len(trusts) else "high", above=i < len(trusts)) for i in range(2)]
     assert (
-        verdict_heading(list_pairs_with_models(summary("two", "study", tuple(every), {})), "people")
+        pairs_above_people_heading(
+            list_pairs_with_models(summary("two", "study", tuple(every), {})), "people"
+        )
         == expected
     )
 
@@ -167,7 +174,7 @@ def _with(trust: str | None, *, above: bool) -> Any:
 def test_simulated_annotators_are_named_everywhere(small: Path) -> None:
     """In the heading, the first note, the chart's caption and every row of an annotator; never as people."""
     made = page(small)
-    assert "simulated annotators" in join_sentence_text(made.verdict.heading)
+    assert "simulated annotators" in convert_sentence_to_text(made.verdict.heading)
     assert made.notes[0].kind == "simulated"
     assert made.notes[0].what.startswith("All annotators are simulated")
     assert all(one.simulated for one in made.annotators.rows)
@@ -205,7 +212,11 @@ def test_the_chart_has_every_pair_with_its_numbers(paper: Path) -> None:
 def test_sides_are_those_of_the_record(paper: Path) -> None:
     """Fourteen outside: twelve above, two below."""
     every = list_pairs_with_models(read_summary(paper))
-    assert [len(select_pairs_by_side(every, side)) for side in ("above", "below", "inside")] == [12, 2, 12]
+    assert [len(keep_pairs_by_best_model_side(every, side)) for side in ("above", "below", "inside")] == [
+        12,
+        2,
+        12,
+    ]
 
 
 def test_noisy_pairs_have_agreement_and_advice(paper: Path) -> None:
@@ -247,7 +258,7 @@ def test_difficulty_counts_all_pairs(paper: Path) -> None:
 
 def test_language_models_stand_beside_people_on_the_same_pairs(paper: Path) -> None:
     """Means over 19 pairs, every pair once; people's are those of the paper."""
-    found = average_llm_scores(read_summary(paper))
+    found = average_llm_scores_by_family(read_summary(paper))
     assert found is not None
     assert found.pairs == 19
     assert [POINTS.text(mean.value or 0.0) for mean in found.people.means] == ["79.1", "88.3", "76.5", "81.2"]
@@ -388,7 +399,11 @@ def test_groups_of_people_and_languages_stand_on_the_page(tmp_path: Path) -> Non
     )
     people, languages = page(run).groups
     assert [one.title for one in people.heads] == ["dataset", "group", "score"]
-    assert [join_sentence_text(one.text) for one in people.lines[0].entries] == ["pairs", "native", "81.5"]
+    assert [convert_sentence_to_text(one.text) for one in people.lines[0].entries] == [
+        "pairs",
+        "native",
+        "81.5",
+    ]
     assert [one.title for one in languages.heads] == ["class", "pairs", "human", "gap"]
     html = write_report([run], out=tmp_path / "report.html").read_text("utf-8")
     assert html.count(people.title) >= 1
@@ -403,7 +418,7 @@ def test_items_of_a_model_and_of_people_stand_on_the_page(tmp_path: Path) -> Non
     write_divided_tasks(
         run,
         [
-            DividedTask(
+            TaskDividedWithLlm(
                 task="mood",
                 llm="gpt",
                 items=40,
@@ -412,7 +427,7 @@ def test_items_of_a_model_and_of_people_stand_on_the_page(tmp_path: Path) -> Non
                 biased=False,
                 open=9,
             ),
-            DividedTask(
+            TaskDividedWithLlm(
                 task="sts",
                 llm="gpt",
                 items=30,

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from embassay.document.blocks import join_sentence_text
+from embassay.document.blocks import convert_sentence_to_text
 from embassay.errors import DataError
 from embassay.protocols.hume.record import Summary
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.quantities import forecast_more_items_for_pair
 from embassay.report import write_report
 from embassay.report.hume.conclusions import describe_hume_verdict, hume_view
-from embassay.report.hume.differences import make_difference_plots
+from embassay.report.hume.differences import make_pair_difference_plots
 from embassay.report.hume.families import list_pairs_with_models
 from embassay.report.terminal import run_view
 from report.pages import printed
@@ -33,7 +33,7 @@ def test_it_fits_eighty_columns(run: tuple[Path, Summary]) -> None:
     """Verdict first; no line is longer; what is dropped is counted."""
     folder, made = run
     lines = printed(hume_view(folder)).splitlines()
-    assert lines[0] == join_sentence_text(describe_hume_verdict(made).heading)
+    assert lines[0] == convert_sentence_to_text(describe_hume_verdict(made).heading)
     assert max(len(line) for line in lines if not line.startswith("Tables:")) <= 80
     assert any(line.endswith("hidden, --wide shows them") for line in lines)
 
@@ -65,7 +65,7 @@ def test_more_items_are_told_of_where_the_best_model_and_people_cannot_be_told_a
     made = RUNS["study"]
     folder = write_hume_run(tmp_path / "run", made)
     text = printed(hume_view(folder, True, 0.25), wide=True)
-    forests = {one.title.partition(",")[0]: one.rows for one in make_difference_plots(made)}
+    forests = {one.title.partition(",")[0]: one.rows for one in make_pair_difference_plots(made)}
     people = {pair.name: pair for pair in made.pairs}
     told = set()
     for pair in list_pairs_with_models(made):
@@ -102,8 +102,8 @@ def test_plain_ascii(run: tuple[Path, Summary]) -> None:
 
 def test_simulated_annotators_are_said_to_be_so() -> None:
     """In the heading of the column, never as people."""
-    assert "simulated annotators" in join_sentence_text(describe_hume_verdict(study()).heading)
-    assert "people" not in join_sentence_text(describe_hume_verdict(study()).heading)
+    assert "simulated annotators" in convert_sentence_to_text(describe_hume_verdict(study()).heading)
+    assert "people" not in convert_sentence_to_text(describe_hume_verdict(study()).heading)
 
 
 def test_it_is_the_text_of_any_hume_run(run: tuple[Path, Summary]) -> None:

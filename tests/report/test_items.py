@@ -27,7 +27,7 @@ from embassay.report.items import (
     share_item_budget,
     shorten_text,
 )
-from embassay.report.record import RecordSystem, read_run_record
+from embassay.report.record import SystemOfRun, read_run_record
 from embassay.report.sage.edits import cut_change_window, find_change_span
 from embassay.runs.folder import RunFolder
 
@@ -47,7 +47,7 @@ def group_of(values: np.ndarray) -> ItemGroup:
     measures, systems, items = values.shape
     return ItemGroup(
         KINDS[2], "made", "en", tuple(f"i{i}" for i in range(items)),
-        tuple(RecordSystem(i, f"s{i}", "classical") for i in range(systems)), KINDS[2].measures[:measures], values,
+        tuple(SystemOfRun(i, f"s{i}", "classical") for i in range(systems)), KINDS[2].measures[:measures], values,
     )  # fmt: skip
 
 
@@ -161,7 +161,7 @@ def test_values_are_ten_thousandths_of_those_in_the_files(plain_run: Path) -> No
     import polars as pl
 
     group = page_of(plain_run).data["groups"][2]
-    frame = pl.read_parquet(RunFolder(plain_run).items_path("robustness", "sample", "bm25"))
+    frame = pl.read_parquet(RunFolder(plain_run).locate_cell_items("robustness", "sample", "bm25"))
     wanted = frame.filter((pl.col("measure") == "similarity") & (pl.col("variant") == "negate"))[
         "value"
     ].to_list()
@@ -187,7 +187,7 @@ def test_systems_with_items_in_another_order_are_aligned(make_full_run: MakeRun)
 
     run = make_full_run(tasks=("robustness",))
     before = read_item_groups(read_run_record(run))[0].values
-    path = RunFolder(run).items_path("robustness", "sample", "bm25")
+    path = RunFolder(run).locate_cell_items("robustness", "sample", "bm25")
     pl.read_parquet(path).reverse().write_parquet(path)
     assert np.array_equal(read_item_groups(read_run_record(run))[0].values, before)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from embassay.document.blocks import Block, Figure, Verdict, file_tables, join_sentence_text
+from embassay.document.blocks import Block, Figure, VerdictText, convert_sentence_to_text, file_tables
 from embassay.records import Result
 from embassay.report import write_report
 from embassay.report.board import build_record_board
@@ -18,7 +18,7 @@ from embassay.report.pteb.models import judge_verdict, validation_verdict
 from embassay.report.record import RunRecord, read_run_record
 from embassay.report.runs import read_report_runs
 from embassay.report.terminal import run_view
-from embassay.runs.folder import RunFolder, to_json
+from embassay.runs.folder import RunFolder, format_value_as_json
 from report.pages import every, printed, tables
 
 Row = tuple[str, str, str, str, float | None]
@@ -112,7 +112,7 @@ def judged(make_step: MakeStep) -> Path:
         "best": ["sharp"],
         "pairs": [pair],
     }
-    (run / "comparisons.json").write_text(to_json({"scopes": {"judge": scope}}))
+    (run / "comparisons.json").write_text(format_value_as_json({"scopes": {"judge": scope}}))
     return run
 
 
@@ -124,8 +124,8 @@ def read(run: Path) -> tuple[RunRecord, Any]:
 def test_a_judge_is_best_where_the_tests_say_so(judged: Path) -> None:
     """The heading names who alone may be first; the values stand under it."""
     found = judge_verdict(*read(judged))
-    assert join_sentence_text(found.heading) == "sharp agrees best with gold scores"
-    assert "sharp 90.0 (95% interval 85.0–95.0); blunt 60.0" in join_sentence_text(found.lede[0])
+    assert convert_sentence_to_text(found.heading) == "sharp agrees best with gold scores"
+    assert "sharp 90.0 (95% interval 85.0–95.0); blunt 60.0" in convert_sentence_to_text(found.lede[0])
 
 
 def test_a_judge_that_may_rate_at_chance_is_said_to(make_step: MakeStep) -> None:
@@ -137,8 +137,8 @@ def test_a_judge_that_may_rate_at_chance_is_said_to(make_step: MakeStep) -> None
             "pteb", "judge", "", "", "", "", "small", "spearman", 0.212, 60, ci_low=low, ci_high=high
         )
         verdict = judge_verdict(*read(make_step("judge", [row])))
-        headings.append(join_sentence_text(verdict.heading))
-        assert any("chance" in join_sentence_text(sentence) for sentence in verdict.lede) == (
+        headings.append(convert_sentence_to_text(verdict.heading))
+        assert any("chance" in convert_sentence_to_text(sentence) for sentence in verdict.lede) == (
             low is None or low < 0
         )
     assert headings == [
@@ -184,8 +184,8 @@ def candidates(given: Sequence[tuple[str, float | None, float, float]]) -> list[
 def test_the_rule_chooses_as_in_the_paper(make_step: MakeStep) -> None:
     """Table 4's figures choose gemma; a copier is turned down with the reason; the rule is drawn in."""
     page = page_of(make_step("paraphrasers", candidates(CANDIDATES)))
-    (found,) = every(page, Verdict)
-    assert join_sentence_text(found.heading) == "gemma is the paraphraser that the rule chooses"
+    (found,) = every(page, VerdictText)
+    assert convert_sentence_to_text(found.heading) == "gemma is the paraphraser that the rule chooses"
     told = {line.label: line.entries[-1].text for line in tables(page)["candidates"].lines}
     assert told["gemma"] == "✓ chosen"
     assert "copies" in told["copier"]
@@ -198,9 +198,9 @@ def test_no_candidate_is_an_answer(make_step: MakeStep) -> None:
     """Where none meets the rule, each has its reason; one without a similarity is in the table, not in the plot."""
     given = (("free", 3.2, 0.9, 0.3), ("lost", None, 0.5, 0.3))
     page = page_of(make_step("paraphrasers", candidates(given)))
-    (found,) = every(page, Verdict)
-    assert join_sentence_text(found.heading) == "The rule chooses no paraphraser"
-    assert "free: a similarity of 3.20, under 4" in join_sentence_text(found.lede[0])
+    (found,) = every(page, VerdictText)
+    assert convert_sentence_to_text(found.heading) == "The rule chooses no paraphraser"
+    assert "free: a similarity of 3.20, under 4" in convert_sentence_to_text(found.lede[0])
     (figure,) = every(page, Figure)
     assert "lost" not in figure.drawing
     assert tables(page)["candidates"].lines[1].entries[0].text == "n/a"
@@ -242,8 +242,8 @@ def test_languages_are_accepted_one_by_one(make_step: MakeStep) -> None:
     """Counts first, the mean with its interval, who is not accepted by name."""
     record, board = read(make_step("validation", validated()))
     found = validation_verdict(record, board)
-    assert join_sentence_text(found.heading) == "People accept the paraphrases in 1 of 2 languages"
-    assert [join_sentence_text(one) for one in found.lede] == [
+    assert convert_sentence_to_text(found.heading) == "People accept the paraphrases in 1 of 2 languages"
+    assert [convert_sentence_to_text(one) for one in found.lede] == [
         "The mean rating is 3.10 (95% interval 3.05–3.15) of 5, the threshold 3.",
         "Not accepted: hau.",
     ]
@@ -260,7 +260,7 @@ def test_ratings_are_stacked_to_the_whole_width(make_step: MakeStep) -> None:
     assert 'x="76%"' in scale
     assert 'x1="60%"' in scale
     assert alpha.text == "n/a"
-    told = [join_sentence_text(line.entries[-1].text) for line in table.lines]
+    told = [convert_sentence_to_text(line.entries[-1].text) for line in table.lines]
     assert told == ["✓ accepted", "✕ rejected", "✕ not in all"]
 
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from embassay.document.blocks import join_sentence_text
+from embassay.document.blocks import convert_sentence_to_text
 from embassay.protocols.hume.record import read_summary
 from embassay.report import write_report
-from embassay.report.headlines import JointHeadlines, combine_run_headlines
+from embassay.report.headlines import HeadlinesTableOfRuns, combine_run_headlines
 from embassay.report.overview import make_overview_page, run_verdict
 from embassay.report.runs import read_report_runs
 
@@ -24,11 +24,11 @@ def test_the_lede_has_a_finding_per_protocol(
     """The gap of the first run, then the headings of PTEB, RAG and HUME, word for word but for the first capital."""
     runs = read_report_runs([plain_run, pteb_run, score_run, write_hume_run(tmp_path / "hume")])
     verdict = make_overview_page(runs).verdict
-    said = [join_sentence_text(one) for one in verdict.lede]
-    assert join_sentence_text(verdict.heading).startswith("SAGE: ")
+    said = [convert_sentence_to_text(one) for one in verdict.lede]
+    assert convert_sentence_to_text(verdict.heading).startswith("SAGE: ")
     assert len(said) == 4
     for run, sentence in zip(runs[1:], said[1:], strict=True):
-        heading = join_sentence_text(run_verdict(run).heading)
+        heading = convert_sentence_to_text(run_verdict(run).heading)
         assert sentence.lower() == f"{run.title}: {heading}.".lower()
 
 
@@ -67,7 +67,7 @@ def test_every_system_stands_once_with_its_leading_scores(
             assert (leader.value, leader.rank_range) == (row.lead, row.rank)
 
 
-def titles(table: JointHeadlines) -> list[str]:
+def titles(table: HeadlinesTableOfRuns) -> list[str]:
     """What its columns begin with."""
     return [one.title.partition(",")[0] for one in table.columns]
 

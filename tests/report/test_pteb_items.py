@@ -30,7 +30,7 @@ def groups(run: Path) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def column(run: Path, dataset: str, system: str, variant: str) -> np.ndarray[Any, Any]:
-    path = RunFolder(run).items_path("sts", dataset, system, variant=variant)
+    path = RunFolder(run).locate_cell_items("sts", dataset, system, variant=variant)
     return pl.read_parquet(path).filter(pl.col("measure") == "similarity")["value"].to_numpy()
 
 
@@ -80,7 +80,7 @@ def test_items_of_one_name_in_two_languages_are_two(make_pteb: MakePteb) -> None
     rows = {"item_id": ["1", "1"], "variant": ["en", "fr"], "measure": ["v_measure"] * 2, "value": [0.5, 0.7]}
     for variant in ("original", "paraphrase:seed=1337", "paraphrase:seed=1338", "paraphrase:seed=1339"):
         pl.DataFrame(rows).write_parquet(
-            folder.items_path("clustering", "sets", "aster-large", variant=variant)
+            folder.locate_cell_items("clustering", "sets", "aster-large", variant=variant)
         )
     group = groups(run)[0][0]
     assert group["ids"] == ["1 · en", "1 · fr"]
@@ -99,7 +99,7 @@ def test_an_item_lost_in_a_run_is_left_out_of_its_mean(make_pteb: MakePteb) -> N
             "measure": ["similarity"] * 3,
             "value": values,
         }
-        path = folder.items_path("sts", "one", "aster-large", variant=f"paraphrase:seed={seed}")
+        path = folder.locate_cell_items("sts", "one", "aster-large", variant=f"paraphrase:seed={seed}")
         pl.DataFrame(rows).write_parquet(path)
     rows = {
         "item_id": ["a", "b", "c"],
@@ -107,5 +107,7 @@ def test_an_item_lost_in_a_run_is_left_out_of_its_mean(make_pteb: MakePteb) -> N
         "measure": ["similarity"] * 3,
         "value": [0.8] * 3,
     }
-    pl.DataFrame(rows).write_parquet(folder.items_path("sts", "one", "aster-large", variant="original"))
+    pl.DataFrame(rows).write_parquet(
+        folder.locate_cell_items("sts", "one", "aster-large", variant="original")
+    )
     assert groups(run)[0][0]["values"][2] == [[7000, 3000, None]]

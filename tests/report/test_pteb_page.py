@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from embassay.document.blocks import TextBlock, Verdict, join_sentence_text
+from embassay.document.blocks import ParagraphBlock, VerdictText, convert_sentence_to_text
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
 from embassay.report.board import build_record_board
@@ -32,13 +32,13 @@ def page(run: Path) -> PtebPage:
     return made
 
 
-def verdict(run: Path) -> Verdict:
+def verdict(run: Path) -> VerdictText:
     record = read_run_record(run)
     return pteb_verdict(record, build_record_board(record))
 
 
-def sentences(made: Verdict) -> list[str]:
-    return [join_sentence_text(made.heading), *map(join_sentence_text, made.lede)]
+def sentences(made: VerdictText) -> list[str]:
+    return [convert_sentence_to_text(made.heading), *map(convert_sentence_to_text, made.lede)]
 
 
 def printed(record: RunRecord) -> Iterator[str]:
@@ -78,7 +78,7 @@ def test_the_heading_counts_those_whose_interval_lies_under_zero(
     make_pteb: MakePteb, lost: dict[str, float], heading: str
 ) -> None:
     """All, some or none of the ranked systems lose points for sure."""
-    assert join_sentence_text(verdict(make_pteb(lost=lost, items=False)).heading).startswith(heading)
+    assert convert_sentence_to_text(verdict(make_pteb(lost=lost, items=False)).heading).startswith(heading)
 
 
 def test_every_number_of_the_verdict_is_in_the_results(pteb_run: Path) -> None:
@@ -113,7 +113,7 @@ def test_the_ranking_of_the_overview_is_of_paraphrased_texts(pteb_run: Path) -> 
     record = read_run_record(pteb_run)
     board = build_record_board(record)
     assert (
-        join_sentence_text(board_verdict(record, board).heading)
+        convert_sentence_to_text(board_verdict(record, board).heading)
         == "aster-large beats every other encoder on paraphrased texts"
     )
     assert [row.label for row in board.ranked] == ["aster-large", "birch-base"]
@@ -162,8 +162,8 @@ def test_a_failed_cell_has_a_word_and_a_reason_everywhere(make_pteb: MakePteb) -
     assert missing[0].loss.after.text == "✕ failed"
     assert missing[0].loss.after.reason.endswith("out of memory")
     (box,) = made.missing
-    first = next(one for one in box.blocks if isinstance(one, TextBlock))
-    assert "birch-base, STS: ✕ failed" in join_sentence_text(first.said)
+    first = next(one for one in box.blocks if isinstance(one, ParagraphBlock))
+    assert "birch-base, STS: ✕ failed" in convert_sentence_to_text(first.said)
 
 
 def test_tables_over_tasks_and_over_the_datasets_of_a_task(pteb_run: Path) -> None:

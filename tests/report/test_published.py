@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from embassay.document.blocks import Table, TextBlock, join_sentence_text
+from embassay.document.blocks import ParagraphBlock, Table, convert_sentence_to_text
 from embassay.interchange import import_results
 from embassay.protocols.kernel.tables import SCORE
 from embassay.report import write_report
@@ -71,8 +71,8 @@ def test_scores_are_as_published(run: ReportRun) -> None:
 def test_the_verdict_claims_no_test(run: ReportRun) -> None:
     """The highest mean is named as a fact; no system beats or may be first."""
     verdict = mteb_verdict(run.record, run.board)
-    said = " ".join([join_sentence_text(verdict.heading), *map(join_sentence_text, verdict.lede)])
-    assert join_sentence_text(verdict.heading) == "3 systems on 2 tasks, as published"
+    said = " ".join([convert_sentence_to_text(verdict.heading), *map(convert_sentence_to_text, verdict.lede)])
+    assert convert_sentence_to_text(verdict.heading) == "3 systems on 2 tasks, as published"
     assert (
         "Among 2 systems with every task, the highest mean is "
         f"{SCORE.format_value_in_text((0.61 + 0.68) / 2)}, of org/second." in said
@@ -125,7 +125,7 @@ def test_wide_results_are_cut_and_said_so(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("embassay.report.mteb.MOST_ROWS", 1)
     made = published(tmp_path, {name: {"STS12": 0.5, "STS13": 0.6} for name in ("org/a", "org/b")})
     page = tuple(mteb_page(made, True))
-    assert [one.said for one in every(page, TextBlock)][:2] == [
+    assert [one.said for one in every(page, ParagraphBlock)][:2] == [
         "1 of 2 systems are not shown here; all are in results.jsonl.",
         "1 of 2 tasks of sts are not shown here; all are in results.jsonl.",
     ]

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from embassay.document.blocks import join_sentence_text
-from embassay.protocols.rag.golden.summary import GoldenQuerySummary, GoldenRecord, JudgeRepeatability
+from embassay.document.blocks import convert_sentence_to_text
+from embassay.protocols.rag.golden.summary import GoldenQuerySummary, GoldenRunRecord, JudgeRepeatability
 from embassay.report import write_report
 from embassay.report.notes import list_run_notes
 from embassay.report.rag.golden import (
     describe_golden_verdict,
-    golden_view,
+    golden_set_view,
     say_judge_doubts,
     say_why_judging_stopped,
 )
@@ -23,7 +23,7 @@ from embassay.report.rag.labels import (
     engine_claims_table,
     find_claim_targets,
     golden_stages_table,
-    human_check_table,
+    human_check_of_lists_table,
     judge_reliability_bars,
     pick_typical_final_list,
     say_repeated_judgements,
@@ -42,7 +42,7 @@ def test_the_verdict_counts_what_is_done_and_what_it_took() -> None:
     """Questions, failures, labels, calls, price, and how sure the engine is."""
     verdict = describe_golden_verdict(golden())
     assert verdict.heading == ("1 of 3 questions have graded, ordered passages",)
-    said = " ".join(map(join_sentence_text, verdict.lede))
+    said = " ".join(map(convert_sentence_to_text, verdict.lede))
     assert "1 failed and is not in the set." in said
     assert "8 passages of grade 4 or 5" in said
     assert "68 grades and 36 orders (36.0 per question) for $1.32" in said
@@ -54,7 +54,7 @@ def test_a_judge_at_chance_is_in_the_heading() -> None:
     such thing."""
     doubtful = replace(golden(), rank_agreement=Estimate(0.571, 0.391, 0.712, 56))
     sound = replace(golden(), rank_agreement=Estimate(0.72, 0.61, 0.83, 56))
-    headings = [join_sentence_text(describe_golden_verdict(made).heading) for made in (doubtful, sound)]
+    headings = [convert_sentence_to_text(describe_golden_verdict(made).heading) for made in (doubtful, sound)]
     assert ["at chance" in heading for heading in headings] == [True, False]
     assert max(map(len, headings)) <= 80
 
@@ -73,7 +73,7 @@ def test_a_judge_without_a_price_is_said_so() -> None:
     assert made.judge is not None
     said = " ".join(
         map(
-            join_sentence_text,
+            convert_sentence_to_text,
             describe_golden_verdict(replace(made, judge=replace(made.judge, usd=None))).lede,
         )
     )
@@ -88,7 +88,7 @@ def test_the_funnel_counts_both_lists_and_then_narrows() -> None:
     steps = {str(line.label)[:2]: [entry.text for entry in line.entries[1:]] for line in table.lines}
     assert steps["S2"][:2] == ["300", "150 by vectors, 150 by words"]
     assert [steps[name][0] for name in ("S3", "S4", "S5", "S6")] == ["240", "68", "35", "35"]
-    assert join_sentence_text(steps["S4"][3]) == "✕ 1"
+    assert convert_sentence_to_text(steps["S4"][3]) == "✕ 1"
 
 
 def test_strips_have_a_column_for_every_question_with_grades() -> None:
@@ -132,7 +132,7 @@ def test_where_nothing_is_claimed_the_page_says_why() -> None:
     )
     ranking = replace(made.ranking, claims={}, doubts={"fixed errors": 1})
     made = replace(made, queries=queries, ranking=ranking)
-    said = " ".join(map(join_sentence_text, describe_golden_verdict(made).lede))
+    said = " ".join(map(convert_sentence_to_text, describe_golden_verdict(made).lede))
     assert "Nothing is claimed about the order of 1 of 1 question" in said
     assert "its errors are systematic" in said
     assert "with probability" not in said
@@ -187,7 +187,7 @@ def test_what_a_person_said_is_on_one_scale() -> None:
     """The axis over the column holds for every mark under it: a share is drawn where a correlation of its size is."""
     [one] = golden().human
     shares = replace(one, tau=one.exact, kappa=one.exact, swapped=one.exact, within_one=one.exact)
-    table = human_check_table(shares)
+    table = human_check_of_lists_table(shares)
     assert len({line.entries[0].text for line in table.lines}) == 1
 
 
@@ -244,8 +244,8 @@ def test_the_judge_is_called_by_its_file() -> None:
     assert shorten_judge_name("openrouter:google/gemma?x=1") == "openrouter:google/gemma"
 
 
-def lines(made: GoldenRecord, run: Path, **options: object) -> list[str]:
-    return printed(golden_view(made, run), **options).splitlines()  # type: ignore[arg-type]
+def lines(made: GoldenRunRecord, run: Path, **options: object) -> list[str]:
+    return printed(golden_set_view(made, run), **options).splitlines()  # type: ignore[arg-type]
 
 
 def test_the_terminal_has_verdict_table_notes_and_paths(golden_run: Path) -> None:

@@ -11,14 +11,14 @@ from typing import get_args
 import pytest
 
 from embassay.contracts import Kind
-from embassay.document.blocks import Block, Bullets, Table, Verdict, join_sentence_text
+from embassay.document.blocks import Block, BulletList, Table, VerdictText, convert_sentence_to_text
 from embassay.document.marks import CLASSES
 from embassay.errors import DataError
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.scoring.score import ScoringRecord, read_scoring_record
 from embassay.report import write_report
 from embassay.report.notes import list_run_notes
-from embassay.report.rag.scoring import score_page
+from embassay.report.rag.scoring import scoring_page
 from embassay.report.record import read_run_record
 from embassay.report.runs import read_report_runs
 from report.pages import every, tables
@@ -28,7 +28,7 @@ from .rag_runs import RUNS, write_score_run
 
 def page(run: Path) -> tuple[Block, ...]:
     (one,) = read_report_runs([run])
-    return tuple(score_page(one, True))
+    return tuple(scoring_page(one, True))
 
 
 def score_of(run: Path) -> ScoringRecord:
@@ -38,7 +38,7 @@ def score_of(run: Path) -> ScoringRecord:
 def test_the_verdict_is_that_of_the_record(score_run: Path) -> None:
     """Word by word; the page makes no finding of its own."""
     made, score = page(score_run), score_of(score_run)
-    (verdict,) = every(made, Verdict)
+    (verdict,) = every(made, VerdictText)
     assert verdict.heading == (score.verdict,)
     assert verdict.lede == tuple((one,) for one in score.lede)
     assert len(score.verdict) <= 80
@@ -58,7 +58,7 @@ def test_panels_show_every_run_at_every_cutoff(score_run: Path) -> None:
             for line in lines:
                 value = score.value(str(line.label), panel.title + cutoff)
                 assert value is not None
-                assert join_sentence_text(line.entries[0].text).endswith(
+                assert convert_sentence_to_text(line.entries[0].text).endswith(
                     numbers.format_score(value.value or 0.0)
                 )
 
@@ -70,11 +70,11 @@ def test_pool_and_ordering_add_up(score_run: Path) -> None:
     assert len(lines) == len(score.readings) == 2 * len(RUNS)
     for line in lines:
         mark, *figures, _ = line.entries
-        assert join_sentence_text(figures[2].text).endswith("%")
+        assert convert_sentence_to_text(figures[2].text).endswith("%")
         reached, *_, ordering, pool = (float(entry.exact.split(",")[0]) for entry in figures)
         assert reached + ordering + pool == pytest.approx(1, abs=1e-4)
-        assert join_sentence_text(mark.text).count("<rect") == 3
-    said = [join_sentence_text(one[1:]).removeprefix(": ") for one in every(made, Bullets)[0].items]
+        assert convert_sentence_to_text(mark.text).count("<rect") == 3
+    said = [convert_sentence_to_text(one[1:]).removeprefix(": ") for one in every(made, BulletList)[0].items]
     assert all(any(one in reading.text for reading in score.readings) for one in said)
 
 
@@ -120,7 +120,9 @@ def test_the_worst_queries_come_first(score_run: Path) -> None:
     """By their mean over the runs; a query without any document of worth has no value and is not among them."""
     lines = tables(page(score_run))["worst-queries"].lines
     found = {
-        join_sentence_text(line.label): [float(join_sentence_text(one.text)) for one in line.entries[-3:]]
+        convert_sentence_to_text(line.label): [
+            float(convert_sentence_to_text(one.text)) for one in line.entries[-3:]
+        ]
         for line in lines
     }
     means = [mean for mean, *_ in found.values()]
@@ -182,10 +184,10 @@ def test_runs_have_the_kind_of_what_made_them(tmp_path: Path) -> None:
     (one,) = read_report_runs([run])
     kinds = {system.name: system.kind for system in one.record.systems}
     assert kinds == dict(zip(names, ("embedding", "classical", "hybrid", "classical", "run"), strict=True))
-    drawn = next(table for table in every(score_page(one, True), Table) if table.title == "RA-nWG")
+    drawn = next(table for table in every(scoring_page(one, True), Table) if table.title == "RA-nWG")
     assert {line.label: line.kind for line in drawn.lines} == kinds
     for line in drawn.lines:
-        assert f" {CLASSES[kinds[str(line.label)]]} " in join_sentence_text(line.entries[0].text)
+        assert f" {CLASSES[kinds[str(line.label)]]} " in convert_sentence_to_text(line.entries[0].text)
 
 
 def test_every_kind_has_a_sign_of_its_own() -> None:
@@ -203,6 +205,6 @@ def test_every_kind_has_a_sign_of_its_own() -> None:
 
 def test_what_runs_have_in_common_is_said_once(score_run: Path) -> None:
     """Readings with the same reason are one bullet that names all of them."""
-    said = [join_sentence_text(item) for item in next(iter(every(page(score_run), Bullets))).items]
+    said = [convert_sentence_to_text(item) for item in next(iter(every(page(score_run), BulletList))).items]
     assert len({text.partition(": ")[2] for text in said}) == len(said)
     assert sum(text.partition(": ")[0].count("@") for text in said) == len(score_of(score_run).readings)

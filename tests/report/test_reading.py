@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from embassay.document.blocks import Heading, Terms
+from embassay.document.blocks import Heading, TermDefinitions
 from embassay.protocols.kernel.outcome import PAPERS, PROTOCOLS, list_citations
 from embassay.registry import import_attribute
 from embassay.report import write_report
-from embassay.report.kinds import SCALES, WORDINGS, explain_how_to_read
-from embassay.report.method import OWN, SAMPLE, find_licence, make_methods_page
+from embassay.report.kinds import SCALES, WORDINGS, explain_how_to_read_report
+from embassay.report.method import OWN, SAMPLE, find_dataset_licence, make_methods_page
 from embassay.report.overview import VERDICTS
 from embassay.report.record import KINDS
-from embassay.report.runs import PAGES, kind_title, read_report_runs
+from embassay.report.runs import PAGES, read_report_runs, run_kind_title
 from report.pages import every
 
 MakeRun = Callable[..., Path]
@@ -27,7 +27,7 @@ def test_every_kind_of_run_has_its_words() -> None:
     for words in (SCALES, WORDINGS):
         assert set(words) == set(KINDS)
     assert [page.name for page in PAGES if not page.package] == list(KINDS)
-    assert all(page.summary and kind_title(page.name) and page.load() for page in PAGES)
+    assert all(page.summary and run_kind_title(page.name) and page.load() for page in PAGES)
     assert set(VERDICTS) == set(KINDS) - {"original"}
     assert all(callable(import_attribute(f"embassay.report.{place}")) for place in VERDICTS.values())
     assert set(PROTOCOLS) | {"mteb", "choose"} == set(KINDS)
@@ -36,17 +36,17 @@ def test_every_kind_of_run_has_its_words() -> None:
 
 def test_the_page_has_the_scales_of_its_runs_alone(plain_run: Path, pteb_run: Path) -> None:
     """Marks, verbs and states always; a scale per kind of run, once."""
-    page = tuple(explain_how_to_read(read_report_runs([plain_run, pteb_run])))
+    page = tuple(explain_how_to_read_report(read_report_runs([plain_run, pteb_run])))
     scales = [one.id for one in every(page, Heading) if one.level == 3]
     assert scales == ["reading-sage", "reading-pteb"]
-    terms = {one.title: one for terms in every(page, Terms) for one in terms.terms}
+    terms = {one.title: one for terms in every(page, TermDefinitions) for one in terms.terms}
     assert {"cannot be told apart from", "may be first"} <= set(terms)
     assert "under 0.05" in terms["beats"].means
     assert "(Holm)" in terms["Rank 1–2"].means
     assert (
         len({one.id for one in terms.values()})
         == len(terms)
-        == sum(len(one.terms) for one in every(page, Terms))
+        == sum(len(one.terms) for one in every(page, TermDefinitions))
     )
 
 
@@ -102,17 +102,17 @@ def test_method_cites_what_the_report_used(plain_run: Path, pteb_run: Path, tmp_
 )
 def test_licences_are_those_of_the_catalogue(source: str, licence: str) -> None:
     """What nobody recorded is said to be unrecorded."""
-    assert find_licence(source) == licence
+    assert find_dataset_licence(source) == licence
 
 
 def test_a_description_may_say_its_licence(tmp_path: Path) -> None:
     """A broken one, or one that is silent, is own data."""
     path = tmp_path / "set.yaml"
     path.write_text("name: set\nlicence: CC BY 4.0\n")
-    assert find_licence(str(path)) == "CC BY 4.0"
+    assert find_dataset_licence(str(path)) == "CC BY 4.0"
     for text in ("name: set\n", "- 1\n", "{", "\udcff"):
         path.write_bytes(text.encode("utf-8", "surrogateescape"))
-        assert find_licence(str(path)) == OWN
+        assert find_dataset_licence(str(path)) == OWN
 
 
 def test_later_parts_of_method_do_not_repeat_the_machine(

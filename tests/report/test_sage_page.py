@@ -13,20 +13,20 @@ import pytest
 from embassay.document import plots as plot
 from embassay.document.blocks import (
     Block,
-    Box,
+    BlockBox,
     Figure,
     Heading,
-    Panes,
+    ParagraphBlock,
+    TabbedBlocks,
     Table,
-    TextBlock,
-    choose_diverging_step,
-    join_sentence_text,
+    choose_diverging_heat_step,
+    convert_sentence_to_text,
 )
-from embassay.document.marks import fit_scale
+from embassay.document.marks import fit_axis_scale
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.sage.sensitivity import compute_expected_similarity as protocol_expected
-from embassay.protocols.sage.tables import make_tables as written_tables
-from embassay.report.board import WantedColumn, build_record_board, list_present_tasks, value_table
+from embassay.protocols.sage.tables import make_sage_tables as written_tables
+from embassay.report.board import WantedColumn, build_record_board, list_run_tasks, value_columns_table
 from embassay.report.record import RunRecord, read_run_record
 from embassay.report.runs import ReportRun, read_report_runs
 from embassay.report.sage import tables as curves
@@ -56,10 +56,10 @@ def test_five_panels_on_their_own_scales_with_a_trivial_value(plain_run: Path) -
     drawn = panels(page)
     assert list(drawn) == ["Human preference", "Robustness", "Sensitivity", "Clustering", "Retrieval"]
     for panel in drawn.values():
-        values = [float(join_sentence_text(line.entries[0].text[1:])) for line in panel.lines]
+        values = [float(convert_sentence_to_text(line.entries[0].text[1:])) for line in panel.lines]
         assert values == sorted(values, reverse=True)
         assert all(record.systems_by_name[line.title].ranked for line in panel.lines)
-    trivial = [join_sentence_text(panel.foot[-1].entries[0].text) for panel in drawn.values()]
+    trivial = [convert_sentence_to_text(panel.foot[-1].entries[0].text) for panel in drawn.values()]
     for place, value in (
         (0, 0.5), (1, 1 / 3), (2, record.value("sensitivity", "constant", "sensitivity")),
         (4, record.value("retrieval", "random", "retention")),
@@ -70,8 +70,8 @@ def test_five_panels_on_their_own_scales_with_a_trivial_value(plain_run: Path) -
 def test_what_has_no_mark_is_named_beside_the_panels(plain_run: Path) -> None:
     """A failed task is a word with its reason."""
     _, page = page_of(plain_run)
-    (box,) = (one for one in every(page, Box) if Heading("Missing here", level=3) in one.blocks)
-    said = [join_sentence_text(one.said) for one in every(box.blocks, TextBlock)]
+    (box,) = (one for one in every(page, BlockBox) if Heading("Missing here", level=3) in one.blocks)
+    said = [convert_sentence_to_text(one.said) for one in every(box.blocks, ParagraphBlock)]
     assert said[0].endswith("birch-base, retrieval: ✕ failed out of memory")
     assert len(said) == 2
 
@@ -92,8 +92,8 @@ def test_heat_cells_print_the_value_they_are_coloured_by(plain_run: Path) -> Non
         for entry in line.entries:
             value = float(entry.exact.partition(",")[0])
             assert entry.text == numbers.format_percent(value)
-            assert entry.step == choose_diverging_step(value - 1)
-    said = [one.said for one in every(page, TextBlock)]
+            assert entry.step == choose_diverging_heat_step(value - 1)
+    said = [one.said for one in every(page, ParagraphBlock)]
     assert "n = 48 per row; widest 95% half-width 1.3 points." in said
     assert "n = 42 per row; widest 95% half-width 0.013." in said
 
@@ -109,7 +109,7 @@ def test_a_missing_row_keeps_its_reason(plain_run: Path) -> None:
 
 def test_grounds_diverge_from_what_should_be() -> None:
     """Noise above the summary and changed meaning below it are on the right side; a share should be whole."""
-    assert [choose_diverging_step(off) for off in (-1.0, -0.3, -0.001, 0.0, 0.19, 0.9)] == [
+    assert [choose_diverging_heat_step(off) for off in (-1.0, -0.3, -0.001, 0.0, 0.19, 0.9)] == [
         -5,
         -2,
         0,
@@ -129,7 +129,9 @@ def test_grounds_diverge_from_what_should_be() -> None:
 
 def test_lines_have_the_hue_of_their_kind_and_strokes_of_their_place() -> None:
     """Two encoders are solid and dashed in one hue; a metric begins anew."""
-    drawn = plot.make_tracks([("embedding", ()), ("classical", ()), ("embedding", ())], fit_scale([0.0, 1.0]))
+    drawn = plot.make_system_plot_lines(
+        [("embedding", ()), ("classical", ()), ("embedding", ())], fit_axis_scale([0.0, 1.0])
+    )
     assert [(one.kind, one.nth) for one in drawn] == [("embedding", 1), ("classical", 1), ("embedding", 2)]
 
 
@@ -187,7 +189,7 @@ def test_the_papers_tables_are_those_of_the_run(plain_run: Path) -> None:
     labels = {row.label: row.system.name for row in build_record_board(record).rows}
     for table in paper:
         for line in table.lines:
-            values = written[table.id][labels[join_sentence_text(line.label)]]
+            values = written[table.id][labels[convert_sentence_to_text(line.label)]]
             shown = ["n/a" if value is None else numbers.format_score(value) for value in values]
             assert [entry.text for entry in line.entries] == shown
     assert [heading for heading, _ in paper[0].groups] == [
@@ -209,7 +211,7 @@ def test_bold_is_the_best_and_all_not_told_apart(make_run: MakeRun) -> None:
 def test_several_datasets_have_a_table_each(make_run: MakeRun) -> None:
     """Figures are per data set, and headline scores by data set stand beside each other."""
     _, page = page_of(make_run(datasets=("one", "two", "three")))
-    shares, *_, last = every(page, Panes)
+    shares, *_, last = every(page, TabbedBlocks)
     assert [title for title, _ in shares.panes] == ["one", "two", "three"]
     assert [title for title, _ in last.panes] == [
         "Human preference", "Robustness", "Sensitivity", "Clustering", "Retrieval",
@@ -221,7 +223,7 @@ def test_a_run_of_one_task_has_only_its_figures(make_run: MakeRun) -> None:
     """Nothing is shown empty."""
     _, page = page_of(make_run(tasks=("clustering",)))
     assert len(panels(page)) == 1
-    assert not [*every(page, Figure), *every(page, Panes)]
+    assert not [*every(page, Figure), *every(page, TabbedBlocks)]
 
 
 def test_a_run_of_some_edits_says_how_many_copies_it_searched(plain_run: Path) -> None:
@@ -230,12 +232,12 @@ def test_a_run_of_some_edits_says_how_many_copies_it_searched(plain_run: Path) -
     def said(record: RunRecord) -> tuple[str, str]:
         page = tuple(sage_page(ReportRun(record, build_record_board(record)), True))
         (how,) = (
-            join_sentence_text(one.said)
-            for one in every(page, TextBlock)
-            if "With all copies" in join_sentence_text(one.said)
+            convert_sentence_to_text(one.said)
+            for one in every(page, ParagraphBlock)
+            if "With all copies" in convert_sentence_to_text(one.said)
         )
         copies = how.partition("the corpus also holds ")[2].partition(" of every document")[0]
-        return copies, next(task.how for task in list_present_tasks(record) if task.name == "retrieval")
+        return copies, next(task.how for task in list_run_tasks(record) if task.name == "retrieval")
 
     whole = read_run_record(plain_run)
     copies, how = said(whole)
@@ -267,22 +269,22 @@ def test_what_is_undefined_is_said_once(plain_run: Path) -> None:
     board = build_record_board(record)
     task = next(one for one in board.tasks if one.name == "preference")
     wanted = [replace(one, dataset="sample") for one in columns]
-    made = value_table(record, board, task, wanted, name="x", title="X", is_shaded=True)
+    made = value_columns_table(record, board, task, wanted, name="x", title="X", is_shaded=True)
     assert made is not None
-    assert join_sentence_text(made.note) == "n/a: the similarity does not vary (constant)."
+    assert convert_sentence_to_text(made.note) == "n/a: the similarity does not vary (constant)."
     entries = {line.label: line.entries for line in made.lines}
-    assert [join_sentence_text(one.text) for one in entries["constant"][1:]] == ["n/a", "n/a"]
+    assert [convert_sentence_to_text(one.text) for one in entries["constant"][1:]] == ["n/a", "n/a"]
     assert all(one[0].step < 0 < one[1].step for name, one in entries.items() if name != "constant")
 
 
 def test_labels_of_a_scatter_stand_whole_also_on_a_phone() -> None:
     """On the side on which they fit: a long name past the middle stands on the left of its point."""
     points = [
-        plot.Point(0.59, 0.5, "embedding", "sample-classification (eng)"),
-        plot.Point(0.1, 0.1, "hybrid", "near the edge"),
+        plot.PlotPoint(0.59, 0.5, "embedding", "sample-classification (eng)"),
+        plot.PlotPoint(0.1, 0.1, "hybrid", "near the edge"),
     ]
-    drawn = plot.draw_scatter(
-        points, plot.Axis(fit_scale([0.0, 1.0]), "x"), plot.Axis(fit_scale([0.0, 1.0]), "y")
+    drawn = plot.draw_scatter_plot(
+        points, plot.PlotAxis(fit_axis_scale([0.0, 1.0]), "x"), plot.PlotAxis(fit_axis_scale([0.0, 1.0]), "y")
     )
     long, short = re.findall(r'<text class="name"[^>]*>', drawn)
     assert 'text-anchor="end"' in long

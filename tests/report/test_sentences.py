@@ -15,23 +15,23 @@ import pytest
 import embassay as eb
 from embassay.document.blocks import (
     Block,
-    Bullets,
+    BulletList,
     CautionNotes,
+    ParagraphBlock,
     Table,
     TableCell,
-    TextBlock,
-    Verdict,
-    join_sentence_text,
+    VerdictText,
+    convert_sentence_to_text,
 )
-from embassay.protocols.compare import compare_systems, list_ranked_fields
-from embassay.protocols.gate import BarVerdict as Barred
+from embassay.protocols.compare import compare_systems, list_ranked_system_groups
+from embassay.protocols.gate import ThresholdVerdict as Barred
 from embassay.protocols.kernel.tables import SCORE
 from embassay.protocols.rag.scoring.score import ScoringRecord
 from embassay.protocols.rag.sweep.findings import compute_sweep_findings
-from embassay.protocols.rag.sweep.findings.record import SweepConditions, SweepPart
+from embassay.protocols.rag.sweep.findings.record import SweepDatasetFindings, SweepRulesPricesAndSeed
 from embassay.protocols.rag.sweep.stacks import SweepRules
-from embassay.report.pteb.tables import plot_against_original
-from embassay.report.rag.tables import score_view
+from embassay.report.pteb.tables import plot_change_by_original_score
+from embassay.report.rag.tables import scoring_view
 from embassay.report.terminal import compared_pair_view, gate_verdicts_view, ranked_fields_view
 from embassay.stats import compare_replicates, holm
 from protocols.rag.sweep.sweeps import drawn as draw_sweep
@@ -56,11 +56,11 @@ def sentences(blocks: Iterator[Block]) -> Iterator[str]:
     """What stands under and between the tables; the verdict is walked by its claims."""
     for block in blocks:
         if isinstance(block, CautionNotes):
-            yield from (join_sentence_text(note) for note in (*block.notes, *block.more))
-        if isinstance(block, Bullets):
-            yield from map(join_sentence_text, block.items)
-        if isinstance(block, TextBlock):
-            yield join_sentence_text(block.said)
+            yield from (convert_sentence_to_text(note) for note in (*block.notes, *block.more))
+        if isinstance(block, BulletList):
+            yield from map(convert_sentence_to_text, block.items)
+        if isinstance(block, ParagraphBlock):
+            yield convert_sentence_to_text(block.said)
 
 
 def held(said: Iterator[str], forms: Forms, *, passing: str = "") -> int:
@@ -197,7 +197,7 @@ HOW = (
 def hold_scoring(seed: int) -> int:
     """Every sentence of a scoring, and how alike two runs are."""
     world = ScoredWorld(seed)
-    said = list(sentences(score_view(world.score, wide=True)))
+    said = list(sentences(scoring_view(world.score, wide=True)))
     for a, b, k, shared in re.findall(rf"(\w+) and (\w+): overlap@(\d+) ({NUMBER})", "\n".join(said)):
         queries = [query for query in world.runs[a] if query in world.runs[b]]
         alike = [
@@ -219,7 +219,7 @@ def test_the_sentences_under_many_scorings_hold() -> None:
         hold_scoring(seed)
 
 
-def hold_sweep(part: SweepPart, asked: SweepConditions) -> int:
+def hold_sweep(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> int:
     """Every note of a sweep's part that counts or compares."""
     chosen = next((stack for stack in part.stacks if stack.id == part.recommendation.stack), None)
 
@@ -305,12 +305,14 @@ def test_bold_is_who_may_be_first() -> None:
     marked = 0
     for seed in range(60):
         _, tables = of_fields(seed)
-        blocks = list(ranked_fields_view(list(list_ranked_fields(random_run(Drawn("pteb", seed)))), "pteb"))
+        blocks = list(
+            ranked_fields_view(list(list_ranked_system_groups(random_run(Drawn("pteb", seed)))), "pteb")
+        )
         for said, table in pairwise(blocks):
-            if not (isinstance(said, Verdict) and isinstance(table, Table) and said.claims):
+            if not (isinstance(said, VerdictText) and isinstance(table, Table) and said.claims):
                 continue
             bold = {row.label for row in table.lines if any(_is_bold(cell) for cell in row.entries)}
-            assert {join_sentence_text(cast(Any, name)) for name in bold} == tables.first(
+            assert {convert_sentence_to_text(cast(Any, name)) for name in bold} == tables.first(
                 said.claims[0].measure
             )
             marked += len(bold)
@@ -361,6 +363,6 @@ def test_the_largest_loss_is_one(drops: tuple[float, ...], said: str) -> None:
         record=SimpleNamespace(datasets=lambda task: [dataset for _, dataset in points]),
         on_dataset=lambda row, task, dataset: points.get((row.name, dataset), missing),
     )
-    found = plot_against_original(cast(Any, losses))
+    found = plot_change_by_original_score(cast(Any, losses))
     assert found is not None
     assert found.summary.endswith(said)

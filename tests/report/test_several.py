@@ -15,7 +15,7 @@ from embassay.errors import DataError
 from embassay.report import write_report
 from embassay.report.items import make_item_pages
 from embassay.report.notes import gather_run_notes
-from embassay.report.runs import list_board_rows, number_systems, read_report_runs
+from embassay.report.runs import list_board_rows, number_report_systems, read_report_runs
 
 MakeRun = Callable[..., Path]
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)> & 'q' \"d\" {{ 7*7 }}"
@@ -78,7 +78,7 @@ def test_a_system_has_one_number_in_all_runs(make_run: MakeRun, make_pteb: MakeR
     runs = read_report_runs([pteb, sage])
     index = [{one.name: one.index for one in run.record.systems} for run in runs]
     assert index[0]["aster-large"] == index[1]["aster-large"]
-    assert [one.name for one, _ in number_systems(runs)] == [
+    assert [one.name for one, _ in number_report_systems(runs)] == [
         "bm25",
         "aster-large",
         "constant",

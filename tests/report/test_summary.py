@@ -12,7 +12,14 @@ from typer.testing import CliRunner
 
 import embassay as eb
 from embassay.cli.main import app
-from embassay.document.blocks import Bullets, Figure, Heading, Table, TextBlock, join_sentence_text
+from embassay.document.blocks import (
+    BulletList,
+    Figure,
+    Heading,
+    ParagraphBlock,
+    Table,
+    convert_sentence_to_text,
+)
 from embassay.report import write_report
 from embassay.report.answers import QUESTIONS, ReportAnswer, answer_report_questions
 from embassay.report.overview import run_verdict
@@ -56,8 +63,8 @@ def test_what_was_tested_and_what_was_not_are_all_of_it(runs: list[ReportRun]) -
     found = summarise_runs(runs)
     tested = next(one for one in parts(found, Table) if one.title == "What it was tested on")
     untested = [
-        join_sentence_text(item) if isinstance(item, tuple) else item
-        for item in parts(found, Bullets)[-1].items
+        convert_sentence_to_text(item) if isinstance(item, tuple) else item
+        for item in parts(found, BulletList)[-1].items
     ]
     rows = {line.label: line.entries[0].text for line in tested.lines}
     for one in found.answers:
@@ -82,7 +89,7 @@ def test_a_run_that_answers_nothing_says_its_verdict(runs: list[ReportRun]) -> N
     alone = read_report_runs([runs[3].record.path])
     found = summarise_runs(alone)
     assert found.answers == ()
-    assert found.use[0] == f"{join_sentence_text(run_verdict(alone[0]).heading)}."
+    assert found.use[0] == f"{convert_sentence_to_text(run_verdict(alone[0]).heading)}."
     [figure] = parts(found, Figure)
     # The title holds against the values that the drawing shows.
     shown = re.findall(r"([\w:-]+): ([\d.]+), ([\d.]+) ms", figure.summary)
@@ -120,7 +127,7 @@ def test_a_language_that_is_not_stated_is_none_that_was_tested(runs: list[Report
     record = runs[0].record
     datasets = [{**one, "lang": "und"} for one in record.manifest["datasets"]]
     unsaid = replace(runs[0], record=replace(record, manifest={**record.manifest, "datasets": datasets}))
-    bullets = [item for one in parts(summarise_runs([unsaid]), Bullets) for item in one.items]
+    bullets = [item for one in parts(summarise_runs([unsaid]), BulletList) for item in one.items]
     assert not [item for item in bullets if isinstance(item, str) and "und" in item.split()]
 
 
@@ -129,8 +136,8 @@ def test_a_long_command_leaves_room(runs: list[ReportRun]) -> None:
     record = runs[0].record
     long = replace(runs[0], record=replace(record, manifest={**record.manifest, "command": "x" * 5000}))
     page = summarise_runs([long])
-    assert max(len(join_sentence_text(one.said)) for one in parts(page, TextBlock)) < 400
-    assert "full report" in str(parts(page, TextBlock)[-1].said)
+    assert max(len(convert_sentence_to_text(one.said)) for one in parts(page, ParagraphBlock)) < 400
+    assert "full report" in str(parts(page, ParagraphBlock)[-1].said)
 
 
 def test_a_study_of_scripts_is_told_with_its_tables(tmp_path: Path) -> None:
@@ -141,7 +148,8 @@ def test_a_study_of_scripts_is_told_with_its_tables(tmp_path: Path) -> None:
     assert [one.label for one in pairs.lines] == [one.name for one in made.pairs]
     assert all(re.fullmatch(r"[\d.]+ \(.+\)", str(one.entries[1].text)) for one in pairs.lines)
     assert any(
-        isinstance(one, Heading) and join_sentence_text(one.said) == "Read with care" for one in found.second
+        isinstance(one, Heading) and convert_sentence_to_text(one.said) == "Read with care"
+        for one in found.second
     )
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from markupsafe import escape
 
-from embassay.document.blocks import join_sentence_text
+from embassay.document.blocks import convert_sentence_to_text
 from embassay.errors import DataError
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.quantities import forecast_more_items_for_pair
-from embassay.protocols.rag.sweep.findings import Findings, compute_sweep_findings
+from embassay.protocols.rag.sweep.findings import SweepFindings, compute_sweep_findings
 from embassay.protocols.rag.sweep.findings.record import FILE, AlternativeStack
 from embassay.protocols.rag.sweep.stacks import SweepRules
 from embassay.report import write_report
@@ -38,7 +38,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def findings() -> Findings:
+def findings() -> SweepFindings:
     return compute_sweep_findings(drawn({"sea": 20}, SweepRules(sla_ms=300.0)), resamples=50)
 
 
@@ -57,7 +57,7 @@ def test_the_page_says_the_recommendation_first(run: Path) -> None:
     assert "1 combination failed: minilm/64d/pq/k50/dense on sea (training broke off)." in html
 
 
-def test_what_is_dominated_is_a_ring_and_what_is_not_has_a_number(findings: Findings) -> None:
+def test_what_is_dominated_is_a_ring_and_what_is_not_has_a_number(findings: SweepFindings) -> None:
     part = findings.parts[0]
     plot = make_sweep_page(findings).scopes[0].plot
     order = part.frontiers[0].stacks
@@ -72,7 +72,7 @@ def test_what_is_dominated_is_a_ring_and_what_is_not_has_a_number(findings: Find
     ]
 
 
-def test_rows_for_the_script_stand_in_the_order_that_decides_ties(findings: Findings) -> None:
+def test_rows_for_the_script_stand_in_the_order_that_decides_ties(findings: SweepFindings) -> None:
     part = findings.parts[0]
     rows = json.loads(make_sweep_page(findings).scopes[0].data)["rows"]
     stacks = [part.stack(row[0]) for row in rows]
@@ -84,7 +84,7 @@ def test_rows_for_the_script_stand_in_the_order_that_decides_ties(findings: Find
     ]
 
 
-def test_over_the_limit_is_shaded(findings: Findings) -> None:
+def test_over_the_limit_is_shaded(findings: SweepFindings) -> None:
     [(start, width)] = re.findall(
         r'class="shade" x="([\d.]+)%" width="([\d.]+)%"', make_sweep_page(findings).scopes[0].plot.svg
     )
@@ -103,7 +103,7 @@ def test_log_scales_end_at_round_numbers(values: list[float], ends: tuple[float,
     assert all(scale.low * 0.99 <= tick <= scale.high * 1.01 for tick in scale.ticks)
 
 
-def test_routing_is_shown_where_it_saves_something(findings: Findings) -> None:
+def test_routing_is_shown_where_it_saves_something(findings: SweepFindings) -> None:
     table = make_sweep_page(findings).routes
     assert table is not None
     assert all("cross" in line.label for line in table.lines)
@@ -111,7 +111,7 @@ def test_routing_is_shown_where_it_saves_something(findings: Findings) -> None:
 
 def test_limits_that_nothing_keeps_are_said(tmp_path: Path) -> None:
     page = make_sweep_page(compute_sweep_findings(scenarios(sla_ms=300.0, budget=1.0), resamples=20))
-    assert join_sentence_text(page.verdict.heading) == "No stack meets the limits"
+    assert convert_sentence_to_text(page.verdict.heading) == "No stack meets the limits"
     assert not page.alternatives
     assert page.scopes[0].plot.svg.count('class="pick"') == 1
     assert 'class="band"' not in page.scopes[0].plot.svg
@@ -144,20 +144,23 @@ def test_a_run_without_findings_has_no_page(run: Path, tmp_path: Path) -> None:
     other = replace(record, path=tmp_path)
     assert sweep_page(other, build_record_board(other)) is None
     assert (
-        join_sentence_text(sweep_verdict(other, build_record_board(other)).heading) == "Nothing finished yet"
+        convert_sentence_to_text(sweep_verdict(other, build_record_board(other)).heading)
+        == "Nothing finished yet"
     )
     (tmp_path / FILE).write_text("{")
     with pytest.raises(DataError, match="cannot be read"):
         sweep_page(other, build_record_board(other))
 
 
-def test_all_that_was_left_out_is_counted(findings: Findings) -> None:
+def test_all_that_was_left_out_is_counted(findings: SweepFindings) -> None:
     page: SweepPage = make_sweep_page(findings)
     assert (len(page.left), page.failed, len(page.skipped), page.more_skipped) == (2, 1, 1, 0)
 
 
 @pytest.mark.parametrize("unicode", [True, False])
-def test_the_terminal_says_the_verdict_first_within_80_columns(findings: Findings, unicode: bool) -> None:
+def test_the_terminal_says_the_verdict_first_within_80_columns(
+    findings: SweepFindings, unicode: bool
+) -> None:
     text = printed(sweep_view(findings, Path("runs/sweep")), unicode=unicode)
     assert text.startswith(f"{findings.parts[0].verdict}\nOf 96 stacks")
     assert max(map(len, text.splitlines())) <= 80
@@ -167,7 +170,7 @@ def test_the_terminal_says_the_verdict_first_within_80_columns(findings: Finding
     assert re.search(rf"^\d+\* {chosen} ", text, re.M)
 
 
-def test_wide_shows_every_column_and_advice(findings: Findings) -> None:
+def test_wide_shows_every_column_and_advice(findings: SweepFindings) -> None:
     narrow, wide = (
         printed(sweep_view(findings, Path("run"), wide=wide), wide=wide) for wide in (False, True)
     )
@@ -176,7 +179,7 @@ def test_wide_shows_every_column_and_advice(findings: Findings) -> None:
     assert "Candidate depth 100 for @30: " in wide
 
 
-def test_more_queries_are_told_of_for_a_stack_that_cannot_be_told_apart(findings: Findings) -> None:
+def test_more_queries_are_told_of_for_a_stack_that_cannot_be_told_apart(findings: SweepFindings) -> None:
     """Of two alternatives the one whose interval holds 0, with what its labels would cost; on the page too."""
     part = findings.parts[0]
     names = [one.id for one in part.stacks[:2]]

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from embassay.document.blocks import Column, Table, make_number_columns
-from embassay.document.terminal import draw_blocks
+from embassay.document.terminal import draw_terminal_blocks
 from embassay.report.notes import gather_run_notes
 from embassay.report.runs import read_report_runs
-from embassay.report.terminal import gravest_notes_view, render_answers, run_view
+from embassay.report.terminal import gravest_notes_view, render_report_answers, run_view
 from report.pages import printed
 
 MakeRun = Callable[..., Path]
@@ -32,7 +32,7 @@ def test_answers_say_of_what_and_notes_how_many(plain_run: Path) -> None:
     """Behind the heading the systems and the data; at the end the gravest notes, of how many."""
     runs = read_report_runs([plain_run])
     systems = {one.name for one in runs[0].record.ranked_systems}
-    said = render_answers(runs).plain.splitlines()
+    said = render_report_answers(runs).plain.splitlines()
     assert not said or said[0].startswith(f"Answers · {len(systems)} systems · ")
     notes = gather_run_notes(runs)
     care = printed(gravest_notes_view(runs, most=2))
@@ -94,7 +94,7 @@ def test_the_strip_comes_from_100_columns_on_and_costs_no_number(make_run: MakeR
 
 def test_colour_only_for_states(plain_run: Path) -> None:
     """Nothing but a state is coloured; bold is no colour."""
-    text = draw_blocks(run_view(plain_run), width=140)
+    text = draw_terminal_blocks(run_view(plain_run), width=140)
     coloured = {
         text.plain[span.start : span.end] for span in text.spans if str(span.style) not in ("bold", "")
     }

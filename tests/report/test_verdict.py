@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from embassay.document.blocks import SystemNamePart, Verdict, join_sentence_text
+from embassay.document.blocks import SystemNameInSentence, VerdictText, convert_sentence_to_text
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import build_record_board, count_task_items
 from embassay.report.overview import board_verdict
@@ -23,8 +23,8 @@ MakeRun = Callable[..., Path]
 NUMBER = re.compile(r"−?\d[\d,]*(?:\.\d+)?%?")
 
 
-def sentences(verdict: Verdict) -> list[str]:
-    return [join_sentence_text(verdict.heading), *map(join_sentence_text, verdict.lede)]
+def sentences(verdict: VerdictText) -> list[str]:
+    return [convert_sentence_to_text(verdict.heading), *map(convert_sentence_to_text, verdict.lede)]
 
 
 def known_numbers(record: RunRecord) -> Iterator[str]:
@@ -52,7 +52,7 @@ def known_numbers(record: RunRecord) -> Iterator[str]:
     yield "95%"
 
 
-def strangers(record: RunRecord, verdict: Verdict) -> set[str]:
+def strangers(record: RunRecord, verdict: VerdictText) -> set[str]:
     """Numbers in the sentences, outside names, that the record does not hold."""
     parts = [
         part for sentence in (verdict.heading, *verdict.lede) for part in sentence if isinstance(part, str)
@@ -91,16 +91,16 @@ def test_headings_are_short(make_run: MakeRun, fields: dict[str, object]) -> Non
     record = read_run_record(make_run(**fields))
     board = build_record_board(record)
     for verdict in (board_verdict(record, board), sage_verdict(record, board)):
-        assert 0 < len(join_sentence_text(verdict.heading)) <= 80
+        assert 0 < len(convert_sentence_to_text(verdict.heading)) <= 80
         assert "!" not in " ".join(sentences(verdict))
 
 
-def called_first(verdict: Verdict) -> set[str]:
+def called_first(verdict: VerdictText) -> set[str]:
     """The systems that the verdict says are or may be first."""
-    heading = join_sentence_text(verdict.heading)
+    heading = convert_sentence_to_text(verdict.heading)
     if " beats every other" in heading or heading.startswith("Only "):
-        return {part.label for part in verdict.heading if isinstance(part, SystemNamePart)}
-    names = [part.label for part in verdict.lede[0] if isinstance(part, SystemNamePart)]
+        return {part.label for part in verdict.heading if isinstance(part, SystemNameInSentence)}
+    names = [part.label for part in verdict.lede[0] if isinstance(part, SystemNameInSentence)]
     return {names[0], *(names[2:] if " beats " in verdict.lede[0] else names[1:])}
 
 
@@ -114,8 +114,8 @@ def test_called_first_are_those_whose_range_includes_1(
     verdict = board_verdict(record, build_record_board(record))
     first = record.scope("overall").first
     assert called_first(verdict) == set(first)
-    if " may be first" in join_sentence_text(verdict.heading) and len(first) > 1:
-        assert numbers.spell_count(len(first)) in join_sentence_text(verdict.heading).lower()
+    if " may be first" in convert_sentence_to_text(verdict.heading) and len(first) > 1:
+        assert numbers.spell_count(len(first)) in convert_sentence_to_text(verdict.heading).lower()
 
 
 def with_scope(record: RunRecord, levels: list[float], told: list[bool]) -> RunRecord:
@@ -214,13 +214,13 @@ def test_a_handful_of_items_beats_nobody(make_run: MakeRun) -> None:
     """As the answers of several runs have it: below ten items nothing is decided, however far apart values are."""
     levels = {"aster-large": 0.9, "birch-base": 0.3, "jaccard": 0.2, "bm25": 0.1}
     record = read_run_record(make_run(tasks=("robustness",), levels=levels))
-    assert " beats " in join_sentence_text(board_verdict(record, build_record_board(record)).heading)
+    assert " beats " in convert_sentence_to_text(board_verdict(record, build_record_board(record)).heading)
     datasets = [
         {**one, "tasks": {task: {**facts, "n": 9} for task, facts in one["tasks"].items()}}
         for one in record.manifest["datasets"]
     ]
     few = replace(record, manifest={**record.manifest, "datasets": datasets})
     verdict = board_verdict(few, build_record_board(few))
-    assert " beats " not in join_sentence_text(verdict.heading)
-    assert "9 items" in join_sentence_text(verdict.heading)
+    assert " beats " not in convert_sentence_to_text(verdict.heading)
+    assert "9 items" in convert_sentence_to_text(verdict.heading)
     assert "beat" not in " ".join(sentences(verdict))

@@ -12,12 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from embassay.contracts import Completion, Message, SamplingSettings, Usage
-from embassay.runs.store import AnswerCache, answer_key
+from embassay.contracts import ChatMessage, Completion, SamplingSettings, Usage
+from embassay.runs.store import ChatAnswerCache, make_answer_cache_key
 
 KEY = b"k" * 32
 ANSWER = Completion("four", None, Usage(10, 1, 2, 0.25), "m-2026", "stop")
-ASK = [Message("user", "2 + 2?")]
+ASK = [ChatMessage("user", "2 + 2?")]
 
 
 class Grade(BaseModel):
@@ -31,7 +31,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def cache(path):
-    opened = AnswerCache.open(path)
+    opened = ChatAnswerCache.open(path)
     yield opened
     opened.close()
 
@@ -63,7 +63,7 @@ def test_a_damaged_row_is_dropped(cache, path, damage):
     other.close()
     assert cache.read(KEY) is None
     assert cache.read(b"\0" * 32) is None
-    assert cache.describe_contents().entries == 0
+    assert cache.summarise_cache_contents().entries == 0
     cache.write(KEY, "m:1", ANSWER)
     assert cache.read(KEY) == ANSWER
 
@@ -71,29 +71,29 @@ def test_a_damaged_row_is_dropped(cache, path, damage):
 def test_the_key_holds_all_that_an_answer_depends_on():
     """Model, messages and who says them, sampling, schema, and the number of the draw."""
     keys = [
-        answer_key("a", ASK, SamplingSettings(), None, 0),
-        answer_key("b", ASK, SamplingSettings(), None, 0),
-        answer_key("a", [Message("system", "2 + 2?")], SamplingSettings(), None, 0),
-        answer_key("a", [Message("user", "2 + 2? \ud800")], SamplingSettings(), None, 0),
-        answer_key("a", ASK, SamplingSettings(seed=1), None, 0),
-        answer_key("a", ASK, SamplingSettings(temperature=0.0), None, 0),
-        answer_key("a", ASK, SamplingSettings(), Grade, 0),
-        answer_key("a", ASK, SamplingSettings(), None, 1),
+        make_answer_cache_key("a", ASK, SamplingSettings(), None, 0),
+        make_answer_cache_key("b", ASK, SamplingSettings(), None, 0),
+        make_answer_cache_key("a", [ChatMessage("system", "2 + 2?")], SamplingSettings(), None, 0),
+        make_answer_cache_key("a", [ChatMessage("user", "2 + 2? \ud800")], SamplingSettings(), None, 0),
+        make_answer_cache_key("a", ASK, SamplingSettings(seed=1), None, 0),
+        make_answer_cache_key("a", ASK, SamplingSettings(temperature=0.0), None, 0),
+        make_answer_cache_key("a", ASK, SamplingSettings(), Grade, 0),
+        make_answer_cache_key("a", ASK, SamplingSettings(), None, 1),
     ]
     assert len(set(keys)) == len(keys)
-    assert answer_key("a", ASK, SamplingSettings(), Grade, 0) == keys[6]
+    assert make_answer_cache_key("a", ASK, SamplingSettings(), Grade, 0) == keys[6]
 
 
 def test_info_and_clear(cache):
     """By model; by identity or its beginning."""
     for number, model in enumerate(["a:1", "a:2", "ab:1"]):
         cache.write(bytes([number]) * 32, model, ANSWER)
-    info = cache.describe_contents()
+    info = cache.summarise_cache_contents()
     assert (info.entries, dict(info.models)) == (3, {"a:1": 1, "a:2": 1, "ab:1": 1})
     cache.clear("a")
-    assert dict(cache.describe_contents().models) == {"ab:1": 1}
+    assert dict(cache.summarise_cache_contents().models) == {"ab:1": 1}
     cache.clear()
-    assert cache.describe_contents().entries == 0
+    assert cache.summarise_cache_contents().entries == 0
 
 
 def test_a_cache_that_cannot_be_written_costs_one_warning(cache):
@@ -123,7 +123,7 @@ def test_a_killed_writer_leaves_a_sound_file(path):
     writer.send_signal(signal.SIGKILL)
     writer.wait()
     writer.stdout.close()
-    opened = AnswerCache.open(path)
+    opened = ChatAnswerCache.open(path)
     assert all(opened.read(i.to_bytes(32, "big")).text == str(i) * 100 for i in range(written + 1))
     assert opened._fetch_all_rows("PRAGMA integrity_check") == [("ok",)]
     opened.close()

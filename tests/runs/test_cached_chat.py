@@ -8,10 +8,10 @@ from time import perf_counter
 import pytest
 from pydantic import BaseModel
 
-from embassay.contracts import Completion, Message, SamplingSettings, Usage
+from embassay.contracts import ChatMessage, Completion, SamplingSettings, Usage
 from embassay.errors import BudgetExceeded, ModelError, TextRefused, Unanswered
 from embassay.runs.execution import ModelLossDetector
-from embassay.runs.store import AnswerCache, CachedChat, CallFailure, ChatQuestion, ask_all_questions
+from embassay.runs.store import CachedChatModel, CallFailure, ChatAnswerCache, ChatQuestion, ask_all_questions
 
 
 class Grade(BaseModel):
@@ -47,18 +47,18 @@ class Model:
 
 @pytest.fixture
 def cache(tmp_path):
-    opened = AnswerCache.open(tmp_path / "answers.sqlite")
+    opened = ChatAnswerCache.open(tmp_path / "answers.sqlite")
     yield opened
     opened.close()
 
 
 @pytest.fixture
 def chat(cache):
-    return CachedChat(Model(), cache)
+    return CachedChatModel(Model(), cache)
 
 
 def question(text, **more):
-    return ChatQuestion([Message("user", text)], **more)
+    return ChatQuestion([ChatMessage("user", text)], **more)
 
 
 def outcomes(chat, questions, **options):
@@ -70,18 +70,18 @@ def outcomes(chat, questions, **options):
 
 def test_an_answer_is_paid_for_once(chat):
     """The second time it comes from the cache, and costs nothing."""
-    first = asyncio.run(chat.complete([Message("user", "a")]))
-    second = asyncio.run(chat.complete([Message("user", "a")]))
+    first = asyncio.run(chat.complete([ChatMessage("user", "a")]))
+    second = asyncio.run(chat.complete([ChatMessage("user", "a")]))
     assert first.text == second.text == "a 1"
     assert (second.usage.requests, second.usage.usd, second.usage.input_tokens) == (0, 0.0, 5)
     assert (chat.counts.asked, chat.counts.cached, chat.model.calls) == (1, 1, 1)
-    assert chat.is_cached(question("a"))
-    assert not chat.is_cached(question("a", attempt=1))
+    assert chat.is_answer_cached(question("a"))
+    assert not chat.is_answer_cached(question("a", attempt=1))
 
 
 def test_attempts_are_independent_draws(chat):
     """Each has its own answer, and keeps it."""
-    draws = [asyncio.run(chat.complete([Message("user", "a")], attempt=i)).text for i in (0, 1, 2, 1)]
+    draws = [asyncio.run(chat.complete([ChatMessage("user", "a")], attempt=i)).text for i in (0, 1, 2, 1)]
     assert draws == ["a 1", "a 2", "a 3", "a 2"]
 
 
@@ -132,14 +132,14 @@ def test_that_there_is_no_answer_is_kept(chat):
         assert (failure, failure.error.why) == (CallFailure("silent"), "declined")
         outcomes(chat, [question("silent")])
     assert chat.model.calls == 3
-    assert chat.is_cached(seeded)
-    assert not chat.is_cached(question("silent"))
+    assert chat.is_answer_cached(seeded)
+    assert not chat.is_answer_cached(question("silent"))
     assert (chat.counts.cached, chat.counts.failed) == (1, 3)
 
 
 def test_how_long_an_answer_took_is_kept(chat):
     """As it was when it was given."""
-    seconds = [asyncio.run(chat.complete([Message("user", "a")])).usage.seconds for _ in range(2)]
+    seconds = [asyncio.run(chat.complete([ChatMessage("user", "a")])).usage.seconds for _ in range(2)]
     assert seconds == [0.125, 0.125]
 
 
@@ -148,8 +148,8 @@ def test_failures_at_the_end_are_no_dead_model():
     hope = ModelLossDetector()
     begun = perf_counter()
     hope.answered()
-    assert not any(hope.is_model_lost(begun) for _ in range(100))
-    assert [hope.is_model_lost(perf_counter()) for _ in range(8)] == [False] * 7 + [True]
+    assert not any(hope.note_failed_call(begun) for _ in range(100))
+    assert [hope.note_failed_call(perf_counter()) for _ in range(8)] == [False] * 7 + [True]
 
 
 def test_a_model_that_cannot_be_had_ends_it(chat):
@@ -174,7 +174,7 @@ def test_the_end_comes_after_what_is_in_flight(chat, word, kind):
 
     with pytest.raises(kind):
         asyncio.run(collect())
-    assert chat.counts.asked == len(found) == chat.cache.describe_contents().entries
+    assert chat.counts.asked == len(found) == chat.cache.summarise_cache_contents().entries
     assert 41 <= len(found) <= 70
 
 

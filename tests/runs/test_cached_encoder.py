@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from embassay.errors import ModelError, TextRefused, UsageError
-from embassay.runs.embeddings import CachedEncoder, EmbeddingCache, chunk_key
-from embassay.runs.memory import promise_memory
-from embassay.systems.encoders.minilm import MiniLM
-from embassay.systems.encoders.wordllama import WordLlama
+from embassay.runs.embeddings import CachedEncoder, EmbeddingCache, make_chunk_cache_key
+from embassay.runs.memory import enforce_memory_limit
+from embassay.systems.encoders.minilm import MiniLMEncoder
+from embassay.systems.encoders.wordllama import WordLlamaEncoder
 
 
 class CallEncoder:
@@ -127,29 +127,32 @@ def test_wrong_vectors_are_an_error_and_never_kept(cache, vectors, message):
 
     with pytest.raises(ModelError, match=message):
         CachedEncoder(Wrong(), cache).encode(["a", "b"])
-    assert cache.describe_contents().entries == 0
+    assert cache.summarise_cache_contents().entries == 0
 
 
 @given(st.lists(st.text(max_size=3), max_size=4), st.lists(st.text(max_size=3), max_size=4))
 def test_keys_differ_when_texts_do(a, b):
     """No two lists of texts share a key, however they are cut."""
-    assert (chunk_key("e", None, a) == chunk_key("e", None, b)) == (a == b)
+    assert (make_chunk_cache_key("e", None, a) == make_chunk_cache_key("e", None, b)) == (a == b)
 
 
 def test_keys_differ_by_encoder_and_role():
     """The same texts have a key for each encoder and each role."""
-    keys = {chunk_key(e, role, ["a"]) for e in ("e", "f") for role in (None, "query", "document")}
+    keys = {make_chunk_cache_key(e, role, ["a"]) for e in ("e", "f") for role in (None, "query", "document")}
     assert len(keys) == 6
 
 
 def test_keys_and_identities_are_frozen():
     """A change here makes every user's cache worthless: it needs a reason."""
-    assert chunk_key("e:1", "query", ["", "naïve", "\ud800"]).hex() == (
+    assert make_chunk_cache_key("e:1", "query", ["", "naïve", "\ud800"]).hex() == (
         "ed155fdadd264268f2183bbc36ff15156b68190a8c8db4ba52a2e129d0321f4e"
     )
-    assert MiniLM(backend="onnx").identity == "minilm:53aa51172d142c89:be50c3628f2bf5bb:tokens=256:graph=1"
-    assert WordLlama.identity == "wordllama:64b47a2dc493cb8e:93248f2a9ec36c7b"
-    assert (MiniLM.chunk_size, WordLlama.chunk_size) == (64, 1024)
+    assert (
+        MiniLMEncoder(backend="onnx").identity
+        == "minilm:53aa51172d142c89:be50c3628f2bf5bb:tokens=256:graph=1"
+    )
+    assert WordLlamaEncoder.identity == "wordllama:64b47a2dc493cb8e:93248f2a9ec36c7b"
+    assert (MiniLMEncoder.chunk_size, WordLlamaEncoder.chunk_size) == (64, 1024)
 
 
 def test_a_cache_that_keeps_nothing_changes_nothing(cache):
@@ -253,7 +256,7 @@ def test_several_calls_are_fetched_at_once(cache):
     encoder, done = Server(), []
     cached = CachedEncoder(encoder, cache, progress=done.append)
     calls = [([f"{i:02}" for i in range(6)], "query"), ([f"{i:02}" for i in range(6, 20)], None)]
-    cached.prefetch(calls)
+    cached.prefetch_embeddings(calls)
     assert encoder.batches in ([6], [2, 4])
     for texts, role in calls:
         cached.encode(texts, role=role)
@@ -267,7 +270,7 @@ def test_what_is_refused_beforehand_is_found_by_its_call(cache):
     """Fetching leaves a refused chunk alone; the call that needs it halves it."""
     texts = ["aa", "b!", "cc", "dd"]
     cached = CachedEncoder(Server(), cache)
-    cached.prefetch([(texts, None)])
+    cached.prefetch_embeddings([(texts, None)])
     assert not cached.failures
     vectors = cached.encode(texts)
     assert np.isnan(vectors[1]).all()
@@ -287,7 +290,7 @@ def test_vectors_that_would_break_a_promise_are_not_made(cache):
             raise AssertionError
 
     with (
-        promise_memory(2**30),
+        enforce_memory_limit(2**30),
         pytest.raises(UsageError, match=r"4 GiB for the vectors of 8 texts(.|\n)*--memory"),
     ):
         CachedEncoder(Wide(), cache).encode(list("abcdefgh"))
@@ -373,7 +376,7 @@ def test_without_a_cache_no_text_is_asked_for_twice(tmp_path):
     encoder = CallEncoder()
     cached = CachedEncoder(encoder, EmbeddingCache.open(tmp_path / "file" / "embeddings.sqlite"))
     texts = [str(number) for number in range(10)]
-    cached.prefetch([(texts, None)])
+    cached.prefetch_embeddings([(texts, None)])
     asked = len(encoder.calls)
     cached.encode(texts)
     assert len(encoder.calls) == asked == 3

@@ -112,7 +112,7 @@ def test_nonsense_is_neither_given_nor_kept(cache, bad):
     reranker.score = lambda query, documents: np.array(bad)
     with pytest.raises(ModelError, match="one finite score"):
         CachedReranker(reranker, cache).score("q", ["a", "b"])
-    assert cache.describe_contents().entries == 0
+    assert cache.summarise_cache_contents().entries == 0
 
 
 def test_scores_that_depend_on_the_list_are_kept_by_list(cache):
@@ -209,5 +209,5 @@ def test_two_processes_share_the_file(tmp_path):
     said = [process.communicate(timeout=60) for process in processes]
     assert [process.returncode for process in processes] == [0, 0], said
     cache = RerankScoreCache.open(path)
-    assert dict(cache.describe_contents().rerankers) == {"slow": 60 * 20}
+    assert dict(cache.summarise_cache_contents().rerankers) == {"slow": 60 * 20}
     cache.close()

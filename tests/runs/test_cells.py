@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from embassay.records import HeadlineComponent, Score, SkippedItems, TaskOutcome
 from embassay.runs.folder import (
     RunCell,
+    convert_cell_record_to_json,
+    format_value_as_json,
     make_failed_record,
     make_finished_record,
-    record_from_json,
-    record_to_json,
-    to_json,
+    read_cell_record_from_json,
 )
 
 CELL = RunCell("robustness", "sample", "bm25", "abc", 10, job=None)
@@ -35,11 +35,11 @@ def test_a_record_reads_back_as_it_was_written(replicates, value, text):
         {"documents": 3},
     )
     record = make_finished_record(CELL, outcome, 1.25)
-    back = record_from_json(json.loads(to_json(record_to_json(record))))
+    back = read_cell_record_from_json(json.loads(format_value_as_json(convert_cell_record_to_json(record))))
     np.testing.assert_array_equal(
         back.components["robustness"].replicates, record.components["robustness"].replicates
     )
-    assert record_to_json(back) == record_to_json(record)
+    assert convert_cell_record_to_json(back) == convert_cell_record_to_json(record)
     assert back.done
 
 
@@ -47,4 +47,4 @@ def test_a_failed_cell_says_why():
     """A failure is a record with a reason and without scores."""
     record = make_failed_record(CELL, "out of memory", 2.0)
     assert (record.done, record.reason, record.scores) == (False, "out of memory", ())
-    assert record_from_json(record_to_json(record)) == record
+    assert read_cell_record_from_json(convert_cell_record_to_json(record)) == record

@@ -71,7 +71,7 @@ def test_a_damaged_row_is_dropped(cache, path, damage):
         other.execute(damage)
     other.close()
     assert cache.read(KEY, (4, 3)) is None
-    assert cache.describe_contents().entries == 0
+    assert cache.summarise_cache_contents().entries == 0
     cache.write(KEY, "e:1", VECTORS)
     assert np.array_equal(cache.read(KEY, (4, 3)), VECTORS)
 
@@ -90,7 +90,7 @@ def test_info_counts_texts_of_each_encoder(cache, path):
     cache.write(b"1" * 32, "a:1", VECTORS)
     cache.write(b"2" * 32, "a:1", VECTORS[:2])
     cache.write(b"3" * 32, "b:1", VECTORS)
-    info = cache.describe_contents()
+    info = cache.summarise_cache_contents()
     assert (info.path, info.entries, dict(info.encoders)) == (path, 3, {"a:1": 6, "b:1": 4})
     assert info.bytes > 0
 
@@ -101,13 +101,13 @@ def test_clear_drops_one_encoder_or_all(cache):
         cache.write(bytes([number]) * 32, encoder, np.zeros((64, 384), dtype=np.float32))
         cache.write_truncated_count(bytes([number]) * 32, number)
     assert cache.clear("a:2") > 0
-    assert set(cache.describe_contents().encoders) == {"a:1", "ab:1", "a_:1"}
+    assert set(cache.summarise_cache_contents().encoders) == {"a:1", "ab:1", "a_:1"}
     cache.clear("a")
-    assert set(cache.describe_contents().encoders) == {"ab:1", "a_:1"}
+    assert set(cache.summarise_cache_contents().encoders) == {"ab:1", "a_:1"}
     assert cache.read_truncated_count(bytes([0]) * 32) is None
     assert cache.read_truncated_count(bytes([2]) * 32) == 2
     cache.clear()
-    assert cache.describe_contents().entries == 0
+    assert cache.summarise_cache_contents().entries == 0
 
 
 def test_the_folder_comes_from_the_environment(monkeypatch, tmp_path):
@@ -228,7 +228,7 @@ def test_processes_share_the_file(path):
     writers = [subprocess.Popen([*command, str(start)]) for start in (0, 50, 100, 150)]
     assert [writer.wait() for writer in writers] == [0] * 4
     opened = EmbeddingCache.open(path)
-    assert opened.describe_contents().entries == 250
+    assert opened.summarise_cache_contents().entries == 250
     opened.close()
 
 
@@ -242,5 +242,5 @@ def assert_keeps_until_closed(cache):
 def assert_keeps_nothing(cache):
     cache.write(KEY, "e:1", VECTORS)
     assert cache.read(KEY, (4, 3)) is None
-    assert cache.describe_contents().entries == 0
+    assert cache.summarise_cache_contents().entries == 0
     assert cache.clear() == 0

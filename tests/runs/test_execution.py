@@ -77,7 +77,7 @@ def test_every_cell_ends_with_a_record(tmp_path, workers):
     assert records["key2"].reason == "ZeroDivisionError: division by zero"
     assert records["key3"].reason == "out of memory"
     assert "ZeroDivisionError" in (tmp_path / "logs" / "key2.txt").read_text()
-    assert RunFolder(tmp_path).items_path("t", "d", "s4").exists()
+    assert RunFolder(tmp_path).locate_cell_items("t", "d", "s4").exists()
     assert {event[1] for event in ear.heard if event[0] == "ended"} == set(records)
     assert ("advanced", "key0", 3) in ear.heard
 
@@ -91,7 +91,7 @@ def test_a_cell_whose_record_cannot_be_kept_fails_alone(tmp_path):
     assert "inf" in records[1].reason
     assert records[2].reason == "The part p of the score is nan, which is not a number."
     assert records[3].reason.startswith("TypeError")
-    assert [RunFolder(tmp_path).read_cell(cell).status for cell in jobs] == ["failed"] * 4 + ["done"]
+    assert [RunFolder(tmp_path).read_cell_record(cell).status for cell in jobs] == ["failed"] * 4 + ["done"]
 
 
 def test_a_folder_that_takes_no_more_is_no_failure_of_a_cell(tmp_path, monkeypatch):
@@ -100,7 +100,7 @@ def test_a_folder_that_takes_no_more_is_no_failure_of_a_cell(tmp_path, monkeypat
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(RunFolder, "write_cell", full)
+    monkeypatch.setattr(RunFolder, "write_cell_record", full)
     with pytest.raises(OSError, match="No space"):
         list(done(cells("1", "2"), tmp_path, 1, Ear()))
     assert not list(tmp_path.glob("logs/*"))
@@ -146,7 +146,7 @@ def test_the_end_of_the_money_ends_the_run(tmp_path):
     assert next(steps).system == "s2"
     with pytest.raises(BudgetExceeded):
         next(steps)
-    assert [folder.read_cell(cell) is not None for cell in jobs] == [False, False, True]
+    assert [folder.read_cell_record(cell) is not None for cell in jobs] == [False, False, True]
 
 
 def test_a_bug_in_code_that_was_registered_is_told_with_its_place(monkeypatch):

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.runs.folder import digest_json, slugify_name, to_json, write_atomic
+from embassay.runs.folder import digest_json, format_value_as_json, slugify_name, write_file_atomically
 
 
 def test_write_atomic_replaces_and_leaves_nothing_else(tmp_path):
     """A file is replaced as a whole and no temporary file stays behind."""
     path = tmp_path / "deep" / "file.json"
-    write_atomic(path, "old")
-    write_atomic(path, "new")
+    write_file_atomically(path, "old")
+    write_file_atomically(path, "new")
     assert path.read_text() == "new"
     assert [one.name for one in path.parent.iterdir()] == ["file.json"]
 
@@ -21,21 +21,21 @@ def test_write_atomic_replaces_and_leaves_nothing_else(tmp_path):
 def test_a_failed_write_keeps_the_old_file(tmp_path, monkeypatch):
     """What cannot be written leaves the old content alone."""
     path = tmp_path / "file"
-    write_atomic(path, "old")
+    write_file_atomically(path, "old")
 
     def full(number):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(OSError, match="No space"):
-        write_atomic(path, "new")
+        write_file_atomically(path, "new")
     assert path.read_text() == "old"
 
 
 def test_a_name_that_is_not_utf8_is_kept(tmp_path):
     """A folder of documents may hold one, and its path stands in the manifest."""
     name = b"bad\xff.md".decode("utf-8", "surrogateescape")
-    write_atomic(tmp_path / "manifest.json", to_json({"path": name}))
+    write_file_atomically(tmp_path / "manifest.json", format_value_as_json({"path": name}))
     assert json.loads((tmp_path / "manifest.json").read_text("utf-8")) == {"path": name}
 
 
@@ -49,8 +49,8 @@ def test_digest_does_not_depend_on_key_order():
 def test_json_refuses_nan():
     """A missing number is null: NaN never reaches a file."""
     with pytest.raises(ValueError, match="JSON"):
-        to_json({"value": float("nan")})
-    assert json.loads(to_json({"value": None})) == {"value": None}
+        format_value_as_json({"value": float("nan")})
+    assert json.loads(format_value_as_json({"value": None})) == {"value": None}
 
 
 @given(st.text(min_size=1, max_size=200), st.text(min_size=1, max_size=200))

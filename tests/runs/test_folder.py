@@ -60,8 +60,8 @@ def test_a_torn_line_is_named(tmp_path):
 def test_a_cell_that_is_not_as_it_was_written(tmp_path, change):
     """Torn, edited or without its checksum: it is said, and the cell counts as not done."""
     folder = RunFolder(tmp_path)
-    folder.write_cell(CELL, make_failed_record(CELL, "why", 0.1))
-    assert folder.read_cell(CELL) == make_failed_record(CELL, "why", 0.1)
+    folder.write_cell_record(CELL, make_failed_record(CELL, "why", 0.1))
+    assert folder.read_cell_record(CELL) == make_failed_record(CELL, "why", 0.1)
     path = tmp_path / "cells" / "abc.json"
     before = path.read_text()
     path.write_text(change(before))
@@ -69,7 +69,7 @@ def test_a_cell_that_is_not_as_it_was_written(tmp_path, change):
     with pytest.warns(
         RuntimeWarning, match=r"abc\.json .* robustness on sample with bm25 will be computed again"
     ):
-        assert folder.read_cell(CELL) is None
+        assert folder.read_cell_record(CELL) is None
 
 
 def test_columns_become_parquet_with_nulls(tmp_path):
@@ -84,7 +84,7 @@ def test_columns_become_parquet_with_nulls(tmp_path):
 
 
 def _hold(path, ready, leave):
-    with RunFolder(path).hold_lock():
+    with RunFolder(path).hold_folder_lock():
         ready.set()
         leave.wait(20)
 
@@ -99,12 +99,12 @@ def test_two_processes_cannot_work_on_one_folder(tmp_path, root, monkeypatch):
     other.start()
     try:
         assert ready.wait(20)
-        with pytest.raises(UsageError, match="Another process"), RunFolder(tmp_path).hold_lock():
+        with pytest.raises(UsageError, match="Another process"), RunFolder(tmp_path).hold_folder_lock():
             pass
     finally:
         leave.set()
         other.join(20)
-    with RunFolder(tmp_path).hold_lock():
+    with RunFolder(tmp_path).hold_folder_lock():
         pass
 
 
@@ -115,5 +115,5 @@ def test_what_a_killed_session_was_writing_is_removed(tmp_path):
     for path in (tmp_path / ".results.jsonl.123.part", tmp_path / "items" / ".a.parquet.7.part", *kept):
         path.parent.mkdir(exist_ok=True)
         path.write_text("half")
-    with folder.hold_lock():
+    with folder.hold_folder_lock():
         assert sorted(tmp_path.rglob("*.part")) == sorted(kept)

@@ -8,15 +8,15 @@ import pytest
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.runs.forecast import (
     CellForecast,
-    EncoderNeed,
-    NeedCounter,
+    EncoderWorkload,
+    EncoderWorkloadCounter,
     RehearsalSimilarity,
     RunForecast,
-    count_tokens,
+    build_forecast_table,
+    count_tokens_by_sample,
     describe_forecasts,
     estimate_cost_outlook,
-    forecast_table,
-    remote_seconds,
+    estimate_server_seconds,
 )
 from embassay.text import open_tokenizer
 
@@ -52,41 +52,41 @@ def test_a_chunk_is_needed_once(cache):
     """Texts asked for again, by this call or one before, or kept in the cache, cost nothing."""
     texts = [f"text number {i} of many" for i in range(10)]
     CachedEncoder(Server(), cache).encode(texts[:4])
-    needs = NeedCounter(Server(), cache, WORDS)
+    needs = EncoderWorkloadCounter(Server(), cache, WORDS)
     needs.hear(texts[:4], None)
-    assert needs.taken() == EncoderNeed(4, 4, 0, 0, exact=False)
+    assert needs.taken() == EncoderWorkload(4, 4, 0, 0, exact=False)
     needs.hear([*texts[4:], *texts[4:]], None)
     needs.hear(texts[4:], None)
     # Six texts are two chunks; each text counts for the three tokens that the model reads.
-    assert needs.taken() == EncoderNeed(12, 6, 18, 2, exact=False)
+    assert needs.taken() == EncoderWorkload(12, 6, 18, 2, exact=False)
 
 
 def test_the_systems_own_tokenizer_makes_counts_exact(cache):
     """With it a plan is counted; an empty text is not sent."""
     server = Server()
     server.tokenizer = WORDS
-    needs = NeedCounter(server, cache, WORDS)
+    needs = EncoderWorkloadCounter(server, cache, WORDS)
     needs.hear(["one two"], "query")
     needs.hear([""], "query")
-    assert needs.taken() == EncoderNeed(2, 0, 2, 1, exact=True)
+    assert needs.taken() == EncoderWorkload(2, 0, 2, 1, exact=True)
 
 
 def test_many_texts_are_sampled_and_say_so():
     """Every so many are counted, the others go by their length."""
     texts = ["one two three"] * 100 + ["four five six"] * 101
-    assert count_tokens(texts, WORDS, sample=10) == (603, False)
-    assert count_tokens(texts, WORDS, sample=201) == (603, True)
-    assert count_tokens([], WORDS) == (0, True)
+    assert count_tokens_by_sample(texts, WORDS, sample=10) == (603, False)
+    assert count_tokens_by_sample(texts, WORDS, sample=201) == (603, True)
+    assert count_tokens_by_sample([], WORDS) == (0, True)
 
 
 def test_declared_limits_decide_a_servers_time():
     """Requests and tokens per minute where given, an assumption elsewhere."""
     server = Server()
-    assert remote_seconds(server, 320, 1_000) == pytest.approx(10)
+    assert estimate_server_seconds(server, 320, 1_000) == pytest.approx(10)
     server.rpm = 60
-    assert remote_seconds(server, 320, 1_000) == pytest.approx(320)
+    assert estimate_server_seconds(server, 320, 1_000) == pytest.approx(320)
     server.tpm = 100
-    assert remote_seconds(server, 320, 1_000) == pytest.approx(600)
+    assert estimate_server_seconds(server, 320, 1_000) == pytest.approx(600)
 
 
 def test_a_server_on_this_machine_is_reckoned_by_its_tokens():
@@ -94,10 +94,10 @@ def test_a_server_on_this_machine_is_reckoned_by_its_tokens():
     given count for more."""
     server = Server()
     server.is_local = True
-    assert remote_seconds(server, 320, 1_300, 300) == pytest.approx(10 + 20)
-    assert remote_seconds(server, 320, 2_000) == pytest.approx(2)
+    assert estimate_server_seconds(server, 320, 1_300, 300) == pytest.approx(10 + 20)
+    assert estimate_server_seconds(server, 320, 2_000) == pytest.approx(2)
     server.rpm = 60
-    assert remote_seconds(server, 320, 1_300, 300) == pytest.approx(320)
+    assert estimate_server_seconds(server, 320, 1_300, 300) == pytest.approx(320)
 
 
 def test_words_and_sums():
@@ -119,7 +119,7 @@ def test_words_and_sums():
     assert "4 cells, about 5 s on one worker" in both
     assert "price unknown in all" in both
     assert "Nothing was sent" in note
-    titles, rows = forecast_table(forecasts)
+    titles, rows = build_forecast_table(forecasts)
     assert [dict(zip(titles, row, strict=True))["cost"] for row in rows] == [
         "$0.5000",
         "$0.5000",
@@ -151,10 +151,10 @@ def test_a_rehearsal_hears_what_an_encoder_would():
 def test_systems_with_the_same_vectors_share_what_is_planned(cache):
     """Of two that differ only in what is done to the vectors, the first pays."""
     seen = set()
-    first, second = (NeedCounter(Server(), cache, WORDS, seen) for _ in range(2))
+    first, second = (EncoderWorkloadCounter(Server(), cache, WORDS, seen) for _ in range(2))
     first.hear(["one", "two"], None)
     second.hear(["one", "two"], None)
-    assert (first.taken().chunks, second.taken()) == (1, EncoderNeed(2, 2, 0, 0, exact=False))
+    assert (first.taken().chunks, second.taken()) == (1, EncoderWorkload(2, 2, 0, 0, exact=False))
 
 
 def test_an_outlook_by_hand() -> None:

@@ -8,17 +8,20 @@ import pytest
 
 from embassay.runs.matrix import (
     MOST_CELLS,
-    AskedQuestion,
+    QuestionWithRightPassages,
     build_question_matrix,
-    read_matrices,
-    write_matrices,
+    read_question_matrices,
+    write_question_matrices,
 )
 
 LISTS = {
     "a": {"q1": ["x", "r1"], "q2": ["r2"], "q3": ["x", "y"], "q4": ["r4"]},
     "b": {"q1": ["r1", "x"], "q2": ["x"], "q3": ["y", "x"], "q4": ["r4", "x"]},
 }
-QUESTIONS = [AskedQuestion(f"q{place}", (f"r{place}",), f"question {place}", "tag") for place in range(1, 5)]
+QUESTIONS = [
+    QuestionWithRightPassages(f"q{place}", (f"r{place}",), f"question {place}", "tag")
+    for place in range(1, 5)
+]
 TEXTS = {name: f"text of {name} " * 40 for name in ("x", "y", "r1", "r2", "r3", "r4")}
 
 
@@ -43,7 +46,7 @@ def test_places_known_to_a_greater_depth() -> None:
 @pytest.mark.parametrize("systems", [1, 3, 12, 20])
 def test_a_large_run_is_bounded_and_says_so(systems: int) -> None:
     """Rows times systems stay within what a page can hold, and all questions are counted."""
-    questions = [AskedQuestion(f"q{place}", ("r1",)) for place in range(500)]
+    questions = [QuestionWithRightPassages(f"q{place}", ("r1",)) for place in range(500)]
     lists = {f"s{place}": {f"q{q}": ["r1"] for q in range(place, 500)} for place in range(systems)}
     matrix = build_question_matrix("docs", questions, lists, TEXTS)
     assert len(matrix.rows) * len(matrix.systems) <= MOST_CELLS
@@ -53,7 +56,7 @@ def test_a_large_run_is_bounded_and_says_so(systems: int) -> None:
 
 def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
     """And a run without one has none."""
-    assert read_matrices(tmp_path) == ()
+    assert read_question_matrices(tmp_path) == ()
     matrix = build_question_matrix("docs", QUESTIONS, LISTS, TEXTS)
-    write_matrices(tmp_path, [matrix, build_question_matrix("empty", [], LISTS, TEXTS)])
-    assert read_matrices(tmp_path) == (matrix,)
+    write_question_matrices(tmp_path, [matrix, build_question_matrix("empty", [], LISTS, TEXTS)])
+    assert read_question_matrices(tmp_path) == (matrix,)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from embassay.runs.store import RerankScoreCache, score_key
+from embassay.runs.store import RerankScoreCache, make_rerank_score_key
 
 KEY = b"k" * 32
 ONE = np.array([0.25], dtype=np.float32)
@@ -64,7 +64,7 @@ def test_a_damaged_row_is_dropped(cache, path, damage):
         other.execute(damage)
     other.close()
     assert cache.read([KEY, b"\0" * 32]) == {}
-    assert cache.describe_contents().entries == 0
+    assert cache.summarise_cache_contents().entries == 0
     cache.write("m:1", {KEY: ONE})
     assert cache.read([KEY])[KEY] == ONE
 
@@ -78,30 +78,30 @@ def test_another_number_of_scores_is_not_what_was_asked_for(cache):
 def test_the_key_holds_all_that_a_score_depends_on():
     """Reranker, query, documents and their order; no two texts run together."""
     keys = [
-        score_key("r", "q", ["a", "b"]),
-        score_key("s", "q", ["a", "b"]),
-        score_key("r", "p", ["a", "b"]),
-        score_key("r", "q", ["b", "a"]),
-        score_key("r", "q", ["ab"]),
-        score_key("r", "qa", ["b"]),
-        score_key("r", "q", ["a", "b", ""]),
-        score_key("r", "q", ["\ud800"]),
+        make_rerank_score_key("r", "q", ["a", "b"]),
+        make_rerank_score_key("s", "q", ["a", "b"]),
+        make_rerank_score_key("r", "p", ["a", "b"]),
+        make_rerank_score_key("r", "q", ["b", "a"]),
+        make_rerank_score_key("r", "q", ["ab"]),
+        make_rerank_score_key("r", "qa", ["b"]),
+        make_rerank_score_key("r", "q", ["a", "b", ""]),
+        make_rerank_score_key("r", "q", ["\ud800"]),
     ]
     assert len(set(keys)) == len(keys)
-    assert score_key("r", "q", ["a", "b"]) == keys[0]
+    assert make_rerank_score_key("r", "q", ["a", "b"]) == keys[0]
 
 
 def test_info_and_clear(cache):
     """By reranker; by identity or its beginning."""
     for number, reranker in enumerate(["a:1", "a:2", "ab:1"]):
         cache.write(reranker, {bytes([number]) * 32: np.zeros(number + 1, dtype=np.float32)})
-    info = cache.describe_contents()
+    info = cache.summarise_cache_contents()
     assert (info.entries, dict(info.rerankers)) == (3, {"a:1": 1, "a:2": 2, "ab:1": 3})
     assert info.bytes > 0
     cache.clear("a")
-    assert dict(cache.describe_contents().rerankers) == {"ab:1": 3}
+    assert dict(cache.summarise_cache_contents().rerankers) == {"ab:1": 3}
     cache.clear()
-    assert cache.describe_contents().entries == 0
+    assert cache.summarise_cache_contents().entries == 0
 
 
 def test_a_cache_that_cannot_be_written_costs_one_warning(cache):

@@ -21,18 +21,18 @@ from embassay.errors import Interrupted, UsageError
 from embassay.runs.memory import (
     CLAIMS,
     LIMIT,
-    MemoryClaims,
-    MemoryFootprint,
     MemoryWatch,
     PeakMemory,
-    format_memory,
-    memory_promise,
-    memory_warning,
-    parse_size,
-    promise_memory,
-    report_memory_promise,
+    ProcessMemoryClaims,
+    WorkMemoryEstimate,
+    describe_broken_memory_promise,
+    enforce_memory_limit,
+    format_memory_size,
+    measure_resident_memory,
+    parse_memory_size,
+    read_promised_memory,
+    report_memory_against_promise,
     reserve_memory,
-    resident_memory,
 )
 
 GIB = 2**30
@@ -43,15 +43,15 @@ linux = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the s
 def test_sizes(amount, unit):
     """A number and a unit, with or without a space, in any case."""
     name, factor = unit
-    assert parse_size(f"{amount}{name}") == parse_size(f" {amount} {name} ") == amount * factor
+    assert parse_memory_size(f"{amount}{name}") == parse_memory_size(f" {amount} {name} ") == amount * factor
 
 
 def test_fractions_and_the_least():
     """Half a unit is a size; what no run fits in is refused."""
-    assert parse_size("1.5GiB") == 3 * GIB // 2
-    assert parse_size("512MiB") == 2**29
+    assert parse_memory_size("1.5GiB") == 3 * GIB // 2
+    assert parse_memory_size("512MiB") == 2**29
     with pytest.raises(UsageError, match="100 MiB, which is too small for any run"):
-        parse_size("100MiB")
+        parse_memory_size("100MiB")
 
 
 @pytest.mark.parametrize(
@@ -60,43 +60,48 @@ def test_fractions_and_the_least():
 def test_refuses_what_is_no_size(text):
     """With the value and the mend."""
     with pytest.raises(UsageError, match="which is not a size") as raised:
-        parse_size(text)
+        parse_memory_size(text)
     assert "4GiB" in str(raised.value)
 
 
 def test_parts_in_words():
     """The largest is always said, and the others where they matter."""
     small, large = {"texts": 5 * 2**20, "words": 2**20}, {"vectors": 2**30, "tokens": 2**25, "texts": 3}
-    assert str(MemoryFootprint(small)) == "5 MiB for texts"
-    assert str(MemoryFootprint(large)) == "1 GiB for vectors, 32 MiB for tokens"
+    assert str(WorkMemoryEstimate(small)) == "5 MiB for texts"
+    assert str(WorkMemoryEstimate(large)) == "1 GiB for vectors, 32 MiB for tokens"
 
 
 def test_without_a_promise_there_is_always_room():
     """Nothing is estimated, measured or said."""
-    assert (memory_promise(), report_memory_promise(), memory_warning(report_memory_promise())) == (
+    assert (
+        read_promised_memory(),
+        report_memory_against_promise(),
+        describe_broken_memory_promise(report_memory_against_promise()),
+    ) == (
         None,
         None,
         "",
     )
-    with reserve_memory(MemoryFootprint({"anything": 2**60})):
+    with reserve_memory(WorkMemoryEstimate({"anything": 2**60})):
         pass
 
 
 @linux
 def test_what_does_not_fit_says_how_much_and_what_helps():
     """The figure, its largest parts, and the mend; the environment is as it was afterwards."""
-    most = (resident_memory() or 0) + GIB
-    with promise_memory(most):
-        need = MemoryFootprint(
+    most = (measure_resident_memory() or 0) + GIB
+    with enforce_memory_limit(most):
+        need = WorkMemoryEstimate(
             {"the distances of 30,000 texts": 3 * GIB, "texts": 5}, "Cluster fewer texts (--limit)"
         )
         with pytest.raises(UsageError) as raised, reserve_memory(need):
             raise AssertionError
-        with reserve_memory(MemoryFootprint({"little": 1})):
+        with reserve_memory(WorkMemoryEstimate({"little": 1})):
             pass
     said = str(raised.value)
     assert (
-        f"more than the limit of {format_memory(most)}: 3 GiB for the distances of 30,000 texts, and " in said
+        f"more than the limit of {format_memory_size(most)}: 3 GiB for the distances of 30,000 texts, and "
+        in said
     )
     assert "Cluster fewer texts (--limit), or raise --memory." in said
     assert "for texts" not in said
@@ -106,16 +111,16 @@ def test_what_does_not_fit_says_how_much_and_what_helps():
 @linux
 def test_what_was_held_is_measured():
     """Memory that is held for a moment counts, and a promise that it broke is said to be broken."""
-    with promise_memory(parse_size("512MiB")):
+    with enforce_memory_limit(parse_memory_size("512MiB")):
         held = np.ones(2**26)
-        while report_memory_promise()["held_bytes"] <= 2**29:
+        while report_memory_against_promise()["held_bytes"] <= 2**29:
             time.sleep(0.01)
         del held
-        told = report_memory_promise()
+        told = report_memory_against_promise()
     assert told is not None
     assert told["held_bytes"] > 2**29
     assert not told["kept"]
-    assert "more than the 512 MiB promised" in memory_warning(told)
+    assert "more than the 512 MiB promised" in describe_broken_memory_promise(told)
 
 
 def hold(amount: int) -> None:
@@ -136,7 +141,7 @@ def held_now() -> int:
 
 def too_much() -> int:
     """Bytes beyond what is held now and 2**27 more, also where all children end in the meantime."""
-    return 2**28 + max(0, held_now() - (resident_memory() or 0))
+    return 2**28 + max(0, held_now() - (measure_resident_memory() or 0))
 
 
 def kept_at_an_interrupt(amount: int) -> None:
@@ -152,7 +157,7 @@ def test_work_without_cells_is_stopped_where_it_holds_more():
     """Interrupted as by Ctrl-C: what catches that keeps what it has, and the figure and the mend are said."""
     PeakMemory()  # this process's peak begins anew
     amount = too_much()
-    with pytest.raises(UsageError) as raised, promise_memory(held_now() + 2**27, stop=True):
+    with pytest.raises(UsageError) as raised, enforce_memory_limit(held_now() + 2**27, stop=True):
         hold(amount)
     assert "It reached" in str(raised.value)
     assert "and was stopped. Give it less data" in str(raised.value)
@@ -165,7 +170,7 @@ def test_what_a_stopped_command_keeps_is_said():
     said = pytest.raises(UsageError, match=r"was stopped\. Finished work is kept\.")
     PeakMemory()
     amount = too_much()
-    with said, promise_memory(held_now() + 2**27, stop=True):
+    with said, enforce_memory_limit(held_now() + 2**27, stop=True):
         kept_at_an_interrupt(amount)
 
 
@@ -175,7 +180,7 @@ def test_a_server_that_comes_down_when_it_is_stopped_says_why():
     PeakMemory()
     amount = too_much()
     said = pytest.raises(UsageError, match="It reached")
-    with said, promise_memory(held_now() + 2**27, stop=True), suppress(KeyboardInterrupt):
+    with said, enforce_memory_limit(held_now() + 2**27, stop=True), suppress(KeyboardInterrupt):
         hold(amount)
 
 
@@ -188,7 +193,7 @@ def test_a_job_in_the_background_is_stopped_too(before):
     amount = too_much()
     try:
         said = pytest.raises(UsageError, match="It reached")
-        with said, promise_memory(held_now() + 2**27, stop=True):
+        with said, enforce_memory_limit(held_now() + 2**27, stop=True):
             if before == signal.SIG_IGN:
                 signal.raise_signal(signal.SIGINT)
             hold(amount)
@@ -199,11 +204,11 @@ def test_a_job_in_the_background_is_stopped_too(before):
 
 def test_work_that_keeps_its_promise_is_left_alone():
     """Ctrl-C stays Ctrl-C, and work that ends has ended."""
-    with pytest.raises(KeyboardInterrupt), promise_memory(2**50, stop=True):
+    with pytest.raises(KeyboardInterrupt), enforce_memory_limit(2**50, stop=True):
         raise KeyboardInterrupt
-    with pytest.raises(Interrupted), promise_memory(2**50, stop=True):
+    with pytest.raises(Interrupted), enforce_memory_limit(2**50, stop=True):
         raise Interrupted("Stopped.")
-    with promise_memory(2**50, stop=True):
+    with enforce_memory_limit(2**50, stop=True):
         pass
 
 
@@ -222,12 +227,12 @@ def test_children_count():
             watch.measure_memory()
             child.kill()
     assert watch.most > before + 2**27
-    assert resident_memory(child.pid) is None
+    assert measure_resident_memory(child.pid) is None
 
 
 def cell(need: int, seconds: float, log: str) -> None:
     """A cell in a worker process, and when it was in work."""
-    with reserve_memory(MemoryFootprint({"work": need})):
+    with reserve_memory(WorkMemoryEstimate({"work": need})):
         began = time.monotonic()
         time.sleep(seconds)
     with Path(log).open("a") as lines:
@@ -239,8 +244,8 @@ def cell(need: int, seconds: float, log: str) -> None:
 def test_cells_side_by_side_wait_for_each_other(tmp_path):
     """Three cells of which two fit beside each other: all are done, never three at once."""
     context, log = multiprocessing.get_context("spawn"), str(tmp_path / "log")
-    held = resident_memory() or 0
-    with promise_memory(held + 3 * GIB):
+    held = measure_resident_memory() or 0
+    with enforce_memory_limit(held + 3 * GIB):
         cells = [context.Process(target=cell, args=(4 * GIB // 3, 0.6, log)) for _ in range(3)]
         for one in cells:
             one.start()
@@ -258,27 +263,27 @@ def test_a_process_that_is_gone_claims_nothing(tmp_path):
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     path.write_text(json.dumps({str(gone.pid): 2**60}))
-    claims = MemoryClaims(path)
+    claims = ProcessMemoryClaims(path)
     assert claims.alone()
-    assert claims.is_claim_granted(GIB, GIB)
+    assert claims.try_claim_memory(GIB, GIB)
     assert json.loads(path.read_text()) == {str(os.getpid()): GIB}
 
 
 @linux
 def test_other_processes_that_only_wait_do_not_hold_a_cell_up_for_ever(tmp_path, monkeypatch):
     """Where they hold too much without a cell, the cell fails with their figure."""
-    with promise_memory(8 * GIB):
-        monkeypatch.setattr(MemoryClaims, "is_claim_granted", lambda *_: False)
+    with enforce_memory_limit(8 * GIB):
+        monkeypatch.setattr(ProcessMemoryClaims, "try_claim_memory", lambda *_: False)
         with (
             pytest.raises(UsageError, match="Use fewer --workers"),
-            reserve_memory(MemoryFootprint({"work": 1})),
+            reserve_memory(WorkMemoryEstimate({"work": 1})),
         ):
             raise AssertionError
 
 
 def test_amounts_in_words():
     """Three figures of GiB, whole MiB."""
-    assert [format_memory(one) for one in (0, 2**20, 4 * GIB, 4_400_000_000)] == [
+    assert [format_memory_size(one) for one in (0, 2**20, 4 * GIB, 4_400_000_000)] == [
         "0 MiB",
         "1 MiB",
         "4 GiB",

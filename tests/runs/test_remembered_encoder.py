@@ -30,12 +30,12 @@ def test_a_part_of_what_is_remembered_asks_nothing():
     """In any order and repeated; a text more, another role, or what was forgotten is asked for."""
     inner = Lengths()
     encoder = RememberedEncoder(inner)
-    encoder.remember_calls([(["aa", "b", "ccc"], None), (["q"], "query")])
+    encoder.make_and_remember_calls([(["aa", "b", "ccc"], None), (["q"], "query")])
     asked = list(inner.calls)
     assert asked == [(["aa", "b", "ccc"], None), (["q"], "query")]
     assert encoder.encode(["ccc", "aa", "ccc"]).tolist() == Lengths().encode(["ccc", "aa", "ccc"]).tolist()
     assert encoder.encode(["q"], role="query").shape == (1, 2)
-    assert encoder.has_remembered(["b"], None)
+    assert encoder.has_remembered_texts(["b"], None)
     assert inner.calls == asked
     encoder.encode(["b"], role="query")
     encoder.encode(["b", "dd"])
@@ -54,7 +54,7 @@ def test_it_stands_between_a_cosine_and_a_cache(tmp_path):
     assert encoder.count_truncated(["a" * 10, "b"]) == 1
     texts = ["aa", "b", "ccc"]
     system.vectors(texts)
-    encoder.remember_calls([(texts, None)])
+    encoder.make_and_remember_calls([(texts, None)])
     assert len(inner.calls) == 1
     assert np.array_equal(system.vectors(texts[1:]), inner.encode(texts)[1:])
     assert len(inner.calls) == 2

@@ -8,7 +8,7 @@ import pytest
 
 from embassay.contracts import Usage
 from embassay.protocols.kernel.outcome import describe_spending
-from embassay.runs.spending import RunSpendingJournal, SpentAmounts, summarise_spending
+from embassay.runs.spending import CallSpendingTotals, RunSpendingJournal, summarise_spending
 
 
 def call(spending, number, *, usd=0.01, tokens=10, retry=False):
@@ -26,9 +26,9 @@ def test_calls_add_up_per_account(tmp_path):
     spending.note_request_reserved(4, "model", 0.02)
     spending.note_request_released(4)
     spending.note_call_failed("model")
-    assert spending.sum_by_account() == {
-        "model": SpentAmounts(1, 0, 0, 10, 1, 0.01, 0.5),
-        "system": SpentAmounts(2, 1, 1, 20, 2, 0.02, 1.0),
+    assert spending.sum_spending_by_account() == {
+        "model": CallSpendingTotals(1, 0, 0, 10, 1, 0.01, 0.5),
+        "system": CallSpendingTotals(2, 1, 1, 20, 2, 0.02, 1.0),
     }
     assert spending.usd == pytest.approx(0.03)
 
@@ -53,9 +53,9 @@ def test_a_resumed_run_goes_on_from_what_was_spent(tmp_path, closed):
     call(second, 1, tokens=5)
     second.close()
     third = RunSpendingJournal(path, "third")
-    assert third.sum_by_account("first") == {"model": SpentAmounts(1, 0, 0, 10, 1, 0.01, 0.5)}
-    assert third.sum_by_account("second") == {"model": SpentAmounts(1, 0, 0, 5, 1, 0.01, 0.5)}
-    assert third.sum_by_account()["model"].input_tokens == 15
+    assert third.sum_spending_by_account("first") == {"model": CallSpendingTotals(1, 0, 0, 10, 1, 0.01, 0.5)}
+    assert third.sum_spending_by_account("second") == {"model": CallSpendingTotals(1, 0, 0, 5, 1, 0.01, 0.5)}
+    assert third.sum_spending_by_account()["model"].input_tokens == 15
 
 
 def test_a_request_in_flight_at_a_kill_may_be_billed(tmp_path):
@@ -66,14 +66,14 @@ def test_a_request_in_flight_at_a_kill_may_be_billed(tmp_path):
         call(spending, 1)
         spending.note_request_reserved(2, "model", 0.02)
     last = RunSpendingJournal(path, "third")
-    assert last.sum_by_account()["model"] == SpentAmounts(
+    assert last.sum_spending_by_account()["model"] == CallSpendingTotals(
         4, 0, 0, 20, 2, pytest.approx(0.02), 1.0, unsettled=2, possible_usd=pytest.approx(0.04)
     )
-    assert (last.usd, last.possible_usd) == (pytest.approx(0.02), pytest.approx(0.04))
+    assert (last.usd, last.possibly_billed_usd) == (pytest.approx(0.02), pytest.approx(0.04))
     call(last, 1)
     last.close()
     fourth = RunSpendingJournal(path, "fourth")
-    assert (fourth.usd, fourth.possible_usd) == (pytest.approx(0.03), pytest.approx(0.04))
+    assert (fourth.usd, fourth.possibly_billed_usd) == (pytest.approx(0.03), pytest.approx(0.04))
 
 
 def test_three_kinds_of_money(tmp_path):
@@ -91,7 +91,7 @@ def test_three_kinds_of_money(tmp_path):
         "a usable answer. $0.2000 is held aside for requests in flight."
     )
     again = RunSpendingJournal(tmp_path / "spending.jsonl", "second")
-    assert (again.usd, again.possible_usd, again.reserved_usd) == (0.01, pytest.approx(0.25), 0)
+    assert (again.usd, again.possibly_billed_usd, again.reserved_usd) == (0.01, pytest.approx(0.25), 0)
     assert "1 of them in flight when a process died" in summarise_spending(describe_spending(again, None))
 
 
@@ -108,7 +108,7 @@ def test_an_unknown_price_stays_unknown(tmp_path):
     """Tokens are counted, money is not guessed."""
     spending = RunSpendingJournal(tmp_path / "spending.jsonl", "first")
     call(spending, 1, usd=None)
-    assert spending.sum_by_account()["model"].usd is None
+    assert spending.sum_spending_by_account()["model"].usd is None
     assert spending.usd == 0
     assert json.loads((tmp_path / "spending.jsonl").read_text().splitlines()[1])["usd"] is None
 
@@ -124,6 +124,6 @@ def test_a_request_given_up_at_the_end_is_not_forgotten(tmp_path, monkeypatch):
     spending.close()
     spending.note_request_settled(2, "model", Usage(10, 1, 1, 0.01), retry=False, seconds=0.5)
     again = RunSpendingJournal(path, "second")
-    assert again.sum_by_account()["model"] == SpentAmounts(
+    assert again.sum_spending_by_account()["model"] == CallSpendingTotals(
         3, 0, 0, 20, 2, pytest.approx(0.02), 1.0, unsettled=1, possible_usd=0.02
     )

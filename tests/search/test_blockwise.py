@@ -19,7 +19,7 @@ def small_blocks(monkeypatch):
 def test_ranked_blocks_equal_one_matrix(small_blocks, threads, shape):
     """Ranking by blocks of queries and candidates is ranking the whole."""
     scores = np.random.default_rng(0).integers(0, 4, shape).astype(float)
-    found = blockwise.rank_in_blocks(
+    found = blockwise.rank_scores_in_blocks(
         lambda columns: lambda rows: scores[rows, columns], shape, 4, threads=threads
     )
     expected = top_k(scores, 4)

@@ -5,7 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import ModelError, UsageError
-from embassay.search.fusion import FusionRule, ScoredList, fuse_by_reciprocal_rank, fuse_lists, parse_fusion
+from embassay.search.fusion import (
+    FusionRule,
+    ScoredList,
+    fuse_by_reciprocal_rank,
+    fuse_two_ranked_lists,
+    parse_fusion_rule,
+)
 
 IDS = st.lists(st.sampled_from("abcdefgh"), unique=True)
 
@@ -55,7 +61,7 @@ B = ScoredList(["c", "d"], [8.0, 2.0], 0.0)
 
 
 def _by_id(rule: FusionRule) -> dict[str, float]:
-    return {hit.id: hit.score for hit in fuse_lists(A, B, rule)}
+    return {hit.id: hit.score for hit in fuse_two_ranked_lists(A, B, rule)}
 
 
 def test_scores_are_scaled_from_the_least_that_there_can_be() -> None:
@@ -77,7 +83,10 @@ def test_scores_are_scaled_by_their_spread() -> None:
     }
     assert told == pytest.approx(wanted)
     assert (
-        fuse_lists(ScoredList(["x"], [3.0], 0.0), ScoredList([], [], 0.0), FusionRule("dbsf"))[0].score == 0.5
+        fuse_two_ranked_lists(ScoredList(["x"], [3.0], 0.0), ScoredList([], [], 0.0), FusionRule("dbsf"))[
+            0
+        ].score
+        == 0.5
     )
 
 
@@ -85,9 +94,9 @@ def test_scores_are_scaled_by_their_spread() -> None:
 def test_fusion_with_equal_weights_is_reciprocal_rank_fusion(first: list[str], second: list[str]) -> None:
     """The same order and the same scores to the last bit; a weight of 1 is the first list, of 0 the second."""
     sides = [ScoredList(ids, [float(-n) for n in range(len(ids))], -10.0) for ids in (first, second)]
-    assert fuse_lists(*sides, FusionRule(), 60.0) == fuse_by_reciprocal_rank([first, second], 60.0)
+    assert fuse_two_ranked_lists(*sides, FusionRule(), 60.0) == fuse_by_reciprocal_rank([first, second], 60.0)
     for weight, side in ((1.0, first), (0.0, second)):
-        alone = [hit.id for hit in fuse_lists(*sides, FusionRule("rrf", weight)) if hit.score > 0]
+        alone = [hit.id for hit in fuse_two_ranked_lists(*sides, FusionRule("rrf", weight)) if hit.score > 0]
         assert alone == list(dict.fromkeys(side))
 
 
@@ -97,10 +106,10 @@ def test_fusion_with_equal_weights_is_reciprocal_rank_fusion(first: list[str], s
 def test_what_is_no_fusion_is_refused(text: str) -> None:
     """Another name, a target, a parameter that it does not have, a value out of range."""
     with pytest.raises(UsageError):
-        parse_fusion(text)
+        parse_fusion_rule(text)
 
 
 def test_scores_that_are_no_numbers_cannot_be_scaled() -> None:
     """A server may give NaN."""
     with pytest.raises(ModelError, match="finite"):
-        fuse_lists(ScoredList(["a"], [float("nan")], 0.0), B, FusionRule("convex"))
+        fuse_two_ranked_lists(ScoredList(["a"], [float("nan")], 0.0), B, FusionRule("convex"))

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from embassay.errors import ModelError, UsageError
 from embassay.search import maxsim as module
-from embassay.search.maxsim import TokenVectors, maxsim, maxsim_matrix, maxsim_search
-from embassay.search.sparse import InvertedIndex, SparseMatrix, products_of_rows
+from embassay.search.maxsim import TokenVectors, compute_maxsim, compute_maxsim_matrix, search_by_maxsim
+from embassay.search.sparse import InvertedIndex, SparseMatrix, compute_row_products
 
 DIM, TERMS = 8, 30
 
@@ -47,12 +47,12 @@ def test_late_interaction_finds_what_the_definition_finds_in_parts_of_any_size_a
         (order[i : i + part], TokenVectors.of([documents[j] for j in order[i : i + part]], DIM))
         for i in range(0, 60, part)
     )
-    found = maxsim_search(TokenVectors.of(queries, DIM), parts, 12)
+    found = search_by_maxsim(TokenVectors.of(queries, DIM), parts, 12)
     assert found.indices.tolist() == ranked(wanted, 12).tolist()
     np.testing.assert_allclose(
         found.scores, np.take_along_axis(wanted, found.indices, axis=1), rtol=0, atol=1e-9
     )
-    rough = maxsim_matrix(TokenVectors.of(queries, DIM), TokenVectors.of(documents, DIM))
+    rough = compute_maxsim_matrix(TokenVectors.of(queries, DIM), TokenVectors.of(documents, DIM))
     np.testing.assert_allclose(rough, wanted, rtol=0, atol=1e-5)
 
 
@@ -61,14 +61,14 @@ def test_fewer_documents_than_asked_for_and_odd_requests():
     rng = np.random.default_rng(1)
     queries = TokenVectors.of(texts(rng, 2, 3), DIM)
     few = TokenVectors.of(texts(rng, 2, 3), DIM)
-    found = maxsim_search(queries, [(np.arange(2), few)], 4)
+    found = search_by_maxsim(queries, [(np.arange(2), few)], 4)
     assert (found.indices[:, 2:] == -1).all()
     assert (found.scores[:, 2:] == -np.inf).all()
-    assert (maxsim_search(queries, [], 3).indices == -1).all()
+    assert (search_by_maxsim(queries, [], 3).indices == -1).all()
     with pytest.raises(UsageError):
-        maxsim_search(queries, [(np.arange(2), few)], 0)
+        search_by_maxsim(queries, [(np.arange(2), few)], 0)
     with pytest.raises(UsageError):
-        maxsim_search(queries, [(np.arange(1), TokenVectors.of([np.ones((1, 3), np.float32)], 3))], 1)
+        search_by_maxsim(queries, [(np.arange(1), TokenVectors.of([np.ones((1, 3), np.float32)], 3))], 1)
     with pytest.raises(ModelError):
         TokenVectors.of([np.full((1, DIM), np.nan, np.float32)], DIM)
 
@@ -81,9 +81,9 @@ def test_a_score_is_bounded_by_the_tokens_of_the_query(m, n, seed):
         (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
         for rows in (rng.standard_normal((m, DIM)), rng.standard_normal((n, DIM)))
     ]
-    assert -m - 1e-5 <= maxsim(*made) <= m + 1e-5
+    assert -m - 1e-5 <= compute_maxsim(*made) <= m + 1e-5
     if m:
-        assert maxsim(made[0], made[0]) == pytest.approx(m, abs=1e-5)
+        assert compute_maxsim(made[0], made[0]) == pytest.approx(m, abs=1e-5)
 
 
 def weights(rng, n, most=6):
@@ -113,7 +113,7 @@ def test_an_inverted_index_gives_the_products_of_the_matrix(seed):
     found = InvertedIndex.of(corpus).search(asked, 9)
     assert found.indices.tolist() == ranked(products.round(6), 9).tolist()
     rows = np.arange(5)
-    np.testing.assert_allclose(products_of_rows(asked, corpus, rows, rows + 3), products[rows, rows + 3])
+    np.testing.assert_allclose(compute_row_products(asked, corpus, rows, rows + 3), products[rows, rows + 3])
     np.testing.assert_allclose(corpus.row_lengths, np.linalg.norm(dense(documents), axis=1))
 
 

@@ -66,7 +66,7 @@ def test_the_processors_results_bit_by_bit(device, seed, shape, k, cells, spread
     ends = [0, *sorted(min(cut, n) for cut in cuts), n]
     found = nothing(q, k)
     for start, end in pairwise(ends):
-        found = on_card._search_blocks(
+        found = on_card._search_blocks_on_gpu(
             queries, on_card._load_blocks_on_gpu(device, corpus[start:end], cells), found, start, cells
         )
     same(found, exact_search(queries, corpus, k))
@@ -77,14 +77,17 @@ def test_few_vectors_are_scored_in_full(device, monkeypatch):
     """Among 20,000 vectors as encoders make them, float16 leaves little for float64 to do, and loses nothing."""
     rng = np.random.default_rng(1)
     corpus, queries = vectors(rng, 20_000, 96), vectors(rng, 200, 96)
-    scored, plain = [], on_card._pair_products
+    scored, plain = [], on_card._multiply_vector_pairs
 
     def counted(queries, rows, vectors, columns):
         scored.append(len(rows))
         return plain(queries, rows, vectors, columns)
 
-    monkeypatch.setattr(on_card, "_pair_products", counted)
-    same(on_card.search_on_gpu(device, queries, corpus, nothing(200, 10)), exact_search(queries, corpus, 10))
+    monkeypatch.setattr(on_card, "_multiply_vector_pairs", counted)
+    same(
+        on_card.search_vectors_on_gpu(device, queries, corpus, nothing(200, 10)),
+        exact_search(queries, corpus, 10),
+    )
     assert 200 * 10 <= sum(scored) < 3 * 200 * 10
     kept = on_card.GpuResidentVectors(device, corpus)
     same(kept.search(queries[:7], 10), exact_search(queries[:7], corpus, 10))
@@ -109,7 +112,7 @@ def test_what_does_not_fit_is_tried_in_smaller_blocks(monkeypatch, torch):
     """Until it fits; where nothing does, the processor has to do it."""
     rng = np.random.default_rng(2)
     corpus, queries = vectors(rng, 900, 16), vectors(rng, 50, 16)
-    plain, tried = on_card._improve_best, []
+    plain, tried = on_card._update_best_from_block, []
 
     def small(asked, block, best, offset, most=10_000):
         tried.append(asked.rows.shape[0] * block.rows.shape[0])
@@ -118,11 +121,14 @@ def test_what_does_not_fit_is_tried_in_smaller_blocks(monkeypatch, torch):
         return plain(asked, block, best, offset)
 
     monkeypatch.setattr(on_card, "_FEWEST_CELLS", 100)
-    monkeypatch.setattr(on_card, "_improve_best", small)
-    same(on_card.search_on_gpu("cpu", queries, corpus, nothing(50, 5)), exact_search(queries, corpus, 5))
+    monkeypatch.setattr(on_card, "_update_best_from_block", small)
+    same(
+        on_card.search_vectors_on_gpu("cpu", queries, corpus, nothing(50, 5)),
+        exact_search(queries, corpus, 5),
+    )
     assert tried[0] == 45_000
-    monkeypatch.setattr(on_card, "_improve_best", lambda *given: small(*given, most=0))
-    assert on_card.search_on_gpu("cpu", queries, corpus, nothing(50, 5)) is None
+    monkeypatch.setattr(on_card, "_update_best_from_block", lambda *given: small(*given, most=0))
+    assert on_card.search_vectors_on_gpu("cpu", queries, corpus, nothing(50, 5)) is None
 
 
 def test_exact_search_uses_the_card(monkeypatch):
@@ -132,8 +138,10 @@ def test_exact_search_uses_the_card(monkeypatch):
     plain = exact_search(queries, corpus, 3)
     monkeypatch.setattr(exact, "choose_cuda_card", lambda: "cpu")
     used = []
-    for answer in (on_card.search_on_gpu, lambda *_: None):
-        monkeypatch.setattr(on_card, "search_on_gpu", lambda *given, do=answer: used.append(1) or do(*given))
+    for answer in (on_card.search_vectors_on_gpu, lambda *_: None):
+        monkeypatch.setattr(
+            on_card, "search_vectors_on_gpu", lambda *given, do=answer: used.append(1) or do(*given)
+        )
         same(exact_search_shards(queries, [corpus[:40], corpus[40:]], 3), plain)
         same(exact_search(queries[:20], corpus, 3), exact_search_shards(queries[:20], [corpus], 3))
     assert len(used) == 2
@@ -149,7 +157,7 @@ def test_bad_values_are_refused_as_on_the_processor(bad, said):
     wrong[3] = bad
     for queries, corpus in ((good * 1e19, wrong), (wrong, good * 1e19)):
         with pytest.raises(ModelError, match=said):
-            on_card.search_on_gpu("cpu", queries, corpus, nothing(5, 1))
+            on_card.search_vectors_on_gpu("cpu", queries, corpus, nothing(5, 1))
 
 
 def test_torchs_settings_are_as_before(torch):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm, skew
 
 from embassay.errors import UsageError
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.stats import (
     Estimate,
     Significance,
@@ -27,7 +27,7 @@ from embassay.stats import resampling as module
 
 def drawn(n: int, n_resamples: int, seed: int) -> np.ndarray:
     """The promised draws, made in one call."""
-    return make_generator(seed).integers(0, n, size=(n_resamples, n))
+    return make_seeded_generator(seed).integers(0, n, size=(n_resamples, n))
 
 
 @given(st.integers(1, 30), st.integers(1, 4), st.integers(1, 50), st.integers(0, 5))
@@ -35,7 +35,7 @@ def test_resample_means_are_means_of_the_drawn_rows(n: int, m: int, resamples: i
     """Equal to indexing the columns with the drawn rows and averaging."""
     columns = np.random.default_rng(seed).normal(size=(n, m))
     expected = columns[drawn(n, resamples, seed)].mean(axis=1)
-    means = resample_means(columns, n_resamples=resamples, rng=make_generator(seed))
+    means = resample_means(columns, n_resamples=resamples, rng=make_seeded_generator(seed))
     assert means.shape == (resamples, m)
     assert np.allclose(means, expected, atol=1e-12)
 
@@ -44,17 +44,21 @@ def test_resample_means_are_means_of_the_drawn_rows(n: int, m: int, resamples: i
 def test_blocks_do_not_change_the_draws(products: int, draws: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The size of the blocks is invisible."""
     columns = np.random.default_rng(0).normal(size=(23, 3))
-    expected = resample_means(columns, n_resamples=37, rng=make_generator(5))
+    expected = resample_means(columns, n_resamples=37, rng=make_seeded_generator(5))
     monkeypatch.setattr(module, "_PRODUCTS", products)
     monkeypatch.setattr(module, "_DRAWS", draws)
-    assert np.allclose(resample_means(columns, n_resamples=37, rng=make_generator(5)), expected, atol=1e-14)
+    assert np.allclose(
+        resample_means(columns, n_resamples=37, rng=make_seeded_generator(5)), expected, atol=1e-14
+    )
 
 
 def test_one_seed_draws_the_same_rows_for_every_system() -> None:
     """Differences of separately resampled systems are those of systems resampled together."""
     table = np.random.default_rng(1).random((50, 2))
-    together = resample_means(table, n_resamples=100, rng=make_generator(7))
-    apart = [resample_means(table[:, i], n_resamples=100, rng=make_generator(7))[:, 0] for i in range(2)]
+    together = resample_means(table, n_resamples=100, rng=make_seeded_generator(7))
+    apart = [
+        resample_means(table[:, i], n_resamples=100, rng=make_seeded_generator(7))[:, 0] for i in range(2)
+    ]
     assert np.allclose(apart[0] - apart[1], together[:, 0] - together[:, 1], atol=1e-14)
 
 
@@ -66,13 +70,15 @@ def test_the_draws_are_these() -> None:
 def test_strata_are_drawn_apart_and_weigh_the_same() -> None:
     """The mean of the strata's replicates, drawn in order from one generator."""
     first, second = np.random.default_rng(2).random((40, 2)), np.random.default_rng(3).random((9, 2))
-    rng = make_generator(4)
+    rng = make_seeded_generator(4)
     expected = sum(resample_means(part, n_resamples=20, rng=rng) for part in (first, second)) / 2
-    assert np.allclose(stratified_means([first, second], n_resamples=20, rng=make_generator(4)), expected)
+    assert np.allclose(
+        stratified_means([first, second], n_resamples=20, rng=make_seeded_generator(4)), expected
+    )
     with pytest.raises(UsageError, match=r"2 strata have \[2, 1\] columns"):
-        stratified_means([first, second[:, :1]], n_resamples=20, rng=make_generator(4))
+        stratified_means([first, second[:, :1]], n_resamples=20, rng=make_seeded_generator(4))
     with pytest.raises(UsageError, match="0 strata"):
-        stratified_means([], n_resamples=20, rng=make_generator(4))
+        stratified_means([], n_resamples=20, rng=make_seeded_generator(4))
 
 
 def test_percentile_interval() -> None:
@@ -98,7 +104,7 @@ def test_bootstrap_ci_of_any_statistic() -> None:
     assert isinstance(fast, Estimate)
     assert (fast.n, fast.method) == (30, "95% percentile bootstrap, 2000 resamples")
     assert bootstrap_ci(x, max, n_resamples=50).high == x.max()
-    assert bootstrap_ci(x, rng=make_generator(1337, "resample")) == fast
+    assert bootstrap_ci(x, rng=make_seeded_generator(1337, "resample")) == fast
     assert bootstrap_ci(x, seed=1) != fast
 
 
@@ -154,8 +160,11 @@ def test_one_item_has_no_interval() -> None:
         (lambda: bootstrap_ci([1, math.nan, math.nan]), "2 of 3 items, the first at position 1"),
         (lambda: bootstrap_ci([1, 2], n_resamples=0), "resamples is 0"),
         (lambda: paired_bootstrap([1, 2], [1]), "a has 2 items and b has 1"),
-        (lambda: resample_means([[1, math.inf]], n_resamples=1, rng=make_generator(1)), "1 of 1 items"),
-        (lambda: resample_means(3.0, n_resamples=1, rng=make_generator(1)), "shape"),
+        (
+            lambda: resample_means([[1, math.inf]], n_resamples=1, rng=make_seeded_generator(1)),
+            "1 of 1 items",
+        ),
+        (lambda: resample_means(3.0, n_resamples=1, rng=make_seeded_generator(1)), "shape"),
     ],
 )
 def test_refused(call, message: str) -> None:

@@ -10,13 +10,13 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from embassay.stats.calibration import (
-    BetaCurve,
-    IsotonicCurve,
-    bin_by_probability,
-    calibration_error,
+    BetaCalibrationCurve,
+    IsotonicCalibrationCurve,
+    bin_pairs_by_probability,
     choose_calibration_curve,
-    confidence_band,
-    log_losses,
+    compute_calibration_error,
+    compute_log_losses,
+    compute_probability_band,
 )
 
 
@@ -34,8 +34,8 @@ def test_beta_finds_a_logistic_curve():
     scores, same = drawn(np.random.default_rng(1), 4_000)
     at = np.linspace(-2, 2, 9)
     theirs = LogisticRegression(C=1e6).fit(scores[:, None], same).predict_proba(at[:, None])[:, 1]
-    assert np.abs(BetaCurve.fit(scores, same)(at) - theirs).max() < 0.03
-    assert np.abs(BetaCurve.fit(scores, same)(at) - curve(at)).max() < 0.05
+    assert np.abs(BetaCalibrationCurve.fit(scores, same)(at) - theirs).max() < 0.03
+    assert np.abs(BetaCalibrationCurve.fit(scores, same)(at) - curve(at)).max() < 0.05
 
 
 def test_isotonic_is_that_of_scikit_learn():
@@ -43,7 +43,7 @@ def test_isotonic_is_that_of_scikit_learn():
     scores, same = drawn(np.random.default_rng(2), 500)
     scores = scores.round(1)
     theirs = IsotonicRegression(out_of_bounds="clip").fit(scores, same).predict(scores)
-    ours = IsotonicCurve.fit(scores, same)(scores)
+    ours = IsotonicCalibrationCurve.fit(scores, same)(scores)
     assert ours == pytest.approx(theirs.clip(0.5 / 501, 1 - 0.5 / 501))
 
 
@@ -54,11 +54,11 @@ def test_curves_never_fall_and_stay_between_0_and_1(seed, n, scale, middle):
     scores = np.round(rng.normal(size=n), 1) * scale + middle
     same = rng.random(n) < 0.5
     at = np.linspace(scores.min(), scores.max(), 30)
-    for kind in (BetaCurve, IsotonicCurve):
+    for kind in (BetaCalibrationCurve, IsotonicCalibrationCurve):
         found = kind.fit(scores, same)(at)
         assert (np.diff(found) >= -1e-9).all()
         assert ((found >= 0) & (found <= 1)).all()
-    low, high = confidence_band(at, scores, same)
+    low, high = compute_probability_band(at, scores, same)
     assert (low <= high).all()
 
 
@@ -70,7 +70,7 @@ def test_the_band_holds_for_any_curve_that_never_falls(truth):
     rng, at, held = np.random.default_rng(3), np.linspace(-1.5, 1.5, 7), []
     for _ in range(150):
         scores = rng.normal(size=200)
-        low, high = confidence_band(at, scores, rng.random(200) < truth(scores))
+        low, high = compute_probability_band(at, scores, rng.random(200) < truth(scores))
         held.append((low <= truth(at)) & (truth(at) <= high))
     assert np.mean(held, axis=0).min() > 0.91
 
@@ -86,7 +86,7 @@ def test_the_kind_is_chosen_by_held_out_loss_and_groups_stay_together():
     noise = rng.random(100) < 0.5
     repeated = np.repeat(rng.normal(size=100), 5), np.repeat(noise, 5)
     apart = choose_calibration_curve(*repeated, np.repeat(np.arange(100), 5), np.random.default_rng(0))
-    assert log_losses(apart.held_out, repeated[1]).mean() > 0.66
+    assert compute_log_losses(apart.held_out, repeated[1]).mean() > 0.66
 
 
 def test_last_digits_order_no_equal_probabilities():
@@ -95,7 +95,7 @@ def test_last_digits_order_no_equal_probabilities():
     probability, same = rng.choice([0.25, 0.4, 0.41], 84), rng.random(84) < 0.4
     shaken = probability + rng.uniform(-1e-12, 1e-12, 84)
     for one, other in zip(
-        bin_by_probability(probability, same), bin_by_probability(shaken, same), strict=True
+        bin_pairs_by_probability(probability, same), bin_pairs_by_probability(shaken, same), strict=True
     ):
         assert (one.n, one.came) == (other.n, other.came)
         assert one.foretold == pytest.approx(other.foretold, abs=1e-9)
@@ -104,6 +104,6 @@ def test_last_digits_order_no_equal_probabilities():
 def test_bins_and_error_by_hand():
     """Two bins of two: foretold 0.1 and 0.8, came true 0 and 0.5."""
     probability, same = np.array([0.1, 0.1, 0.8, 0.8]), np.array([False, False, True, False])
-    first, second = bin_by_probability(probability, same, 2)
+    first, second = bin_pairs_by_probability(probability, same, 2)
     assert (first.foretold, first.came, second.foretold, second.came) == pytest.approx((0.1, 0.0, 0.8, 0.5))
-    assert calibration_error(probability, same, 2) == pytest.approx((0.1 + 0.3) / 2)
+    assert compute_calibration_error(probability, same, 2) == pytest.approx((0.1 + 0.3) / 2)

@@ -8,12 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
-from embassay.stats.consensus import MISSING, dawid_skene, median_votes
+from embassay.stats.consensus import MISSING, compute_median_votes, estimate_dawid_skene_classes
 
 
 def test_the_lower_of_two_middle_votes():
     """And nothing where nobody voted."""
-    assert median_votes([[0, 4], [3, 1], [MISSING, 2], [MISSING, MISSING]]).tolist() == [0, 1, 2, MISSING]
+    assert compute_median_votes([[0, 4], [3, 1], [MISSING, 2], [MISSING, MISSING]]).tolist() == [
+        0,
+        1,
+        2,
+        MISSING,
+    ]
 
 
 def test_a_round_by_hand():
@@ -25,13 +30,13 @@ def test_a_round_by_hand():
     from embassay.stats import consensus
 
     votes = np.array([[0, 0, 1], [1, 1, 1]])
-    one_hot = consensus._encode_one_hot(votes, 2)
+    one_hot = consensus._encode_votes_one_hot(votes, 2)
     posterior = one_hot.sum(axis=1) / 3
     prior, confusion = consensus._estimate_judge_confusions(posterior, one_hot, 0.0)
     assert prior == pytest.approx([1 / 3, 2 / 3])
     assert confusion[0] == pytest.approx(np.array([[1, 0], [1 / 4, 3 / 4]]))
     assert confusion[2] == pytest.approx(np.array([[0, 1], [0, 1]]))
-    told, _ = consensus._expect_classes(prior, confusion, one_hot)
+    told, _ = consensus._compute_class_probabilities(prior, confusion, one_hot)
     assert told[0] == pytest.approx([8 / 9, 1 / 9])
 
 
@@ -48,9 +53,9 @@ def _world(n=400, seed=3):
 def test_who_errs_how_is_learned():
     """The model beats the median where a judge errs by rule, and knows whom to believe."""
     truth, votes = _world()
-    found = dawid_skene(votes, 3)
+    found = estimate_dawid_skene_classes(votes, 3)
     assert found.converged
-    assert np.mean(found.labels == truth) > np.mean(median_votes(votes) == truth) + 0.1
+    assert np.mean(found.labels == truth) > np.mean(compute_median_votes(votes) == truth) + 0.1
     right = np.einsum("jtt,t->j", found.confusion, found.prior)
     assert right[0] > right[1] > right[2]
 
@@ -60,7 +65,7 @@ def test_missing_votes_are_none():
     truth, votes = _world(200)
     votes[::3, 0] = MISSING
     votes[5] = MISSING
-    found = dawid_skene(votes, 3)
+    found = estimate_dawid_skene_classes(votes, 3)
     assert found.posterior.sum(axis=1) == pytest.approx(1)
     assert found.posterior[5] == pytest.approx(found.prior, abs=0.01)
     assert np.mean(found.labels == truth) > 0.8
@@ -71,11 +76,11 @@ def test_the_order_of_items_is_no_matter(rows, random):
     """Probabilities, and the same ones in any order."""
     if all(vote == MISSING for row in rows for vote in row):
         rows[0][0] = 1
-    found = dawid_skene(rows, 3)
+    found = estimate_dawid_skene_classes(rows, 3)
     assert ((found.posterior >= 0) & (found.posterior <= 1 + 1e-9)).all()
     order = list(range(len(rows)))
     random.shuffle(order)
-    again = dawid_skene([rows[i] for i in order], 3)
+    again = estimate_dawid_skene_classes([rows[i] for i in order], 3)
     assert again.posterior == pytest.approx(found.posterior[order], abs=1e-6)
 
 
@@ -83,4 +88,4 @@ def test_the_order_of_items_is_no_matter(rows, random):
 def test_what_makes_no_consensus(votes):
     """One judge, no vote, a class too high, no whole number, less than none."""
     with pytest.raises(UsageError):
-        dawid_skene(votes, 3)
+        estimate_dawid_skene_classes(votes, 3)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from embassay.records import HeadlineComponent, ResampledStratum
+from embassay.records import HeadlineComponent, ResampledUnitGroup
 from embassay.stats import (
     NORMAL,
     compare_replicates,
@@ -24,15 +24,15 @@ from embassay.stats import (
 from embassay.stats.intervals import (
     KEPT,
     Freedom,
-    component_strata,
-    degrees_of_freedom,
+    degrees_of_freedom_of_strata,
     freedom_of_all_differences,
-    scale_strata,
+    list_resampled_strata,
+    scale_strata_by_weight,
 )
 
 
-def stratum(units: int, sd: float, seed: int = 0) -> ResampledStratum:
-    return ResampledStratum(units, np.random.default_rng(seed).normal(0, sd, KEPT))
+def stratum(units: int, sd: float, seed: int = 0) -> ResampledUnitGroup:
+    return ResampledUnitGroup(units, np.random.default_rng(seed).normal(0, sd, KEPT))
 
 
 def test_one_stratum_is_the_t_test_of_its_items() -> None:
@@ -40,7 +40,7 @@ def test_one_stratum_is_the_t_test_of_its_items() -> None:
     rng = np.random.default_rng(3)
     items = rng.normal(0.1, 0.3, 12)
     draws = resample_means(items, n_resamples=40_000, rng=rng)[:, 0]
-    free = degrees_of_freedom([ResampledStratum(12, draws)])
+    free = degrees_of_freedom_of_strata([ResampledUnitGroup(12, draws)])
     assert free.df == pytest.approx(11)
     assert free.error(draws) == pytest.approx(items.std(ddof=1) / math.sqrt(12), rel=0.02)
     expected = scipy_stats.ttest_1samp(items, 0).pvalue
@@ -52,7 +52,7 @@ def test_two_strata_are_welch() -> None:
     rng = np.random.default_rng(4)
     x, y = rng.normal(0, 1, 8), rng.normal(0, 0.2, 40)
     a, b = (resample_means(one, n_resamples=20_000, rng=rng)[:, 0] for one in (x, y))
-    found = freedom_of_difference([ResampledStratum(8, a)], [ResampledStratum(40, b)], paired=False)
+    found = freedom_of_difference([ResampledUnitGroup(8, a)], [ResampledUnitGroup(40, b)], paired=False)
     welch = scipy_stats.ttest_ind(x, y, equal_var=False)
     assert found.df == pytest.approx(welch.df, rel=0.05)
 
@@ -60,17 +60,17 @@ def test_two_strata_are_welch() -> None:
 @given(st.lists(st.tuples(st.integers(2, 500), st.floats(0.01, 10)), min_size=1, max_size=6))
 def test_degrees_lie_between_the_fewest_and_all(sizes: list[tuple[int, float]]) -> None:
     strata = [stratum(units, sd, seed) for seed, (units, sd) in enumerate(sizes)]
-    found = degrees_of_freedom(strata)
+    found = degrees_of_freedom_of_strata(strata)
     assert min(units for units, _ in sizes) - 1 <= found.df * (1 + 1e-9)
     assert found.df <= (1 + 1e-9) * sum(units - 1 for units, _ in sizes)
     assert 1 < found.factor <= math.sqrt(2) + 1e-9
-    assert degrees_of_freedom(scale_strata(strata, 0.2)).df == pytest.approx(found.df)
+    assert degrees_of_freedom_of_strata(scale_strata_by_weight(strata, 0.2)).df == pytest.approx(found.df)
 
 
 def test_where_two_agree_a_stratum_counts_for_nothing() -> None:
     """Five hundred queries on which both are the same do not lend their degrees to three clustering sets."""
     same, few, other = stratum(500, 1.0), stratum(3, 0.1, 1), stratum(3, 0.1, 2)
-    assert degrees_of_freedom([same, few]).df > 100
+    assert degrees_of_freedom_of_strata([same, few]).df > 100
     assert freedom_of_difference([same, few], [same, other]).df == pytest.approx(2)
 
 
@@ -102,13 +102,15 @@ def test_two_systems_or_other_strata_share_nothing() -> None:
 
 def test_nothing_that_varies_is_no_certainty() -> None:
     """Nine units that differ alike do so by chance in 1 of 2^8 cases; two of them hardly say anything."""
-    still, few = ResampledStratum(9, np.zeros(5)), ResampledStratum(2, np.zeros(5))
-    assert degrees_of_freedom([]) == NORMAL
-    assert degrees_of_freedom([still]) == freedom_of_difference([still], [still]) == Freedom(8.0, 1.0)
-    assert degrees_of_freedom([still, few]).df == 1.0
+    still, few = ResampledUnitGroup(9, np.zeros(5)), ResampledUnitGroup(2, np.zeros(5))
+    assert degrees_of_freedom_of_strata([]) == NORMAL
+    assert (
+        degrees_of_freedom_of_strata([still]) == freedom_of_difference([still], [still]) == Freedom(8.0, 1.0)
+    )
+    assert degrees_of_freedom_of_strata([still, few]).df == 1.0
     draws, values = np.array([[0.7] * 5, [0.5] * 5]), [0.7, 0.5]
     for units, p in ((9, 2.0**-8), (3, 0.25)):
-        strata = [(ResampledStratum(units, row),) for row in draws]
+        strata = [(ResampledUnitGroup(units, row),) for row in draws]
         [pair] = compare_replicates(draws, values, strata=strata)
         assert pair.p == p
     assert freedom_of_units(1) == NORMAL
@@ -119,22 +121,22 @@ def test_other_strata_are_no_pairs() -> None:
     a, b = [stratum(9, 1.0)], [stratum(5, 1.0), stratum(50, 1.0, 1)]
     found = freedom_of_difference(a, b)
     assert (found.df, found.factor) == (
-        min(degrees_of_freedom(a).df, degrees_of_freedom(b).df),
-        max(degrees_of_freedom(a).factor, degrees_of_freedom(b).factor),
+        min(degrees_of_freedom_of_strata(a).df, degrees_of_freedom_of_strata(b).df),
+        max(degrees_of_freedom_of_strata(a).factor, degrees_of_freedom_of_strata(b).factor),
     )
 
 
 def test_undefined_draws_are_left_out() -> None:
     draws = np.array([1.0, np.nan, -1.0, 0.5])
-    assert degrees_of_freedom([ResampledStratum(7, draws)]).df == 6
+    assert degrees_of_freedom_of_strata([ResampledUnitGroup(7, draws)]).df == 6
 
 
 def test_a_component_says_what_was_resampled() -> None:
     draws = np.arange(500.0)
-    assert component_strata(HeadlineComponent(0.5, 40)) == ()
-    assert [one.units for one in component_strata(HeadlineComponent(0.5, 40, draws))] == [40]
-    assert [one.units for one in component_strata(HeadlineComponent(0.5, 40, draws, units=7))] == [7]
-    assert len(component_strata(HeadlineComponent(0.5, 40, draws))[0].draws) == KEPT
+    assert list_resampled_strata(HeadlineComponent(0.5, 40)) == ()
+    assert [one.units for one in list_resampled_strata(HeadlineComponent(0.5, 40, draws))] == [40]
+    assert [one.units for one in list_resampled_strata(HeadlineComponent(0.5, 40, draws, units=7))] == [7]
+    assert len(list_resampled_strata(HeadlineComponent(0.5, 40, draws))[0].draws) == KEPT
 
 
 @given(st.floats(-6, 6), st.integers(1, 300))
@@ -158,8 +160,10 @@ def test_few_units_beside_many_do_not_make_a_test_err(worlds: int, least: float,
     told_apart = 0
     for difference, seen in zip(differences, variances, strict=True):
         strata = [
-            ResampledStratum(int(n), np.sqrt(variance * (n - 1) / n / 2) * np.array([-1.0, 1.0]))
+            ResampledUnitGroup(int(n), np.sqrt(variance * (n - 1) / n / 2) * np.array([-1.0, 1.0]))
             for n, variance in zip(units, seen, strict=True)
         ]
-        told_apart += 2 * t_tail(abs(difference) / np.sqrt(seen.sum()), degrees_of_freedom(strata).df) < 0.05
+        told_apart += (
+            2 * t_tail(abs(difference) / np.sqrt(seen.sum()), degrees_of_freedom_of_strata(strata).df) < 0.05
+        )
     assert least < told_apart / worlds < most

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embassay.measures.summary import average_precision_on_resamples, spearman_on_resamples
+from embassay.measures.summary import resample_average_precision, resample_spearman
 from embassay.stats.influence import (
     ScoreWithInfluence,
     average_precision_with_influence,
@@ -41,11 +41,9 @@ def test_values_are_those_of_items_repeated_as_often_as_they_weigh(seed: int, ti
     first, second, weight = columns(seed, 25, ties=ties)
     counts = weight.astype(np.int64)[None]
     rho, precision = spearman_with_influence(first, second, weight), hits(first, second, weight)
-    assert rho.value == pytest.approx(spearman_on_resamples(first, second, counts)[0], nan_ok=True)
+    assert rho.value == pytest.approx(resample_spearman(first, second, counts)[0], nan_ok=True)
     labels = (second > 0).astype(int)
-    assert precision.value == pytest.approx(
-        average_precision_on_resamples(labels, first, counts)[0], nan_ok=True
-    )
+    assert precision.value == pytest.approx(resample_average_precision(labels, first, counts)[0], nan_ok=True)
 
 
 @pytest.mark.parametrize("ties", [False, True])

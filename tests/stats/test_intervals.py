@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from embassay.errors import UsageError
 from embassay.stats import Estimate, fisher_z, observed_range, wilson
-from embassay.stats.intervals import average_independent
+from embassay.stats.intervals import average_independent_estimates
 
 
 @pytest.mark.parametrize(
@@ -119,12 +119,12 @@ def test_a_mean_of_independent_estimates_holds() -> None:
     shares, n, held = np.array([0.05, 0.1, 0.3, 0.5, 0.9]), 25, 0
     for _ in range(600):
         found = [wilson(hits / n, n) for hits in rng.binomial(n, shares)]
-        held += average_independent(found, "").contains(shares.mean())
+        held += average_independent_estimates(found, "").contains(shares.mean())
     assert 0.93 <= held / 600 <= 0.985
 
 
 def test_a_mean_with_an_unknown_part_has_no_interval() -> None:
     """Nor a value, where one has none."""
-    bare = average_independent([wilson(0.5, 9), Estimate(0.1)], "")
+    bare = average_independent_estimates([wilson(0.5, 9), Estimate(0.1)], "")
     assert (bare.value, bare.low) == (pytest.approx(0.3), None)
-    assert average_independent([wilson(0.5, 9), Estimate(None)], "").value is None
+    assert average_independent_estimates([wilson(0.5, 9), Estimate(None)], "").value is None

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.stats import hodges_lehmann, holm, wilcoxon
-from embassay.stats.resampling import is_constant
-from embassay.stats.tests import walsh_averages
+from embassay.stats.resampling import are_replicates_constant
+from embassay.stats.tests import compute_walsh_averages
 
 # PTEB table 6, column PTEB, datasets BIOSSES, SICK-R, STS12-STS15, STS17, STS22, STSB.
 BASELINE = [77.22, 77.45, 61.85, 78.91, 72.14, 81.58, 85.06, 69.39, 74.90]
@@ -49,7 +49,7 @@ def test_pteb_table_7() -> None:
 
 def test_hodges_lehmann_by_hand() -> None:
     """Self-pairs belong to the averages: {0, 0, 10} gives 0 0 0 5 5 10, so 2.5."""
-    assert walsh_averages([0, 0, 10]).tolist() == [0, 0, 0, 5, 5, 10]
+    assert compute_walsh_averages([0, 0, 10]).tolist() == [0, 0, 0, 5, 5, 10]
     assert hodges_lehmann([0, 0, 10]).value == 2.5
     assert hodges_lehmann([1, 2, 3]).value == 2
     single = hodges_lehmann([4.2])
@@ -62,13 +62,13 @@ def test_hodges_lehmann_replicates_are_those_of_the_resamples(d: list[float], se
     """The interval holds the quantiles of the shifts of the resamples, each from its own averages."""
     if len(d) == 1:
         return
-    rows = make_generator(seed).integers(0, len(d), size=(60, len(d)))
+    rows = make_seeded_generator(seed).integers(0, len(d), size=(60, len(d)))
     shifts = [
         np.median([(x + y) / 2 for x, y in combinations_with_replacement(np.array(d)[row], 2)])
         for row in rows
     ]
-    result = hodges_lehmann(d, n_resamples=60, rng=make_generator(seed))
-    if is_constant(np.array(shifts)):
+    result = hodges_lehmann(d, n_resamples=60, rng=make_seeded_generator(seed))
+    if are_replicates_constant(np.array(shifts)):
         assert result.low is None
         assert result.high is None
     else:

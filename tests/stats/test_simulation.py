@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from embassay.records import ResampledStratum
+from embassay.records import ResampledUnitGroup
 from embassay.stats import (
     bootstrap_ci,
     compare_replicates,
@@ -15,7 +15,7 @@ from embassay.stats import (
     rank_intervals,
     resample_means,
 )
-from embassay.stats.intervals import KEPT, degrees_of_freedom
+from embassay.stats.intervals import KEPT, degrees_of_freedom_of_strata
 
 
 def sized(few: tuple[int, float, float], many: tuple[int, float, float]) -> pytest.MarkDecorator:
@@ -83,8 +83,8 @@ def _few_units(world: str, systems: int, alike: float, seed: int) -> tuple[bool,
         part = resample_means(items, n_resamples=300, rng=rng).T
         draws, values = draws + part, values + items.mean(axis=0)
         for own, row in zip(strata, part, strict=True):
-            own.append(ResampledStratum(units, row[:KEPT]))
-    low, high = corrected_interval(draws[0], values[0], degrees_of_freedom(strata[0]))
+            own.append(ResampledUnitGroup(units, row[:KEPT]))
+    low, high = corrected_interval(draws[0], values[0], degrees_of_freedom_of_strata(strata[0]))
     pairs = compare_replicates(draws, values, strata=strata)
     return not low <= 0 <= high, any(pair.apart() for pair in pairs)
 

@@ -13,14 +13,14 @@ from scipy.stats import binom
 from embassay.errors import UsageError
 from embassay.stats.calibration import (
     POWER,
-    PrecisionChance,
-    chance_of_sensitive_threshold,
+    ThresholdFindingChance,
+    compute_mean_top_probability,
     count_labels_for_chance,
     find_cheapest_threshold,
-    find_precise_threshold,
-    find_sensitive_threshold,
-    fit_calibration,
-    mean_top_probability,
+    find_threshold_for_precision,
+    find_threshold_for_recall,
+    fit_probability_calibration,
+    make_recall_threshold_chance,
 )
 
 
@@ -44,7 +44,7 @@ def test_precision_is_broken_in_no_more_than_one_of_twenty(population):
     """300 studies of 200 labels; 5% of them is 15, and 24 has odds of 1 in 100."""
     rng, given, broken = np.random.default_rng(1), 0, 0
     for _ in range(300):
-        found = find_precise_threshold(*drawn(rng, 200), 0.8, 0.95, rng)
+        found = find_threshold_for_precision(*drawn(rng, 200), 0.8, 0.95, rng)
         given += found.value is not None
         broken += found.value is not None and precision_of(population, found.value) < 0.8
     assert given > 180
@@ -55,7 +55,7 @@ def test_recall_is_broken_in_no_more_than_one_of_twenty(population):
     scores, same = population
     rng, broken = np.random.default_rng(2), 0
     for _ in range(300):
-        found = find_sensitive_threshold(*drawn(rng, 150), 0.9, 0.95)
+        found = find_threshold_for_recall(*drawn(rng, 150), 0.9, 0.95)
         broken += found.value is not None and (scores[same] >= found.value).mean() < 0.9
     assert 0 < broken <= binom.ppf(0.99, 300, 0.05)
 
@@ -64,15 +64,15 @@ def test_the_worked_bound():
     """29 right of 29 show precision 0.9 (0.9 ** 29 < 0.05), 28 do not; the pair at the threshold is not counted."""
     scores, same = np.arange(30.0), np.ones(30, dtype=bool)
     rng = np.random.default_rng(0)
-    assert find_precise_threshold(scores, same, 0.9, 0.95, rng).value == 0.0
-    assert find_precise_threshold(scores[1:], same[1:], 0.9, 0.95, rng).value is None
+    assert find_threshold_for_precision(scores, same, 0.9, 0.95, rng).value == 0.0
+    assert find_threshold_for_precision(scores[1:], same[1:], 0.9, 0.95, rng).value is None
 
 
 def test_equal_scores_are_accepted_together():
     """No threshold lies between pairs of one score."""
     scores = np.repeat([3.0, 2.0, 1.0], 40)
     same = np.repeat([True, False, False], 40)
-    found = find_precise_threshold(scores, same, 0.9, 0.95, np.random.default_rng(0))
+    found = find_threshold_for_precision(scores, same, 0.9, 0.95, np.random.default_rng(0))
     assert (found.value, found.accepted, found.right) == (3.0, 40, 40)
 
 
@@ -87,7 +87,7 @@ def test_rare_positives_get_thresholds_that_keep_the_promise(share):
     given = broken = 0
     for _ in range(200):
         scores = rng.normal(size=3_000)
-        found = find_precise_threshold(
+        found = find_threshold_for_precision(
             scores, rng.random(3_000) < expit(10 * (scores - shift)), 0.7, 0.95, rng
         ).value
         given += found is not None
@@ -104,9 +104,9 @@ def test_where_the_test_begins_is_told_by_pairs_below_alone(share):
     same[:40] = True
     same[40:] = share
     rng = np.random.default_rng(0)
-    assert find_precise_threshold(scores, same, 0.9, 0.95, rng).value is not None
+    assert find_threshold_for_precision(scores, same, 0.9, 0.95, rng).value is not None
     same[5] = False
-    found = find_precise_threshold(scores, same, 0.9, 0.95, rng).value
+    found = find_threshold_for_precision(scores, same, 0.9, 0.95, rng).value
     assert (found is not None) == share
 
 
@@ -116,8 +116,8 @@ def test_what_is_told_is_what_the_sample_has(seed, n, aim):
     rng = np.random.default_rng(seed)
     scores, same = rng.integers(0, 9, n).astype(float), rng.random(n) < 0.7
     for found in (
-        find_precise_threshold(scores, same, aim, 0.9, rng),
-        find_sensitive_threshold(scores, same, aim, 0.9),
+        find_threshold_for_precision(scores, same, aim, 0.9, rng),
+        find_threshold_for_recall(scores, same, aim, 0.9),
     ):
         assert (found.n, found.positives) == (n, same.sum())
         if found.value is not None:
@@ -131,19 +131,19 @@ def test_more_labels_are_asked_for_only_where_they_would_do():
     rng = np.random.default_rng(3)
     scores, same = drawn(rng, 60, 3.0)
     probability = 1 / (1 + np.exp(-3.0 * scores))
-    assert mean_top_probability(probability, 0.9, 0.95) > 0.95
-    chance = PrecisionChance(scores, same, probability, 0.9, 0.95)
+    assert compute_mean_top_probability(probability, 0.9, 0.95) > 0.95
+    chance = ThresholdFindingChance(scores, same, probability, 0.9, 0.95)
     more = count_labels_for_chance(chance)
     assert more is not None
     assert chance(more - 1) < POWER <= chance(more)
-    assert mean_top_probability(np.full(500, 0.6), 0.9, 0.95) == pytest.approx(0.6)
-    flat = PrecisionChance(rng.random(500), rng.random(500) < 0.6, np.full(500, 0.6), 0.9, 0.95)
+    assert compute_mean_top_probability(np.full(500, 0.6), 0.9, 0.95) == pytest.approx(0.6)
+    flat = ThresholdFindingChance(rng.random(500), rng.random(500) < 0.6, np.full(500, 0.6), 0.9, 0.95)
     assert count_labels_for_chance(flat) is None
 
 
 def test_the_chance_of_recall_is_that_of_enough_that_is_the_same():
     """29 that are the same show a recall of .9: with 20 of 40, nine of the next must be, at odds of a half."""
-    chance = chance_of_sensitive_threshold(20, 40, 0.9, 0.95)
+    chance = make_recall_threshold_chance(20, 40, 0.9, 0.95)
     assert chance(8) == 0.0
     assert chance(9) == pytest.approx(0.5**9)
     more = count_labels_for_chance(chance)
@@ -156,7 +156,7 @@ def test_the_chance_of_recall_is_that_of_enough_that_is_the_same():
 def test_more_labels_never_lower_the_chance(n, aim, shift, ties):
     """Under the fitted curve, in steps of 10, but for the mistakes that a whole number of pairs can bear."""
     x, y = made(np.random.default_rng(8), n, ties, shift)
-    chance = PrecisionChance(x, y, fit_calibration("beta", x, y)(x), aim, 0.95)
+    chance = ThresholdFindingChance(x, y, fit_probability_calibration("beta", x, y)(x), aim, 0.95)
     found = np.array([chance(more) for more in range(0, 2_000, 10)])
     assert found[0] in (0.0, 1.0)
     assert found[-1] > POWER
@@ -182,17 +182,17 @@ def test_the_chance_is_how_often_more_labels_give_a_threshold(n, aim, shift, tie
     rng, told = np.random.default_rng(7), []
     while len(told) < 40:
         x, y = made(rng, n, ties, shift)
-        if find_precise_threshold(x, y, aim, 0.95, rng).value is not None:
+        if find_threshold_for_precision(x, y, aim, 0.95, rng).value is not None:
             continue
-        true = PrecisionChance(x, y, 1 / (1 + np.exp(shift - 3 * x)), aim, 0.95)
-        fitted = PrecisionChance(x, y, fit_calibration("beta", x, y)(x), aim, 0.95)
+        true = ThresholdFindingChance(x, y, 1 / (1 + np.exp(shift - 3 * x)), aim, 0.95)
+        fitted = ThresholdFindingChance(x, y, fit_probability_calibration("beta", x, y)(x), aim, 0.95)
         came = []
         for more in (50, 200):
             new = (made(rng, more, ties, shift) for _ in range(50))
             came.append(
                 np.mean(
                     [
-                        find_precise_threshold(np.append(x, a), np.append(y, b), aim, 0.95, rng).value
+                        find_threshold_for_precision(np.append(x, a), np.append(y, b), aim, 0.95, rng).value
                         is not None
                         for a, b in new
                     ]
@@ -227,7 +227,9 @@ def test_the_cheapest_threshold_is_told_of_the_other_half():
 def test_shares_are_shares():
     for aim, confidence in ((1.0, 0.95), (0.9, 0.0)):
         with pytest.raises(UsageError, match="between 0 and 1"):
-            find_precise_threshold(np.zeros(3), np.ones(3, bool), aim, confidence, np.random.default_rng(0))
+            find_threshold_for_precision(
+                np.zeros(3), np.ones(3, bool), aim, confidence, np.random.default_rng(0)
+            )
     with pytest.raises(UsageError, match="negative"):
         find_cheapest_threshold(np.zeros(3), np.ones(3, bool), -1.0, 1.0, 0.95, np.random.default_rng(0))
 
@@ -235,16 +237,16 @@ def test_shares_are_shares():
 def _given(draws, seed):
     """Thresholds from 100 labels, where the best that there is has a precision of 0.68 and 0.7 is asked for: those
     found, and those that are not withheld."""
-    from embassay.stats.calibration import fit_calibration, withhold_if_unlikely
+    from embassay.stats.calibration import fit_probability_calibration, withhold_unlikely_threshold
 
     rng, found, kept = np.random.default_rng(seed), 0, 0
     for _ in range(draws):
         scores = rng.random(100)
         same = rng.random(100) < np.where(scores > 0.5, 0.68, 0.2)
-        threshold = find_precise_threshold(scores, same, 0.7, 0.95, rng)
-        smooth = fit_calibration("beta", scores, same)(scores)
+        threshold = find_threshold_for_precision(scores, same, 0.7, 0.95, rng)
+        smooth = fit_probability_calibration("beta", scores, same)(scores)
         found += threshold.value is not None
-        kept += withhold_if_unlikely(threshold, scores, smooth, rng).value is not None
+        kept += withhold_unlikely_threshold(threshold, scores, smooth, rng).value is not None
     return found, kept
 
 
@@ -255,12 +257,12 @@ def test_thresholds_found_by_luck_are_withheld(draws, share):
     """All that are found in this world are broken; a good one is never withheld."""
     found, kept = _given(draws, 3)
     assert kept <= share * found
-    from embassay.stats.calibration import withhold_if_unlikely
+    from embassay.stats.calibration import withhold_unlikely_threshold
 
     rng = np.random.default_rng(4)
     scores = rng.random(400)
-    sure = withhold_if_unlikely(
-        find_precise_threshold(scores, scores > 0.4, 0.9, 0.95, rng), scores, (scores > 0.4) * 1.0, rng
+    sure = withhold_unlikely_threshold(
+        find_threshold_for_precision(scores, scores > 0.4, 0.9, 0.95, rng), scores, (scores > 0.4) * 1.0, rng
     )
     assert sure.value is not None
     assert sure.chance > 0.95

@@ -7,31 +7,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
-from embassay.systems.cleanup import Speller, TextCleanup
+from embassay.systems.cleanup import EnglishSpellCorrector, TextCleanupSteps
 
 
 @given(st.text())
 def test_cleaning_twice_changes_nothing_more(text):
     """White space and characters; any text passes."""
-    clean = TextCleanup("whitespace,unicode")
+    clean = TextCleanupSteps("whitespace,unicode")
     assert clean(clean(text)) == clean(text)
     assert "  " not in clean(text)
 
 
 def test_steps_are_done_in_one_order():
     """However they are written."""
-    assert TextCleanup("case,unicode").steps == TextCleanup("unicode, case").steps == ("unicode", "case")
-    assert TextCleanup("").steps == ()
-    assert TextCleanup("case")("ÉTÉ  X") == "été  x"
-    assert TextCleanup("case").identity == TextCleanup("case,case").identity
+    assert (
+        TextCleanupSteps("case,unicode").steps
+        == TextCleanupSteps("unicode, case").steps
+        == ("unicode", "case")
+    )
+    assert TextCleanupSteps("").steps == ()
+    assert TextCleanupSteps("case")("ÉTÉ  X") == "été  x"
+    assert TextCleanupSteps("case").identity == TextCleanupSteps("case,case").identity
     with pytest.raises(UsageError, match="spelling"):
-        TextCleanup("speling")
+        TextCleanupSteps("speling")
 
 
 @pytest.fixture(scope="module")
 def speller():
     pytest.importorskip("symspellpy")
-    return Speller()
+    return EnglishSpellCorrector()
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from scipy.spatial.distance import pdist
 
 from embassay.errors import UsageError
 from embassay.systems.cosine import Cosine
-from embassay.systems.encoders.wordllama import WordLlama
+from embassay.systems.encoders.wordllama import WordLlamaEncoder
 
 
 class HashEncoder:
@@ -192,13 +192,13 @@ def test_unequal_sides_are_refused():
 
 def test_a_real_encoder_ranks_meaning():
     """With wordllama a paraphrase is nearer than another topic."""
-    cosine = Cosine(WordLlama())
+    cosine = Cosine(WordLlamaEncoder())
     close, far = cosine.pairs(
         ["A man plays the guitar."] * 2, ["Someone is playing guitar.", "Taxes rise in May."]
     )
     assert close > 0.5 > far
     assert (cosine.name, cosine.kind) == ("wordllama", "embedding")
-    assert cosine.identity == f"cosine({WordLlama.identity})"
+    assert cosine.identity == f"cosine({WordLlamaEncoder.identity})"
 
 
 class Refusing(HashEncoder):

@@ -9,7 +9,7 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.systems import SYSTEMS, open_system
-from embassay.systems.ensemble import Ensemble, MemberScale
+from embassay.systems.ensemble import EnsembleMemberBaseline, SystemEnsemble
 from embassay.text import open_tokenizer
 
 TEXTS = [
@@ -49,7 +49,7 @@ def test_similarities_are_joined_in_spreads_above_unrelated_texts():
 
 def test_ranks_are_those_among_known_pairs_and_never_fall():
     """From 0 to 1, 1 for equal texts; a more similar text has no lower rank."""
-    scale = MemberScale(0.2, 0.1, np.array([0.1, 0.2, 0.2, 0.5]))
+    scale = EnsembleMemberBaseline(0.2, 0.1, np.array([0.1, 0.2, 0.2, 0.5]))
     found = scale.ranks(np.array([-1, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0]))
     assert (np.diff(found) >= 0).all()
     assert found[-1] == 1.0
@@ -94,7 +94,7 @@ def test_a_search_fuses_what_the_members_find_over_all_shards(of):
 
 def test_rank_fusion_is_the_weighted_sum_of_reciprocal_ranks():
     """Worked by hand: a text that is first and second has 2/61 + 1/62."""
-    system = Ensemble("a+b", opened=lambda _: opened("jaccard"), weights="2,1", of="ranks")
+    system = SystemEnsemble("a+b", opened=lambda _: opened("jaccard"), weights="2,1", of="ranks")
     lists = [(np.array([4, 7]), np.array([0.9, 0.5])), (np.array([7, 4]), np.array([8.0, 3.0]))]
     ids, scores = system._fuse_query_lists(lists)
     assert ids.tolist() == [4, 7]

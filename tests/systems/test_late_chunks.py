@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.systems.cleanup import CleanEncoder, TextCleanup
-from embassay.systems.encoders.minilm import MiniLM
-from embassay.systems.encoders.wordllama import WordLlama
+from embassay.systems.cleanup import TextCleaningEncoder, TextCleanupSteps
+from embassay.systems.encoders.minilm import MiniLMEncoder
+from embassay.systems.encoders.wordllama import WordLlamaEncoder
 from embassay.systems.late_chunks import (
-    CutDocument,
-    choose_windows,
+    DocumentWithPassages,
+    choose_passage_windows,
     encode_late_chunks,
     explain_no_late_chunks,
     plan_passage_windows,
@@ -30,11 +30,11 @@ DOCUMENT = (
 )
 
 
-def cut(text: str, *beginnings: str) -> CutDocument:
+def cut(text: str, *beginnings: str) -> DocumentWithPassages:
     """The document in passages that begin so."""
     starts = [text.index(words) for words in beginnings]
     ends = [*starts[1:], len(text)]
-    return CutDocument(
+    return DocumentWithPassages(
         text, tuple((a, a + len(text[a:b].rstrip())) for a, b in zip(starts, ends, strict=True))
     )
 
@@ -68,7 +68,7 @@ class Counting:
 def test_a_passage_is_the_mean_of_its_own_tokens() -> None:
     """By hand: words 0 to 8, 9 to 19, 20 to 22 and 23 to 27, all of them read among 28; a blank passage is zeros."""
     document = cut(DOCUMENT, "The turbine", "It failed", "Nobody", "The canteen")
-    vectors = encode_late_chunks(Counting(), [document, CutDocument("  ", ((0, 2),))])
+    vectors = encode_late_chunks(Counting(), [document, DocumentWithPassages("  ", ((0, 2),))])
     assert vectors[0].tolist() == [[4, 28], [14, 28], [21, 28], [25, 28]]
     assert vectors[1].tolist() == [[0, 0]]
 
@@ -93,7 +93,7 @@ def test_windows_hold_every_passage_and_fit(words: int, borders: set[int], room:
     passages = [(2 * a, 2 * b) for a, b in zip(starts, ends, strict=True)]
     places = np.array([(2 * i, 2 * i + 1) for i in range(words)], dtype=np.int64)
     windows = plan_passage_windows(places, passages, room)
-    chosen = choose_windows(windows, len(passages))
+    chosen = choose_passage_windows(windows, len(passages))
     assert {p for w in windows for p in range(w.first, w.last)} == set(range(len(passages)))
     for window in windows:
         assert window.last - window.first == 1 or ends[window.last - 1] - starts[window.first] <= room
@@ -115,7 +115,7 @@ def test_windows_hold_every_passage_and_fit(words: int, borders: set[int], room:
 def test_minilm_by_its_own_tokens() -> None:
     """Against its tokens of the whole document, put to passages by the tokenizer's own map of characters."""
     pytest.importorskip("onnxruntime")
-    encoder = MiniLM()
+    encoder = MiniLMEncoder()
     document = cut(DOCUMENT, "The turbine", "It failed", "Nobody", "The canteen")
     [states] = encoder.encode_tokens([DOCUMENT])
     encoding = encoder.tokenizer.encode(DOCUMENT)
@@ -175,12 +175,12 @@ class TestSentenceTransformers:
         [vectors] = encode_late_chunks(encoder, [document])
         windows = plan_passage_windows(encoder.token_places([text])[0], document.passages, 24)
         assert len(windows) > 1
-        chosen = choose_windows(windows, 5)
+        chosen = choose_passage_windows(windows, 5)
         for row, number in enumerate(chosen):
             window = windows[number]
             start, end = document.passages[window.first][0], document.passages[window.last - 1][1]
             inner = tuple((a - start, b - start) for a, b in document.passages[window.first : window.last])
-            [alone] = encode_late_chunks(encoder, [CutDocument(text[start:end], inner)])
+            [alone] = encode_late_chunks(encoder, [DocumentWithPassages(text[start:end], inner)])
             np.testing.assert_allclose(vectors[row], alone[row - window.first], atol=1e-5)
 
     def test_a_model_of_another_pooling_says_so(self, folder: Path, tmp_path: Path) -> None:
@@ -198,8 +198,10 @@ class TestSentenceTransformers:
 
 def test_who_makes_none_says_why() -> None:
     """Static vectors know no context, and what is cleaned has other places."""
-    assert "minilm" in explain_no_late_chunks(WordLlama())
+    assert "minilm" in explain_no_late_chunks(WordLlamaEncoder())
     pytest.importorskip("onnxruntime")
-    encoder = MiniLM()
+    encoder = MiniLMEncoder()
     assert explain_no_late_chunks(encoder) == ""
-    assert "cleans" in explain_no_late_chunks(CleanEncoder(encoder, TextCleanup("unicode"), name="clean"))
+    assert "cleans" in explain_no_late_chunks(
+        TextCleaningEncoder(encoder, TextCleanupSteps("unicode"), name="clean")
+    )

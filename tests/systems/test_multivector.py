@@ -9,8 +9,13 @@ import pytest
 
 from embassay.contracts import make_ragged_array
 from embassay.errors import ModelError, UsageError
-from embassay.runs.embeddings import CachedRaggedEncoder, EmbeddingCache, pack_ragged, unpack_ragged
-from embassay.search.maxsim import maxsim
+from embassay.runs.embeddings import (
+    CachedRaggedEncoder,
+    EmbeddingCache,
+    pack_ragged_vectors,
+    unpack_ragged_vectors,
+)
+from embassay.search.maxsim import compute_maxsim
 from embassay.systems import SYSTEMS, open_system
 from embassay.systems.multivector import MaxSim, SparseProductSimilarity
 from embassay.text import open_tokenizer
@@ -64,7 +69,9 @@ def test_late_interaction_of_two_texts_is_the_mean_of_both_directions():
     back = system.pairs(TEXTS[::-1], TEXTS)
     np.testing.assert_allclose(found, back, atol=1e-6)
     a, b = (model.rows(TEXTS[i], None) for i in (1, 4))
-    assert found[1] == pytest.approx((maxsim(a, b) / len(a) + maxsim(b, a) / len(b)) / 2, abs=1e-6)
+    assert found[1] == pytest.approx(
+        (compute_maxsim(a, b) / len(a) + compute_maxsim(b, a) / len(b)) / 2, abs=1e-6
+    )
     assert system.pairs(TEXTS, TEXTS).tolist() == [1.0] * 6
     assert system.pairs([""], ["fox"]).tolist() == [0.0]
     distances = system.distances(TEXTS)
@@ -96,7 +103,7 @@ def test_a_search_has_the_scores_of_the_model(similarity):
     ranked = MaxSim(model).search(["red fox"], TEXTS, 6)
     query = model.rows("red fox", "query")
     share = 2 if similarity == "meanmaxsim" else 1
-    wanted = [maxsim(query, model.rows(text, "document")) if text else -2 for text in TEXTS]
+    wanted = [compute_maxsim(query, model.rows(text, "document")) if text else -2 for text in TEXTS]
     for place, score in zip(ranked.indices[0], ranked.scores[0], strict=True):
         assert score == pytest.approx(wanted[place] / share, abs=1e-6)
     assert ranked.indices[0, -1] == 3
@@ -145,12 +152,12 @@ def test_ragged_vectors_come_back_from_the_cache_as_they_were():
             np.ones((1, 2), np.float32),
         ]
     )
-    kept = pack_ragged(rows)
+    kept = pack_ragged_vectors(rows)
     assert kept.shape[0] == 3
-    for one, other in zip(unpack_ragged(kept, 2), rows, strict=True):
+    for one, other in zip(unpack_ragged_vectors(kept, 2), rows, strict=True):
         np.testing.assert_array_equal(one, other)
     kept[0, 0] = 50
-    assert unpack_ragged(kept, 2) is None
+    assert unpack_ragged_vectors(kept, 2) is None
 
 
 def test_a_model_that_gives_no_rows_is_told_so(tmp_path):

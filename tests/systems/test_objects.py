@@ -12,7 +12,7 @@ import pytest
 
 import embassay
 from embassay.errors import ModelError, UsageError
-from embassay.systems.objects import GivenEncoder, find_passed_in_encoder, register_objects
+from embassay.systems.objects import CallerObjectEncoder, find_passed_in_encoder, register_system_objects
 
 ROWS = [
     {
@@ -101,7 +101,7 @@ def test_an_object_without_identity_is_never_taken_for_another(tmp_path: Path) -
             return letters(texts) * sign + (np.arange(8) if sign < 0 else 0)
 
         values.append(
-            find_passed_in_encoder(register_objects({"model": model})[0].removeprefix("own:")).encode(
+            find_passed_in_encoder(register_system_objects({"model": model})[0].removeprefix("own:")).encode(
                 ["a fox"]
             )[0]
         )
@@ -113,14 +113,14 @@ def test_weights_are_an_identity() -> None:
     torch = pytest.importorskip("torch")
     layer = torch.nn.Linear(2, 2)
     layer.encode = lambda texts: np.ones((len(texts), 2))
-    (spec,) = register_objects({"layer": layer})
+    (spec,) = register_system_objects({"layer": layer})
     before = find_passed_in_encoder("layer").identity
     assert find_passed_in_encoder("layer").is_resumable
     with torch.no_grad():
         layer.weight += 1
     other = torch.nn.Linear(2, 2)
     other.encode = layer.encode
-    assert register_objects({"layer": other}) == (spec,)
+    assert register_system_objects({"layer": other}) == (spec,)
     assert find_passed_in_encoder("layer").identity != before
 
 
@@ -128,11 +128,11 @@ def test_what_is_no_system_is_refused(tmp_path: Path) -> None:
     """What was given, and what can be."""
     for wrong in ([3], [Mine], [object()]):
         with pytest.raises(UsageError, match=r"encode|class"):
-            register_objects(wrong)
+            register_system_objects(wrong)
     with pytest.raises(UsageError, match="workers"):
-        register_objects([letters], workers=2)
+        register_system_objects([letters], workers=2)
     with pytest.raises(UsageError, match="Two systems"):
-        register_objects([letters, letters])
+        register_system_objects([letters, letters])
     with pytest.raises(UsageError, match="no rows"):
         run(["jaccard"], tmp_path / "run", datasets=[[]])
     with pytest.raises(UsageError, match="frame"):
@@ -146,7 +146,7 @@ def test_what_is_no_system_is_refused(tmp_path: Path) -> None:
 )
 def test_what_an_object_gives_is_checked(made: Any) -> None:
     """One vector per text, or the cell fails with the object's name."""
-    (spec,) = register_objects({"odd": made})
+    (spec,) = register_system_objects({"odd": made})
     with pytest.raises(ModelError, match="odd"):
         find_passed_in_encoder(spec.removeprefix("own:")).encode(["a", "b"])
 
@@ -159,7 +159,7 @@ def test_an_object_that_calls_exit_ends_nobody(code: Any, tmp_path: Path) -> Non
         raise SystemExit(code)
 
     with pytest.raises(ModelError, match="SystemExit"):
-        GivenEncoder(leave, "leaving").encode(["a"])
+        CallerObjectEncoder(leave, "leaving").encode(["a"])
 
 
 class Rearranging:
@@ -185,7 +185,7 @@ class Rearranging:
 )
 def test_an_object_that_changes_what_it_is_handed_is_told_of(change: Any, told: str, tmp_path: Path) -> None:
     """How often; the lists of others stay as they are."""
-    encoder, texts = GivenEncoder(Rearranging(change), "mine"), ["c", "b"]
+    encoder, texts = CallerObjectEncoder(Rearranging(change), "mine"), ["c", "b"]
     encoder.encode(texts)
     encoder.encode(["a"])
     assert texts == ["c", "b"]
@@ -201,7 +201,7 @@ def test_an_object_that_writes_into_one_array_gives_each_call_its_own() -> None:
         held[:] = len(texts[0])
         return held
 
-    encoder = GivenEncoder(fill, "mine")
+    encoder = CallerObjectEncoder(fill, "mine")
     first = encoder.encode(["four"])
     encoder.encode(["longer"])
     assert first.tolist() == [[4, 4, 4]]
@@ -224,8 +224,8 @@ def test_the_same_weights_in_another_model_are_another_identity() -> None:
         model(), model(torch.nn.Tanh()), model(prompts={"query": "q: "}), model(max_seq_length=9),
         model(encode_query=letters, encode_document=letters),
     ]  # fmt: skip
-    assert len({GivenEncoder(one, "mine").identity for one in variants}) == len(variants)
-    assert GivenEncoder(model(), "mine").identity == GivenEncoder(model(), "mine").identity
+    assert len({CallerObjectEncoder(one, "mine").identity for one in variants}) == len(variants)
+    assert CallerObjectEncoder(model(), "mine").identity == CallerObjectEncoder(model(), "mine").identity
 
 
 def test_queries_and_documents_go_to_methods_of_their_own() -> None:
@@ -241,7 +241,7 @@ def test_queries_and_documents_go_to_methods_of_their_own() -> None:
         def encode_document(self, texts: Sequence[str]) -> Any:
             return [[2.0, 0]] * len(texts)
 
-    encoder = GivenEncoder(Both(), "both")
+    encoder = CallerObjectEncoder(Both(), "both")
     assert [encoder.encode(["a"], role=role)[0, 0] for role in ("query", "document", None)] == [1, 2, 0]
 
 
@@ -262,8 +262,10 @@ def test_what_encoders_of_other_libraries_give_is_taken() -> None:
         def __array__(self, *arguments: Any, **more: Any) -> Any:
             raise TypeError("Got unsupported ScalarType BFloat16")
 
-    assert GivenEncoder(lambda texts: Half(), "half").encode(["a", "b"]).shape == (2, 3)
-    assert GivenEncoder(lambda texts: ([1.0, 2.0] for _ in texts), "lazy").encode(["a", "b"]).shape == (2, 2)
+    assert CallerObjectEncoder(lambda texts: Half(), "half").encode(["a", "b"]).shape == (2, 3)
+    assert CallerObjectEncoder(lambda texts: ([1.0, 2.0] for _ in texts), "lazy").encode(
+        ["a", "b"]
+    ).shape == (2, 2)
 
 
 def test_what_is_no_array_is_told_for_what_it_is() -> None:
@@ -277,14 +279,14 @@ def test_what_is_no_array_is_told_for_what_it_is() -> None:
             return [[1.0] for _ in texts]
 
     with pytest.raises(ModelError, match=r"asyncio\.run"):
-        GivenEncoder(later, "later").encode(["a"])
+        CallerObjectEncoder(later, "later").encode(["a"])
     with pytest.raises(ModelError, match="dense_vecs"):
-        GivenEncoder(lambda texts: {"dense_vecs": [[1.0]]}, "keyed").encode(["a"])
+        CallerObjectEncoder(lambda texts: {"dense_vecs": [[1.0]]}, "keyed").encode(["a"])
     with pytest.raises(ModelError, match="complex numbers"):
-        GivenEncoder(lambda texts: [[1 + 2j]], "waves").encode(["a"])
+        CallerObjectEncoder(lambda texts: [[1 + 2j]], "waves").encode(["a"])
     for wrong, mend in ((Mine, "Mine("), (Embedder(), "model.embed_documents")):
         with pytest.raises(UsageError) as told:
-            register_objects([wrong])
+            register_system_objects([wrong])
         assert mend in told.value.mend
 
 
@@ -317,8 +319,8 @@ def test_runs_that_begin_within_a_second_have_folders_of_their_own(
 def test_a_spec_keeps_its_own_name() -> None:
     """A name that would be passed over in silence is refused; its own may stand in a mapping beside named objects."""
     with pytest.raises(UsageError, match="jaccard"):
-        register_objects({"words": "jaccard"})
-    assert register_objects({"jaccard": "jaccard"}) == ("jaccard",)
+        register_system_objects({"words": "jaccard"})
+    assert register_system_objects({"jaccard": "jaccard"}) == ("jaccard",)
 
 
 @pytest.mark.parametrize(
@@ -351,7 +353,7 @@ def test_an_object_that_fails_is_told_with_its_place():
             return {}["oops"]
 
     with pytest.raises(ModelError, match=r"failed on a text: KeyError: 'oops' \(test_objects.py, line \d+\)"):
-        GivenEncoder(Failing(), "failing").encode(["one"])
+        CallerObjectEncoder(Failing(), "failing").encode(["one"])
 
 
 @pytest.mark.parametrize("vector", [[0.0, 0, 0], [1.0, 2, 3]])

@@ -10,12 +10,12 @@ from scipy.spatial.distance import cdist
 
 from embassay.errors import UsageError
 from embassay.search import exact_search
-from embassay.systems.cosine import Cosine, TransformedEncoder, VectorTransform
+from embassay.systems.cosine import Cosine, TransformedEncoder, VectorTransformOptions
 from embassay.systems.own import (
     InnerProductLayout,
-    OwnSimilarity,
-    compare_rows,
-    find_own_similarity,
+    NamedVectorSimilarity,
+    compute_row_similarities,
+    find_model_own_similarity,
     list_replaced_similarities,
 )
 
@@ -54,7 +54,7 @@ def vectors(request):
 @pytest.mark.parametrize("by", DIRECT)
 def test_a_search_finds_what_the_similarity_has_highest(by, vectors):
     """In the order of direct computation at any scale, ties to the lower index; with the score itself."""
-    system = OwnSimilarity(Table(vectors, by), by)
+    system = NamedVectorSimilarity(Table(vectors, by), by)
     texts = [str(n) for n in range(len(vectors))]
     queries = texts[:7]
     found = system.search(queries, texts, 12)
@@ -67,7 +67,7 @@ def test_a_search_finds_what_the_similarity_has_highest(by, vectors):
 @pytest.mark.parametrize("by", DIRECT)
 def test_pairs_have_the_order_of_the_similarity(by, vectors):
     """By pairs and by positions; divided by the largest, so that tiny vectors keep their digits."""
-    system = OwnSimilarity(Table(vectors, by), by)
+    system = NamedVectorSimilarity(Table(vectors, by), by)
     texts = [str(n) for n in range(len(vectors))]
     left, right = np.arange(20), np.arange(20, 40)
     direct = np.diag(DIRECT[by](vectors[left].astype(np.float64), vectors[right].astype(np.float64)))
@@ -104,21 +104,35 @@ def test_every_similarity_of_the_library_by_name(by, vectors):
     a, b = vectors[:5].astype(np.float64), vectors.astype(np.float64)
     units = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in (a, b))
     expected = DIRECT[by](a, b) if by in DIRECT else DIRECT["dot"](*units)
-    np.testing.assert_allclose(compare_rows(by, a, b), expected, atol=1e-6 * np.abs(expected).max())
+    np.testing.assert_allclose(
+        compute_row_similarities(by, a, b), expected, atol=1e-6 * np.abs(expected).max()
+    )
 
 
 def test_a_model_says_what_it_was_made_for(vectors):
     """Through what it is wrapped in; not where its vectors are rounded, or brought to one length."""
     encoder = Table(vectors)
-    assert find_own_similarity(SimpleNamespace(encoder=encoder)) == "dot"
-    assert find_own_similarity(TransformedEncoder(encoder, VectorTransform(dims=3))) == "dot"
-    assert find_own_similarity(TransformedEncoder(encoder, VectorTransform(quantize="int8"))) == "cosine"
-    assert find_own_similarity(TransformedEncoder(encoder, VectorTransform(normalize=True))) == "cosine"
+    assert find_model_own_similarity(SimpleNamespace(encoder=encoder)) == "dot"
+    assert find_model_own_similarity(TransformedEncoder(encoder, VectorTransformOptions(dims=3))) == "dot"
     assert (
-        find_own_similarity(TransformedEncoder(Table(vectors, "manhattan"), VectorTransform(normalize=True)))
+        find_model_own_similarity(TransformedEncoder(encoder, VectorTransformOptions(quantize="int8")))
+        == "cosine"
+    )
+    assert (
+        find_model_own_similarity(TransformedEncoder(encoder, VectorTransformOptions(normalize=True)))
+        == "cosine"
+    )
+    assert (
+        find_model_own_similarity(
+            TransformedEncoder(Table(vectors, "manhattan"), VectorTransformOptions(normalize=True))
+        )
         == "manhattan"
     )
-    assert find_own_similarity(Table(vectors, "maxsim")) == find_own_similarity(SimpleNamespace()) == "cosine"
+    assert (
+        find_model_own_similarity(Table(vectors, "maxsim"))
+        == find_model_own_similarity(SimpleNamespace())
+        == "cosine"
+    )
 
 
 def test_a_text_that_failed_is_not_found_and_finds_nothing(vectors):
@@ -126,10 +140,10 @@ def test_a_text_that_failed_is_not_found_and_finds_nothing(vectors):
     lost = vectors.copy()
     lost[3] = np.nan
     for by in DIRECT:
-        found = OwnSimilarity(Table(lost, by), by).search(["3", "4"], ["2", "3", "4"], 3)
+        found = NamedVectorSimilarity(Table(lost, by), by).search(["3", "4"], ["2", "3", "4"], 3)
         assert found.indices[0].tolist() == [-1, -1, -1]
         assert sorted(found.indices[1].tolist()) == [-1, 0, 2]
-        assert np.isnan(OwnSimilarity(Table(lost, by), by).pairs(["3"], ["4"])).all()
+        assert np.isnan(NamedVectorSimilarity(Table(lost, by), by).pairs(["3"], ["4"])).all()
 
 
 def test_unit_vectors_have_one_order_by_cosine_dot_and_distance():
@@ -142,8 +156,8 @@ def test_unit_vectors_have_one_order_by_cosine_dot_and_distance():
         system.search(texts[:4], texts, 10).indices.tolist()
         for system in (
             Cosine(Table(rows)),
-            OwnSimilarity(Table(rows), "dot"),
-            OwnSimilarity(Table(rows), "euclidean"),
+            NamedVectorSimilarity(Table(rows), "dot"),
+            NamedVectorSimilarity(Table(rows), "euclidean"),
         )
     ]
     assert orders[0] == orders[1] == orders[2]
@@ -152,7 +166,7 @@ def test_unit_vectors_have_one_order_by_cosine_dot_and_distance():
 def test_models_that_are_compared_by_cosine_though_made_for_another_similarity(vectors):
     """Alone and as members of an ensemble; not those that are compared by their own, nor those made for the cosine."""
     dot, usual = Cosine(Table(vectors, "dot"), name="d"), Cosine(Table(vectors, "cosine"), name="c")
-    by_own = OwnSimilarity(Table(vectors, "euclidean"), "euclidean", name="e")
+    by_own = NamedVectorSimilarity(Table(vectors, "euclidean"), "euclidean", name="e")
     assert list_replaced_similarities(dot) == {"d": "dot"}
     assert (
         list_replaced_similarities(usual)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from embassay.systems.cosine import Cosine, TransformedEncoder, VectorTransform
+from embassay.systems.cosine import Cosine, TransformedEncoder, VectorTransformOptions
 
 VECTORS = np.array([[3, -4, 12], [0, 0, 5], [0, 0, 0]], dtype=np.float32)
 rows = arrays(np.float32, (5, 8), elements=st.floats(-1e3, 1e3, width=32))
@@ -17,15 +17,15 @@ rows = arrays(np.float32, (5, 8), elements=st.floats(-1e3, 1e3, width=32))
 @pytest.mark.parametrize(
     ("transform", "expected"),
     [
-        (VectorTransform(), VECTORS),
-        (VectorTransform(dims=2), [[3, -4], [0, 0], [0, 0]]),
+        (VectorTransformOptions(), VECTORS),
+        (VectorTransformOptions(dims=2), [[3, -4], [0, 0], [0, 0]]),
         # Normalised after it is cut: 3 and -4 over 5.
-        (VectorTransform(dims=2, normalize=True), [[0.6, -0.8], [0, 0], [0, 0]]),
+        (VectorTransformOptions(dims=2, normalize=True), [[0.6, -0.8], [0, 0], [0, 0]]),
         # 127 / 12 = 10.583...; times 3 and -4 is 31.75 and -42.33.
-        (VectorTransform(quantize="int8"), [[32, -42, 127], [0, 0, 127], [0, 0, 0]]),
-        (VectorTransform(dims=2, quantize="int8"), [[95, -127], [0, 0], [0, 0]]),
-        (VectorTransform(quantize="binary"), [[1, -1, 1], [-1, -1, 1], [0, 0, 0]]),
-        (VectorTransform(quantize="float16"), [np.float16([3 / 13, -4 / 13, 12 / 13]), [0, 0, 1], [0, 0, 0]]),
+        (VectorTransformOptions(quantize="int8"), [[32, -42, 127], [0, 0, 127], [0, 0, 0]]),
+        (VectorTransformOptions(dims=2, quantize="int8"), [[95, -127], [0, 0], [0, 0]]),
+        (VectorTransformOptions(quantize="binary"), [[1, -1, 1], [-1, -1, 1], [0, 0, 0]]),
+        (VectorTransformOptions(quantize="float16"), [np.float16([3 / 13, -4 / 13, 12 / 13]), [0, 0, 1], [0, 0, 0]]),
     ],
 )  # fmt: skip
 def test_values(transform, expected):
@@ -38,7 +38,7 @@ def test_values(transform, expected):
 @given(rows, st.sampled_from(["float32", "float16", "int8", "binary"]), st.booleans(), st.integers(1, 8))
 def test_a_row_depends_on_no_other(vectors, quantize, normalize, dims):
     """Alone and together, the same bits; the argument is left as it was."""
-    transform = VectorTransform(dims=dims, normalize=normalize, quantize=quantize)
+    transform = VectorTransformOptions(dims=dims, normalize=normalize, quantize=quantize)
     before = vectors.copy()
     together = transform(vectors)
     assert np.array_equal(vectors, before)
@@ -49,7 +49,7 @@ def test_a_row_depends_on_no_other(vectors, quantize, normalize, dims):
 @given(rows, st.sampled_from(["float16", "int8", "binary"]), st.sampled_from([0.25, 2.0, 1024.0]))
 def test_length_makes_no_difference_to_quantised_vectors(vectors, quantize, scale):
     """A code says where a vector points; powers of two, so that scaling itself rounds nothing."""
-    transform = VectorTransform(quantize=quantize)
+    transform = VectorTransformOptions(quantize=quantize)
     vectors = np.where(np.abs(vectors) < 1e-3, 0, vectors).astype(np.float32)
     assert np.array_equal(transform(vectors), transform(vectors * np.float32(scale)))
 
@@ -58,13 +58,13 @@ def test_a_text_that_could_not_be_encoded_stays_so():
     """NaN rows are NaN after every transform, and no code of numbers."""
     vectors = np.full((1, 4), np.nan, dtype=np.float32)
     for quantize in ("float32", "float16", "int8", "binary"):
-        assert np.isnan(VectorTransform(quantize=quantize, normalize=True)(vectors)).all()
+        assert np.isnan(VectorTransformOptions(quantize=quantize, normalize=True)(vectors)).all()
 
 
 def test_no_texts():
     """No texts give no rows."""
     for quantize in ("float32", "float16", "int8", "binary"):
-        assert VectorTransform(dims=2, quantize=quantize)(np.empty((0, 3), np.float32)).shape == (0, 2)
+        assert VectorTransformOptions(dims=2, quantize=quantize)(np.empty((0, 3), np.float32)).shape == (0, 2)
 
 
 class Fixed:
@@ -86,7 +86,7 @@ class Fixed:
 def test_cosine_of_binary_vectors_is_hamming():
     """1 - 2 * the share of dimensions whose signs differ."""
     texts = [str(i) for i in range(40)]
-    found = Cosine(TransformedEncoder(Fixed(), VectorTransform(quantize="binary"))).pairs(
+    found = Cosine(TransformedEncoder(Fixed(), VectorTransformOptions(quantize="binary"))).pairs(
         texts, texts[1:] + texts[:1]
     )
     signs = Fixed.vectors > 0
@@ -99,13 +99,13 @@ def test_rounding_keeps_the_cosine(quantize, close):
     """Half precision to a thousandth, eight bits to two hundredths."""
     texts = [str(i) for i in range(40)]
     exact = Cosine(Fixed()).distances(texts)
-    found = Cosine(TransformedEncoder(Fixed(), VectorTransform(quantize=quantize))).distances(texts)
+    found = Cosine(TransformedEncoder(Fixed(), VectorTransformOptions(quantize=quantize))).distances(texts)
     assert 0 < np.abs(found - exact).max() < close
 
 
 def test_it_speaks_for_its_encoder():
     """All but the vectors is the encoder's own, whatever else it has to say; its chunks would be untransformed."""
-    encoder = TransformedEncoder(Fixed(), VectorTransform(dims=8))
+    encoder = TransformedEncoder(Fixed(), VectorTransformOptions(dims=8))
     assert (encoder.name, encoder.dim, encoder.max_tokens, encoder.count_truncated(["a"])) == (
         "fixed",
         8,

@@ -9,7 +9,12 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from embassay.errors import ModelError, UsageError
-from embassay.systems.models import find_weights, find_weights_and_library, folder_identity, is_pinned
+from embassay.systems.models import (
+    compute_model_folder_checksum,
+    find_model_weights,
+    find_weights_and_library,
+    is_revision_pinned,
+)
 
 COMMIT, OTHER = "0123456789abcdef" * 2 + "01234567", "f" * 40
 
@@ -24,32 +29,32 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_folder_is_what_is_in_it(folder: Path, tmp_path: Path) -> None:
     """A copy elsewhere is the same; another byte, another name or one file more is another; a README says nothing."""
-    first = folder_identity(folder)
+    first = compute_model_folder_checksum(folder)
     copy = folder.rename(tmp_path / "copy")
-    assert folder_identity(copy) == first
+    assert compute_model_folder_checksum(copy) == first
     (copy / "README.md").write_text("words")
     (copy / ".git").mkdir()
     (copy / ".git" / "HEAD").write_text("x")
-    assert folder_identity(copy) == first
+    assert compute_model_folder_checksum(copy) == first
     (copy / "tokenizer.json").write_text("{}")
-    more = folder_identity(copy)
+    more = compute_model_folder_checksum(copy)
     (copy / "tokenizer.json").rename(copy / "vocab.txt")
-    assert len({first, more, folder_identity(copy)}) == 3
+    assert len({first, more, compute_model_folder_checksum(copy)}) == 3
 
 
 def test_changed_weights_are_noticed_in_the_same_process(folder: Path) -> None:
     """Checksums are kept by size and time of change."""
-    first = folder_identity(folder)
+    first = compute_model_folder_checksum(folder)
     (folder / "model.safetensors").write_bytes(b"other weights")
-    assert folder_identity(folder) != first
+    assert compute_model_folder_checksum(folder) != first
 
 
 def test_a_folder_is_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By any way of writing its path."""
     monkeypatch.chdir(folder.parent)
-    found = {find_weights(target, system="st").identity for target in ("model", "./model", str(folder))}
-    assert found == {folder_identity(folder)}
-    assert find_weights("model", system="st").folder == Path("model")
+    found = {find_model_weights(target, system="st").identity for target in ("model", "./model", str(folder))}
+    assert found == {compute_model_folder_checksum(folder)}
+    assert find_model_weights("model", system="st").folder == Path("model")
 
 
 @pytest.mark.parametrize(
@@ -68,7 +73,7 @@ def test_what_is_no_model(target, revision, error, message, folder, monkeypatch)
     monkeypatch.chdir(folder.parent)
     (folder.parent / "empty").mkdir()
     with pytest.raises(error, match=message):
-        find_weights(target, revision, system="st")
+        find_model_weights(target, revision, system="st")
 
 
 class Hub:
@@ -102,7 +107,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Hub:
 def test_a_repository_is_its_commit(hub: Hub) -> None:
     """What the hub says the revision is now; a short name of a known model stands for the long one."""
     hub.answer = COMMIT
-    found = find_weights("all-MiniLM-L6-v2", system="st")
+    found = find_model_weights("all-MiniLM-L6-v2", system="st")
     assert (found.location, found.commit, found.cached) == (
         "sentence-transformers/all-MiniLM-L6-v2",
         COMMIT,
@@ -115,14 +120,14 @@ def test_a_repository_is_its_commit(hub: Hub) -> None:
 def test_without_a_network_the_cache_serves(hub: Hub) -> None:
     """Whatever is wrong with the connection; loading must then not try again."""
     hub.answer, hub.kept = OSError("no route"), OTHER
-    found = find_weights("org/model", system="st")
+    found = find_model_weights("org/model", system="st")
     assert (found.commit, found.cached) == (OTHER, True)
 
 
 def test_a_pinned_commit_that_is_kept_needs_no_network(hub: Hub) -> None:
     """It cannot have changed."""
     hub.kept = COMMIT
-    assert find_weights("org/model", COMMIT, system="st").cached
+    assert find_model_weights("org/model", COMMIT, system="st").cached
     assert not hub.asked
 
 
@@ -132,7 +137,7 @@ def test_what_cannot_be_had_names_the_folder_to_fill(hub: Hub) -> None:
     with pytest.raises(
         ModelError, match=r"cannot be reached.*models--org--model, .*static:\./folder"
     ) as error:
-        find_weights("org/model", system="static")
+        find_model_weights("org/model", system="static")
     assert "\n" not in str(error.value)
 
 
@@ -165,10 +170,10 @@ def test_what_the_hub_refuses(name: str, message: str, hub: Hub) -> None:
     kind = getattr(errors, name)
     hub.answer, hub.kept = kind.__new__(kind), OTHER
     with pytest.raises(ModelError, match=message):
-        find_weights("org/model", "v9", system="st")
+        find_model_weights("org/model", "v9", system="st")
 
 
 def test_only_a_commit_is_pinned() -> None:
     """Branches, tags and short hashes can come to mean something else."""
-    assert is_pinned(COMMIT)
-    assert not any(map(is_pinned, (None, "main", "v1", COMMIT[:12], COMMIT + "0")))
+    assert is_revision_pinned(COMMIT)
+    assert not any(map(is_revision_pinned, (None, "main", "v1", COMMIT[:12], COMMIT + "0")))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from embassay.contracts import Tokenizer
-from embassay.text.tokenizers import Cl100k
+from embassay.text.tokenizers import Cl100kTokenizer
 
 CACHED_NAME = "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
 
@@ -26,6 +26,6 @@ def cl100k(vocabulary: Path) -> Tokenizer:
     """The tokenizer of the paper."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TIKTOKEN_CACHE_DIR", str(vocabulary))
-        tokenizer = Cl100k()
+        tokenizer = Cl100kTokenizer()
         tokenizer.pieces("opens the vocabulary, which is read at the first use")
         return tokenizer

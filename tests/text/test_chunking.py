@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from embassay.contracts import Tokenizer
 from embassay.errors import UsageError
 from embassay.text import Breadcrumb, Chunk, Chunking, chunk, split_sentences
-from embassay.text.chunking import find_fences, sentence_ends
-from embassay.text.tokenizers import WordTokenizer, passage_token_ends, token_ends, word_ends
+from embassay.text.chunking import find_code_fences, find_sentence_ends
+from embassay.text.tokenizers import WordTokenizer, find_passage_token_ends, find_word_token_ends, token_ends
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 PIECES = [
@@ -54,7 +54,7 @@ def check(text: str, chunks: list[Chunk], chunking: Chunking) -> None:
         assert (other.start < one.end) >= (other.shared > 0)
     for one in chunks:
         assert one.body == text[one.start : one.end].strip() != ""
-        assert one.tokens == len(passage_token_ends(one.body)) <= chunking.limit
+        assert one.tokens == len(find_passage_token_ends(one.body)) <= chunking.limit
         assert 0 <= one.shared < one.tokens
 
 
@@ -70,7 +70,7 @@ def test_any_text_is_covered(text: str, chunking: Chunking) -> None:
 def test_overlap_is_as_much_as_fits(text: str, limit: int) -> None:
     """Less than was asked for only where one more sentence would leave no room for the next one."""
     chunking = Chunking(limit, limit // 2, "none")
-    ends = [0, *sentence_ends(text)]
+    ends = [0, *find_sentence_ends(text)]
     for one, other in pairwise(chunk(text, chunking=chunking)):
         if other.shared >= chunking.overlap or not {one.end, other.start} <= set(ends):
             continue  # enough, or inside a long sentence
@@ -169,7 +169,7 @@ def test_counts_tokens_as_told() -> None:
 
     chunks = chunk("One two. Three.", chunking=Chunking(9, 0), ends=lambda text: np.arange(1, len(text) + 1))
     assert [one.body for one in chunks] == ["One two.", "Three."]
-    assert len(word_ends("One two. Three.")) == 5
+    assert len(find_word_token_ends("One two. Three.")) == 5
 
 
 @pytest.mark.parametrize(("unit", "characters"), [("x", 8_000), ("我们在这里学习。", 400), ("word ", 1_000)])
@@ -244,4 +244,4 @@ def test_fenced_code_is_not_cut_where_it_fits() -> None:
     ],
 )  # fmt: skip
 def test_fences(text: str, places: list[tuple[int, int]]) -> None:
-    assert find_fences(text) == places
+    assert find_code_fences(text) == places

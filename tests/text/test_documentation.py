@@ -11,7 +11,7 @@ import pytest
 
 from embassay.text import PERTURBATIONS, TOKENIZERS
 from embassay.text.perturbations import _OPENING, _VOCABULARY
-from embassay.text.semantics import negation_rules
+from embassay.text.semantics import build_negation_rules
 
 
 @pytest.fixture(scope="module")
@@ -27,14 +27,14 @@ def test_the_negation_table_is_that_of_the_code(root: Path) -> None:
     for word, cell in re.findall(r"(?:^|; )([a-z]+) \(([a-z', ]+)\)", section, re.MULTILINE):
         negated = cell.split(", ")
         table |= {word: negated[0], **dict.fromkeys(negated, word)}
-    assert table == negation_rules()
+    assert table == build_negation_rules()
 
 
 def test_every_name_is_in_the_page(page: str) -> None:
     """Perturbations with a heading of their own, how many auxiliaries are negated, and tokenizers."""
     for entry in PERTURBATIONS:
         assert f"### {entry.name}\n" in page
-    auxiliaries = {found.split()[0] for found in negation_rules() if "'" not in found} - {"cannot"}
+    auxiliaries = {found.split()[0] for found in build_negation_rules() if "'" not in found} - {"cannot"}
     assert f"likewise {len(auxiliaries) - 1} other auxiliaries" in page
     for tokenizer in TOKENIZERS:
         assert f"`{tokenizer.name}`" in page.partition("## Tokenizers")[2]

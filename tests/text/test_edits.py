@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from embassay.randomness import draw_random_bytes
 from embassay.text.perturbations import (
-    capitalize,
-    capitalize_exactly,
+    capitalize_exact_quarter,
+    capitalize_random_quarter,
     delete_every_tenth_character,
-    delete_tenth_of_sentences,
-    delete_tenth_or_next,
-    numerize_text,
-    random_order,
+    delete_tenth_character_or_next,
+    delete_tenths_in_each_sentence,
+    draw_random_order,
+    replace_letters_by_digits,
     shuffle_sentences,
     shuffle_sentences_of_lines,
     shuffle_words,
@@ -48,12 +48,12 @@ def test_capitalize_by_its_definition(text: str, stream: partial[bytes]) -> None
     for i, character in enumerate(text):
         chosen = (drawn[i // 4] >> 2 * (i % 4)) & 3 == 0
         expected.append(character.upper() if chosen and len(character.upper()) == 1 else character)
-    assert capitalize(text, stream) == "".join(expected)
+    assert capitalize_random_quarter(text, stream) == "".join(expected)
 
 
 def test_capitalize_raises_a_quarter() -> None:
     """Of 100,000 letters a quarter is raised, within five standard deviations; neighbours are independent."""
-    raised = [character == "A" for character in capitalize("a" * 100_000, draw)]
+    raised = [character == "A" for character in capitalize_random_quarter("a" * 100_000, draw)]
     assert abs(sum(raised) / 100_000 - 0.25) < 5 * (0.25 * 0.75 / 100_000) ** 0.5
     both = sum(a and b for a, b in pairwise(raised)) / 100_000
     assert abs(both - 1 / 16) < 5 * (1 / 16 / 100_000) ** 0.5
@@ -62,7 +62,7 @@ def test_capitalize_raises_a_quarter() -> None:
 @given(CASED)
 def test_capitalize_never_lowers_or_lengthens(text: str) -> None:
     """Every character stays or becomes its one-character upper case."""
-    edited = capitalize(text, draw)
+    edited = capitalize_random_quarter(text, draw)
     assert len(edited) == len(text)
     assert all(new in (old, old.upper()) for old, new in zip(text, edited, strict=True))
 
@@ -70,7 +70,7 @@ def test_capitalize_never_lowers_or_lengthens(text: str) -> None:
 @given(st.integers(0, 300), st.sampled_from("aé"), STREAMS)
 def test_capitalize_exactly(n: int, letter: str, stream: partial[bytes]) -> None:
     """The option raises exactly a quarter, rounded down."""
-    assert Counter(capitalize_exactly(letter * n, stream))[letter.upper()] == floor(n / 4)
+    assert Counter(capitalize_exact_quarter(letter * n, stream))[letter.upper()] == floor(n / 4)
 
 
 @given(st.text(st.sampled_from("ab c\n") | st.characters(exclude_categories=())))
@@ -89,15 +89,15 @@ def test_delete_or_next_by_its_definition(text: str) -> None:
             position += 1
         deleted.add(position)
     expected = "".join(c for i, c in enumerate(text) if i not in deleted)
-    assert delete_tenth_or_next(text, NO_DRAW) == expected
+    assert delete_tenth_character_or_next(text, NO_DRAW) == expected
 
 
 @given(ANY_TEXT | st.text(st.sampled_from("eiaoEIAOéx ")))
 def test_numerize_by_its_definition(text: str) -> None:
     """e i a o become 3 1 4 0, capitals only with the option, all else stays."""
-    assert numerize_text(text, NO_DRAW) == text.translate(str.maketrans("eiao", "3140"))
+    assert replace_letters_by_digits(text, NO_DRAW) == text.translate(str.maketrans("eiao", "3140"))
     both = str.maketrans("eiaoEIAO", "31403140")
-    assert numerize_text(text, NO_DRAW, both_cases=True) == text.translate(both)
+    assert replace_letters_by_digits(text, NO_DRAW, both_cases=True) == text.translate(both)
 
 
 @given(ANY_TEXT | st.text(st.sampled_from("ab .!\n")), STREAMS)
@@ -121,24 +121,31 @@ def test_sentences_stay_whole() -> None:
 def test_permutation_orders_the_keys(n: int, stream: partial[bytes]) -> None:
     """The order is that of the 32-bit keys, equal keys by position."""
     keys = [int.from_bytes(stream(4 * n)[4 * i : 4 * i + 4], "little") for i in range(n)]
-    assert random_order(n, stream) == sorted(range(n), key=keys.__getitem__)
+    assert draw_random_order(n, stream) == sorted(range(n), key=keys.__getitem__)
 
 
 def test_permutation_with_equal_keys() -> None:
     """Keys that are all equal leave the order as it is."""
-    assert random_order(5, bytes) == [0, 1, 2, 3, 4]
+    assert draw_random_order(5, bytes) == [0, 1, 2, 3, 4]
 
 
 def test_permutations_are_uniform() -> None:
     """The six orders of three things come up equally often (chi-square, 5 degrees of freedom, p > 1e-6)."""
     n = 6000
-    counts = Counter(tuple(random_order(3, partial(draw_random_bytes, seed=seed))) for seed in range(n))
+    counts = Counter(tuple(draw_random_order(3, partial(draw_random_bytes, seed=seed))) for seed in range(n))
     assert len(counts) == 6
     assert sum((count - n / 6) ** 2 / (n / 6) for count in counts.values()) < 37
 
 
 @pytest.mark.parametrize(
-    "edit", [capitalize, capitalize_exactly, delete_every_tenth_character, numerize_text, shuffle_words]
+    "edit",
+    [
+        capitalize_random_quarter,
+        capitalize_exact_quarter,
+        delete_every_tenth_character,
+        replace_letters_by_digits,
+        shuffle_words,
+    ],
 )
 @pytest.mark.parametrize("text", ["", "x", "1", "日", "\udfff"])
 def test_tiny_texts(edit: object, text: str) -> None:
@@ -153,8 +160,8 @@ def test_edits_of_the_earlier_code() -> None:
     text = "abcdefghijkl mn. Opq?\nRst. "
     assert split_sentences_by_lines(text) == ["abcdefghijkl mn.", "Opq?.", "Rst."]
     # A space counts as two characters, so the seventh of "a b c de." is the tenth.
-    assert delete_tenth_of_sentences("abcdefghijkl. abcdefghij", draw) == "abcdefghikl.\n\nabcdefghi."
-    assert delete_tenth_of_sentences("a b c de", draw) == "a b c e."
+    assert delete_tenths_in_each_sentence("abcdefghijkl. abcdefghij", draw) == "abcdefghikl.\n\nabcdefghi."
+    assert delete_tenths_in_each_sentence("a b c de", draw) == "a b c e."
     assert Counter(shuffle_sentences_of_lines(text, draw).split("\n\n")) == Counter(
         split_sentences_by_lines(text)
     )

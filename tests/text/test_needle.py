@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.contracts import Tokenizer
-from embassay.text.perturbations import make_needle, repeat_needle
+from embassay.text.perturbations import make_needle_of_token_count, repeat_needle
 from embassay.text.tokenizers import WordTokenizer
 
 
@@ -47,20 +47,20 @@ def test_sentences_are_natural() -> None:
 def test_counts_tokens(count: int) -> None:
     """`count` tokens are `count` tokens, at any length."""
     words = WordTokenizer()
-    assert len(words.encode(make_needle(words, count))) == count
+    assert len(words.encode(make_needle_of_token_count(words, count))) == count
 
 
 def test_what_one_document_gets_does_not_depend_on_others() -> None:
     """A fresh tokenizer and one that has seen longer needles give the same."""
     used, fresh = WordTokenizer(), WordTokenizer()
-    make_needle(used, 30_000)
-    assert make_needle(used, 700) == make_needle(fresh, 700)
+    make_needle_of_token_count(used, 30_000)
+    assert make_needle_of_token_count(used, 700) == make_needle_of_token_count(fresh, 700)
 
 
 @pytest.mark.shared
 def test_in_cl100k(cl100k: Tokenizer) -> None:
     """At least 400 distinct tokens; about 3.6 characters a token at the length of an article [A16]."""
-    text = make_needle(cl100k, 4000)
+    text = make_needle_of_token_count(cl100k, 4000)
     assert len(cl100k.encode(text)) == 4000
     assert len(set(cl100k.encode(text))) >= 400
-    assert 3.1 < len(make_needle(cl100k, 1000)) / 1000 < 3.9
+    assert 3.1 < len(make_needle_of_token_count(cl100k, 1000)) / 1000 < 3.9

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.text.chunking import sentence_ends
+from embassay.text.chunking import find_sentence_ends
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 PIECES = ["a", "Bc", ".", "!", "…", "。", " ", "\n", "\r\n", "»", "\u00a0", '"', "Dr", "No", "7", "é"]
 
 
 def sentences(text: str) -> list[str]:
-    ends = [0, *sentence_ends(text)]
+    ends = [0, *find_sentence_ends(text)]
     return [text[start:end].strip() for start, end in pairwise(ends)]
 
 
@@ -54,7 +54,7 @@ def test_examples(text: str, expected: list[str]) -> None:
 @given(ANY_TEXT | st.lists(st.sampled_from(PIECES)).map("".join))
 def test_ends_ascend_to_the_end(text: str) -> None:
     """The sentences of any text follow each other without a gap and none is empty."""
-    ends = list(sentence_ends(text))
+    ends = list(find_sentence_ends(text))
     assert ends == sorted(set(ends))
     assert ends[-1:] == [len(text)] * bool(text)
     assert 0 not in ends
@@ -64,4 +64,4 @@ def test_ends_ascend_to_the_end(text: str) -> None:
 @pytest.mark.parametrize("unit", [".", "\n\r", "\r", '."', ".»", "« ", ". ", "1. ", " ", "a. "])
 def test_takes_linear_time(unit: str) -> None:
     """200,000 characters that almost match are no trap."""
-    assert list(sentence_ends("x\n" + unit * (200_000 // len(unit)) + "x"))
+    assert list(find_sentence_ends("x\n" + unit * (200_000 // len(unit)) + "x"))

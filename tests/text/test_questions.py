@@ -7,20 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
-from embassay.text.questions import KINDS, SourcePassage, pseudo_questions
+from embassay.text.questions import KINDS, TitledPassage, make_pseudo_questions
 
 REST = "It has many more words than anybody would need to find it again here."
 PASSAGES = (
-    SourcePassage(
+    TitledPassage(
         "a#1", f"# Night baking\n\nBread is baked here at night by six. {REST}", "Night baking", "a"
     ),
-    SourcePassage(
+    TitledPassage(
         "a#2", f"## Sour dough\n\nThe dough rests for a whole day. {REST}", "Night baking > Sour dough", "a"
     ),
-    SourcePassage(
+    TitledPassage(
         "b#1", f"## How do I get my money back?\n\nWrite to the shop within five days. {REST}", "Shop", "b"
     ),
-    SourcePassage(
+    TitledPassage(
         "c#1",
         f"## Sour dough\n\nAnother bakery rests it only for hours. {REST}",
         "Day baking > Sour dough",
@@ -30,7 +30,7 @@ PASSAGES = (
 
 
 def asked(kind: str, **how: object) -> list[tuple[str, tuple[str, ...]]]:
-    found = pseudo_questions(PASSAGES, kinds=[kind], **how)  # type: ignore[arg-type]
+    found = make_pseudo_questions(PASSAGES, kinds=[kind], **how)  # type: ignore[arg-type]
     return [(one.text, one.answers) for one in found.questions]
 
 
@@ -41,7 +41,7 @@ def test_titles_find_all_passages_of_a_document() -> None:
 
 def test_headings_in_two_places_ask_nothing() -> None:
     assert asked("heading") == []
-    assert pseudo_questions(PASSAGES, kinds=["heading"]).rejected == {"heading": {"in two places": 2}}
+    assert make_pseudo_questions(PASSAGES, kinds=["heading"]).rejected == {"heading": {"in two places": 2}}
 
 
 def test_questions_find_what_follows_them() -> None:
@@ -57,7 +57,7 @@ def test_sentences_are_taken_out() -> None:
 
 
 def test_what_is_asked_is_gone_and_enough_is_left() -> None:
-    found = pseudo_questions(PASSAGES)
+    found = make_pseudo_questions(PASSAGES)
     after = {one.id: one for one in found.passages}
     before = {one.id: one for one in PASSAGES}
     for one in found.questions:
@@ -69,14 +69,14 @@ def test_what_is_asked_is_gone_and_enough_is_left() -> None:
 
 def test_a_kind_that_is_none() -> None:
     with pytest.raises(UsageError, match="no kind"):
-        pseudo_questions(PASSAGES, kinds=["facts"])
+        make_pseudo_questions(PASSAGES, kinds=["facts"])
 
 
 @given(st.permutations(PASSAGES), st.integers(0, 5))
-def test_the_draw_depends_on_ids_alone(passages: list[SourcePassage], seed: int) -> None:
+def test_the_draw_depends_on_ids_alone(passages: list[TitledPassage], seed: int) -> None:
     """Not on the order of the files."""
-    first = pseudo_questions(PASSAGES, limit=1, seed=seed)
-    other = pseudo_questions(passages, limit=1, seed=seed)
+    first = make_pseudo_questions(PASSAGES, limit=1, seed=seed)
+    other = make_pseudo_questions(passages, limit=1, seed=seed)
     assert {(one.kind, one.text) for one in first.questions if one.kind in KINDS[2:]} == {
         (one.kind, one.text) for one in other.questions if one.kind in KINDS[2:]
     }
@@ -84,6 +84,6 @@ def test_the_draw_depends_on_ids_alone(passages: list[SourcePassage], seed: int)
 
 @given(st.lists(st.text("ab .?\n#-|", max_size=120), max_size=6))
 def test_any_text_is_borne(bodies: list[str]) -> None:
-    passages = [SourcePassage(f"d#{place}", body, "x y > z w", "d") for place, body in enumerate(bodies)]
-    found = pseudo_questions(passages)
+    passages = [TitledPassage(f"d#{place}", body, "x y > z w", "d") for place, body in enumerate(bodies)]
+    found = make_pseudo_questions(passages)
     assert [one.id for one in found.passages] == [one.id for one in passages]

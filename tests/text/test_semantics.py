@@ -16,12 +16,12 @@ from embassay.text.semantics import (
     _LISTS,
     AUXILIARIES,
     _draw_other_fact,
-    _synonym_table,
-    detect_language,
+    _read_synonym_table,
+    build_negation_rules,
+    detect_negation_language,
     negate_in_language,
     negate_text,
-    negation_rules,
-    parse_language,
+    parse_negation_language,
 )
 
 PARTS = [
@@ -46,7 +46,7 @@ PARTS += ["'t", " ", "  ", "\n", ".", "-", "scan", "isn't", "a", "_", "é", "do"
 
 def test_every_rule() -> None:
     """Each entry of the table holds in the middle of a text, in all three spellings."""
-    for found, put in negation_rules().items():
+    for found, put in build_negation_rules().items():
         assert negate_text(f"it {found}.") == f"it {put}."
         assert negate_text(f"{found.capitalize()} it") == f"{put.capitalize()} it"
         assert negate_text(found.upper()) == put.upper()
@@ -54,7 +54,7 @@ def test_every_rule() -> None:
 
 def test_the_table_covers_the_list() -> None:
     """17 auxiliaries with three entries each, and four for can."""
-    assert len(negation_rules()) == 3 * len(AUXILIARIES) + 4
+    assert len(build_negation_rules()) == 3 * len(AUXILIARIES) + 4
 
 
 @pytest.mark.parametrize(
@@ -116,15 +116,15 @@ def test_agrees_with_a_plain_pattern(text: str) -> None:
 
 
 @given(
-    st.sampled_from(sorted(negation_rules())),
+    st.sampled_from(sorted(build_negation_rules())),
     st.sampled_from(["", "He ", "It. "]),
     st.sampled_from(["", ".", " it"]),
 )
 def test_twice_is_the_affirmative_or_the_same(found: str, before: str, after: str) -> None:
     """Negating twice gives the affirmative back, with contractions written out."""
-    affirmative = found if "not" not in found and "n't" not in found else negation_rules()[found]
+    affirmative = found if "not" not in found and "n't" not in found else build_negation_rules()[found]
     twice = negate_text(negate_text(before + found + after))
-    assert twice in (before + affirmative + after, before + negation_rules()[affirmative] + after)
+    assert twice in (before + affirmative + after, before + build_negation_rules()[affirmative] + after)
 
 
 OTHERS = [
@@ -211,12 +211,12 @@ def test_any_text_is_taken(text: str) -> None:
 )  # fmt: skip
 def test_the_language_a_text_seems_to_be_in(text: str, lang: str) -> None:
     """By its function words; English of equals, none where there is too little."""
-    assert detect_language(text) == lang
+    assert detect_negation_language(text) == lang
 
 
 def test_codes_of_languages() -> None:
     """Two letters, three and regions."""
-    assert [parse_language(code) for code in ("en", "eng", "de-AT", "FRA", "es_MX", "zh", "")] == [
+    assert [parse_negation_language(code) for code in ("en", "eng", "de-AT", "FRA", "es_MX", "zh", "")] == [
         "en", "en", "de", "fr", "es", "", "",
     ]  # fmt: skip
 
@@ -241,7 +241,7 @@ def test_synonyms_change_words_of_the_list_alone_and_at_least_one():
         before, after = WORDS_SEMANTICS.findall(text), WORDS_SEMANTICS.findall(edited("synonyms", text, seed))
         changed = [(a, b) for a, b in zip(before, after, strict=True) if a != b]
         assert changed
-        assert all(_synonym_table()[a.lower()] == b.lower() for a, b in changed)
+        assert all(_read_synonym_table()[a.lower()] == b.lower() for a, b in changed)
         assert all(a[0].isupper() == b[0].isupper() and a.isupper() == b.isupper() for a, b in changed)
     assert edited("synonyms", "An old car.") == "An old automobile."
     assert edited("synonyms", "Nothing of ours") == "Nothing of ours"

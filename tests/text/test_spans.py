@@ -9,8 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.contracts import Tokenizer
-from embassay.text.perturbations import floor_share, insert_needle, make_needle, remove_span
-from embassay.text.tokenizers import _KEPT_TOKENS, PieceEnds, WordTokenizer, as_utf8, find_shared_piece_ends
+from embassay.text.perturbations import (
+    compute_floor_of_share,
+    insert_needle,
+    make_needle_of_token_count,
+    remove_token_span,
+)
+from embassay.text.tokenizers import (
+    _KEPT_TOKENS,
+    TokenByteEnds,
+    WordTokenizer,
+    encode_as_utf8,
+    find_shared_piece_ends,
+)
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 SHARES = st.sampled_from([0.0, 0.15, 0.29, 0.5, 0.9, 1.0])
@@ -20,17 +31,17 @@ WORDS = WordTokenizer()
 @given(st.integers(0, 100), st.integers(0, 10**6))
 def test_floor_is_exact(hundredths: int, n: int) -> None:
     """The floor is that of the decimal number, never one less because of binary fractions."""
-    assert floor_share(hundredths / 100, n) == Fraction(hundredths, 100) * n // 1
+    assert compute_floor_of_share(hundredths / 100, n) == Fraction(hundredths, 100) * n // 1
 
 
 @given(ANY_TEXT, SHARES, SHARES)
 def test_insertion(text: str, p: float, q: float) -> None:
     """floor(p * n) needle tokens, at least 1, lie between the halves, cut at floor(q * length)."""
-    at = floor_share(q, len(text))
-    count = max(1, floor_share(p, len(WORDS.encode(text))))
+    at = compute_floor_of_share(q, len(text))
+    count = max(1, compute_floor_of_share(p, len(WORDS.encode(text))))
     edited = insert_needle(text, WORDS, p, q)
-    assert edited == text[:at] + make_needle(WORDS, count) + text[at:]
-    assert len(edited) - len(text) == len(make_needle(WORDS, count))
+    assert edited == text[:at] + make_needle_of_token_count(WORDS, count) + text[at:]
+    assert len(edited) - len(text) == len(make_needle_of_token_count(WORDS, count))
 
 
 @given(ANY_TEXT, SHARES, SHARES)
@@ -38,10 +49,10 @@ def test_removal(text: str, p: float, q: float) -> None:
     """floor(p * n) pieces are gone, at least 1, from piece floor(q * (n - k)) on; the rest is untouched."""
     pieces = WORDS.pieces(text)
     n = len(pieces)
-    k = min(n, max(1, floor_share(p, n)))
-    start = floor_share(q, n - k)
+    k = min(n, max(1, compute_floor_of_share(p, n)))
+    start = compute_floor_of_share(q, n - k)
     rest = b"".join(pieces[:start] + pieces[start + k :])
-    assert remove_span(text, WORDS, p, q) == rest.decode("utf-8", "replace")
+    assert remove_token_span(text, WORDS, p, q) == rest.decode("utf-8", "replace")
 
 
 @pytest.mark.parametrize(
@@ -56,7 +67,7 @@ def test_removal(text: str, p: float, q: float) -> None:
 )
 def test_removal_by_hand(p: float, q: float, rest: str) -> None:
     """Two of ten tokens at the start, in the middle, at the end; at least one; all."""
-    assert remove_span("a b c d e f g h i j", WORDS, p, q) == rest
+    assert remove_token_span("a b c d e f g h i j", WORDS, p, q) == rest
 
 
 @pytest.mark.shared
@@ -64,7 +75,7 @@ def test_a_cut_character_becomes_a_replacement(cl100k: Tokenizer) -> None:
     """Half of an emoji's bytes removed leaves U+FFFD."""
     text = "🫠🫠"
     assert len(cl100k.encode(text)) > 2
-    assert "\ufffd" in remove_span(text, cl100k, 0.15, 0.5)
+    assert "\ufffd" in remove_token_span(text, cl100k, 0.15, 0.5)
 
 
 def _score(counts: list[tuple[float, float]]) -> float:
@@ -81,7 +92,7 @@ def test_closed_forms() -> None:
             m = len(WORDS.encode(insert_needle(text, WORDS, p, q)))
             inserted.append((p, 2 * n / (n + m)))
         for p in (0.15, 0.5, 0.9):
-            m = len(WORDS.encode(remove_span(text, WORDS, p, q)))
+            m = len(WORDS.encode(remove_token_span(text, WORDS, p, q)))
             removed.append((p, 2 * m / (n + m)))
     assert _score(inserted) == pytest.approx(0.8798, abs=1e-4)
     assert _score(removed) == pytest.approx(0.8687, abs=1e-4)
@@ -97,7 +108,7 @@ def test_ends_are_kept_and_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
             seen.append(text)
             return super().pieces(text)
 
-    ends = PieceEnds(Counting())
+    ends = TokenByteEnds(Counting())
     for text in ("a b c", "a b c", "d e", "f g", "a b c"):
         assert ends(text).tolist() == list(range(1, len(text) + 1, 2))
     assert seen == ["a b c", "d e", "f g", "a b c"]
@@ -108,6 +119,6 @@ def test_ends_are_kept_and_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 @given(ANY_TEXT)
 def test_utf8_of_any_text(text: str) -> None:
     """Any text has bytes: its own where UTF-8 can hold it, U+FFFD for half a pair."""
-    assert len(as_utf8(text).decode()) <= len(text)
+    assert len(encode_as_utf8(text).decode()) <= len(text)
     if not any("\ud800" <= character <= "\udfff" for character in text):
-        assert as_utf8(text).decode() == text
+        assert encode_as_utf8(text).decode() == text

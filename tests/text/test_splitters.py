@@ -11,11 +11,11 @@ from embassay.errors import ModelError, UsageError
 from embassay.text import open_tokenizer
 from embassay.text.splitters import (
     SPLITTERS,
-    DocumentSplitting,
+    DocumentSplitSettings,
+    add_headings_to_pieces,
     locate_split_pieces,
-    parse_splitting,
+    parse_document_splitting,
     pin_splitting_version,
-    situate_by_headings,
 )
 from embassay.text.tokenizers import token_ends
 
@@ -30,7 +30,7 @@ MODULES = {"chonkie": "chonkie", "langchain": "langchain_text_splitters"}
 
 
 def split(spec: str, text: str = TEXT) -> list[str]:
-    splitting = parse_splitting(spec)
+    splitting = parse_document_splitting(spec)
     assert splitting is not None
     return [piece.text for piece in splitting.open(WORDS)(text)]
 
@@ -50,8 +50,8 @@ def split(spec: str, text: str = TEXT) -> list[str]:
     ],
 )
 def test_a_splitting_is_what_it_is_written_as(spec: str) -> None:
-    assert str(parse_splitting(spec)) == spec
-    assert parse_splitting(str(parse_splitting(spec))) == parse_splitting(spec)
+    assert str(parse_document_splitting(spec)) == spec
+    assert parse_document_splitting(str(parse_document_splitting(spec))) == parse_document_splitting(spec)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_splitting_is_what_it_is_written_as(spec: str) -> None:
 )  # fmt: skip
 def test_what_is_no_splitting(spec: str) -> None:
     with pytest.raises(UsageError):
-        parse_splitting(spec)
+        parse_document_splitting(spec)
 
 
 @pytest.mark.slow
@@ -108,7 +108,7 @@ def test_every_chunk_has_its_place(name: str, overlap: str) -> None:
     if (library := name.partition(":")[0]) in MODULES and find_spec(MODULES[library]) is None:
         pytest.skip(f"needs {library}")
     spec = f"{name}?size=12{overlap}" if name else "12+3" if overlap else "12"
-    splitting = parse_splitting(spec)
+    splitting = parse_document_splitting(spec)
     assert splitting is not None
     for text in (TEXT, f"  {TEXT}\n\n\n{TEXT}  ", "one two three " * 40, JAPANESE):
         pieces = splitting.open(WORDS)(text)
@@ -135,7 +135,9 @@ def test_title_and_headings_stand_before_a_chunk() -> None:
     """Also of another's chunks, which have lost them; not where the chunk begins with the title itself."""
     text = "The shop # Hours\nIt opens at nine.\n## Holidays\nIt is closed.\n# Refunds\nIn five days."
     bodies = ["The shop # Hours\nIt opens at nine.", "It is closed.", "In five days."]
-    pieces = situate_by_headings(list(locate_split_pieces(text, bodies)), text, "The shop", len("The shop "))
+    pieces = add_headings_to_pieces(
+        list(locate_split_pieces(text, bodies)), text, "The shop", len("The shop ")
+    )
     assert [piece.head for piece in pieces] == ["", "The shop > Holidays", "The shop > Refunds"]
     with pytest.raises(ModelError, match="no position"):
         list(locate_split_pieces(text, ["It opens at ten."]))
@@ -153,7 +155,7 @@ def test_the_version_is_part_of_the_name(monkeypatch: pytest.MonkeyPatch) -> Non
     assert pin_splitting_version("chonkie:sentence?size=20") == "chonkie:sentence?size=20&version=9.9"
     assert pin_splitting_version("430+70") == "430+70"
     with pytest.raises(ModelError, match=r"1\.0"):
-        DocumentSplitting("chonkie", "sentence", 20, version="1.0").open(WORDS)
+        DocumentSplitSettings("chonkie", "sentence", 20, version="1.0").open(WORDS)
 
     def absent(name: str) -> str:
         raise importlib.metadata.PackageNotFoundError(name)

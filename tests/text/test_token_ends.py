@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from embassay.contracts import Tokenizer
 from embassay.text import open_tokenizer
-from embassay.text.tokenizers import WordTokenizer, as_utf8, token_ends, word_ends
+from embassay.text.tokenizers import WordTokenizer, encode_as_utf8, find_word_token_ends, token_ends
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 
@@ -27,10 +27,10 @@ class Bytes:
     name = identity = "bytes"
 
     def pieces(self, text: str) -> list[bytes]:
-        return [bytes([one]) for one in as_utf8(text)]
+        return [bytes([one]) for one in encode_as_utf8(text)]
 
     def encode(self, text: str) -> list[int]:
-        return list(as_utf8(text))
+        return list(encode_as_utf8(text))
 
     def encode_batch(self, texts: list[str]) -> list[list[int]]:  # type: ignore[override]
         return [self.encode(text) for text in texts]
@@ -39,8 +39,8 @@ class Bytes:
 @given(st.text())
 def test_words_by_character_table(text: str) -> None:
     """The table of characters finds the tokens that the tokenizer's expression finds."""
-    assert len(word_ends(text)) == (len(WordTokenizer().encode(text)) if text.strip() else 0)
-    ends = [0, *word_ends(text).tolist()]
+    assert len(find_word_token_ends(text)) == (len(WordTokenizer().encode(text)) if text.strip() else 0)
+    ends = [0, *find_word_token_ends(text).tolist()]
     cut = [text[a:b].strip() for a, b in pairwise(ends)]
     pieces = [piece.decode().strip() for piece in WordTokenizer().pieces(text)]
     assert cut == [piece for piece in pieces if piece]
@@ -60,8 +60,8 @@ def test_any_tokenizer_on_any_text(text: str) -> None:
 @pytest.mark.parametrize("text", ["a bc", "naïve — café", "x\ud800y", "日本 語"])
 def test_the_shortcut_says_the_same(text: str) -> None:
     """Through the pieces of the same tokens the ends are the same."""
-    assert token_ends(Renamed())(text).tolist() == word_ends(text).tolist()
-    assert token_ends(open_tokenizer("words")) is word_ends
+    assert token_ends(Renamed())(text).tolist() == find_word_token_ends(text).tolist()
+    assert token_ends(open_tokenizer("words")) is find_word_token_ends
 
 
 def test_tokens_inside_a_character() -> None:

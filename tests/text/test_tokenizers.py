@@ -18,7 +18,7 @@ from tokenizers import models, normalizers, pre_tokenizers
 from embassay.contracts import Tokenizer
 from embassay.errors import ModelError, UsageError
 from embassay.text import TOKENIZERS, open_tokenizer
-from embassay.text.tokenizers import Cl100k, EncoderTokenizer, WordTokenizer
+from embassay.text.tokenizers import Cl100kTokenizer, EncoderTokenizer, WordTokenizer
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 CASES = [
@@ -152,7 +152,7 @@ def test_cl100k_offline(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(requests, "head", refuse)
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / folder) if folder else "")
     with pytest.raises(ModelError, match="ConnectionError") as caught:
-        Cl100k().encode("a")
+        Cl100kTokenizer().encode("a")
     for part in (
         "cl100k_base",
         "TIKTOKEN_CACHE_DIR",
@@ -169,7 +169,7 @@ def test_cl100k_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     file.write_text("half a download")
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
     with pytest.raises(ModelError, match="damaged"):
-        Cl100k().encode("a")
+        Cl100kTokenizer().encode("a")
     assert file.read_text() == "half a download"
 
 

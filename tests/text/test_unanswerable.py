@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from embassay.text.unanswerable import (
-    WordCover,
-    draw_far_questions,
-    find_values,
-    load_far_questions,
+    PassageWordCoverage,
+    draw_off_topic_questions,
+    find_changeable_values,
+    load_off_topic_questions,
     make_unanswerable_questions,
 )
 
@@ -28,17 +28,17 @@ QUESTIONS = [
 def test_values_of_a_question() -> None:
     """Each piece of text is one value, names at the start of a sentence and in titles are none."""
     text = "Did Ingrid Dahl print 340 copies of 2.4.1 on 3 May 1987?"
-    assert [(kind, text[start:end]) for kind, start, end in find_values(text)] == [
+    assert [(kind, text[start:end]) for kind, start, end in find_changeable_values(text)] == [
         ("version", "2.4.1"), ("date", "May"), ("date", "1987"), ("number", "340"), ("number", "3"),
         ("entity", "Ingrid Dahl"),
     ]  # fmt: skip
-    assert list(find_values("Rules On Copper Colours")) == []
-    assert list(find_values("the pier")) == []
+    assert list(find_changeable_values("Rules On Copper Colours")) == []
+    assert list(find_changeable_values("the pier")) == []
 
 
 def test_near_questions_have_one_value_changed_and_no_passage_has_it() -> None:
     """All four kinds come in; a question without a value is counted; the draw depends on the seed and the ids."""
-    cover = WordCover(PASSAGES)
+    cover = PassageWordCoverage(PASSAGES)
     made = make_unanswerable_questions(QUESTIONS, cover, 10, seed=1)
     assert made.rejected["no entity, number, date or version"] == 1
     assert {question.value for question in made.questions} >= {"date", "version", "number"}
@@ -46,7 +46,7 @@ def test_near_questions_have_one_value_changed_and_no_passage_has_it() -> None:
     for question in made.questions:
         assert question.text == before[question.of].replace(question.was, question.now)
         assert question.now != question.was
-        others = cover.known_words(before[question.of].replace(question.was, ""))
+        others = cover.list_known_words(before[question.of].replace(question.was, ""))
         assert cover.most(others, cover.find_rows_with_words(question.now)) < 0.3
     assert make_unanswerable_questions(QUESTIONS[::-1], cover, 10, seed=1) == made
     assert len(make_unanswerable_questions(QUESTIONS, cover, 2, seed=1).questions) == 2
@@ -57,7 +57,7 @@ def test_a_change_that_a_passage_answers_is_not_made() -> None:
     passages = [f"Children under {age} travel free on the ferry." for age in range(10)]
     passages += [f"The lamp of pier {number} burns oil at night." for number in range(10, 100)]
     made = make_unanswerable_questions(
-        [("q", "Do children under 6 travel free?")], WordCover(passages), 5, seed=1
+        [("q", "Do children under 6 travel free?")], PassageWordCoverage(passages), 5, seed=1
     )
     assert made.questions == ()
     assert made.rejected == {"a passage may answer every change": 1}
@@ -65,12 +65,12 @@ def test_a_change_that_a_passage_answers_is_not_made() -> None:
 
 def test_far_questions_share_few_words_with_any_passage() -> None:
     """Of ours, and of a list of one's own; a question of the same domain is left out and counted."""
-    cover = WordCover(PASSAGES)
-    ours = load_far_questions()
+    cover = PassageWordCoverage(PASSAGES)
+    ours = load_off_topic_questions()
     assert len(set(ours)) == len(ours) > 100
-    drawn = draw_far_questions(ours, cover, 12, seed=3)
+    drawn = draw_off_topic_questions(ours, cover, 12, seed=3)
     assert len(drawn.questions) == 12
-    mixed = draw_far_questions(
+    mixed = draw_off_topic_questions(
         ["Which ferry left Bergen in 1987?", "How long does sourdough rise?"], cover, 5, seed=3
     )
     assert [question.text for question in mixed.questions] == ["How long does sourdough rise?"]
@@ -79,7 +79,7 @@ def test_far_questions_share_few_words_with_any_passage() -> None:
 
 def test_cover_weighs_words_by_how_rare_they_are() -> None:
     """ln(1 + 3.5 / 1.5) of 'ferry', which one of four passages has, and ln(1 + 4.5 / 0.5) of an unknown word."""
-    cover = WordCover(["the ferry sails", "the pier", "the shop", "the mast"])
+    cover = PassageWordCoverage(["the ferry sails", "the pier", "the shop", "the mast"])
     assert round(cover.most(["ferry", "zeppelin"]), 4) == round(1.20397 / (1.20397 + 2.30259), 4)
     assert cover.most(["ferry"], cover.find_rows_with_words("pier")) == 0.0
     assert cover.most([]) == 0.0

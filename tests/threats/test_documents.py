@@ -17,8 +17,12 @@ from typing import Any
 import pytest
 
 from embassay.data import open_dataset
-from embassay.data.documents import DocumentFolder
-from embassay.data.documents.conversion import clear_conversions, convert_document, summarize_kept_conversions
+from embassay.data.documents import FolderPassageSource
+from embassay.data.documents.conversion import (
+    clear_kept_conversions,
+    convert_document,
+    summarize_kept_conversions,
+)
 from embassay.data.documents.markup import UnreadableDocument
 from embassay.limits import read_bounded_file
 from written_documents import write_docx, write_pdf
@@ -47,7 +51,7 @@ def folder(tmp_path: Path) -> Path:
 
 def read(folder: Path) -> tuple[list[str], dict[str, int]]:
     """Ids of the documents that were read, and how many others by reason."""
-    source = DocumentFolder(folder)
+    source = FolderPassageSource(folder)
     return sorted(source.folder_contents.ids), {
         one.reason: one.count for one in source.folder_contents.skipped
     }
@@ -259,7 +263,7 @@ def test_a_refusal_is_kept_and_can_be_cleared(folder: Path) -> None:
         with pytest.raises(UnreadableDocument, match="damaged"):
             convert_document(folder / "bad.pdf", "PDF")
     assert summarize_kept_conversions().entries == 1
-    assert clear_conversions() > 0
+    assert clear_kept_conversions() > 0
     assert summarize_kept_conversions().entries == 0
 
 

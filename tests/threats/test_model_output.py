@@ -10,18 +10,24 @@ import pytest
 
 from embassay.errors import ModelError
 from embassay.protocols.hteb.transformers import read_answer_text
-from embassay.protocols.hume.llms.annotator import Scale, read_label, read_marks, read_order, read_rating
+from embassay.protocols.hume.llms.annotator import (
+    RatingScale,
+    read_document_order,
+    read_label_from_answer,
+    read_rating_from_answer,
+    read_relevance_marks,
+)
 from embassay.protocols.pteb.paraphrasing import judge_paraphrase
 from embassay.protocols.pteb.ratings import parse_rating
-from embassay.protocols.rag.answers.answerer import is_abstaining, parse_answer_grade
+from embassay.protocols.rag.answers.answerer import is_abstaining_answer, parse_answer_grade
 from embassay.protocols.rag.judges import Passage, Question
 from embassay.protocols.rag.judges import chat as reading
 from embassay.protocols.rag.judges.chat import build_grading_messages, build_ordering_messages
-from embassay.protocols.rag.rewriters import parse_rewriting, rewrite_by_rules
+from embassay.protocols.rag.rewriters import parse_rewriting, rewrite_question_by_rules
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.systems.chat.answers import (
-    find_first_fence,
-    find_json,
+    extract_answer_json,
+    extract_first_code_fence,
     strip_code_fence,
     strip_tagged_blocks,
     strip_thinking,
@@ -52,13 +58,13 @@ def test_an_endless_answer_is_read_in_a_moment(answer: str) -> None:
         lambda: judge_paraphrase("A fox.", answer), lambda: judge_paraphrase(answer, "A fox."),
         lambda: strip_thinking(answer), lambda: reading.parse_grade_answer(answer),
         lambda: reading.parse_order_answer(answer, names),
-        lambda: reading.complete_partial_order(answer, names), lambda: find_json(answer),
+        lambda: reading.complete_partial_order(answer, names), lambda: extract_answer_json(answer),
         lambda: judge_paraphrase(answer, f"{answer[1:]} x", meaning=True), lambda: strip_tagged_blocks(answer),
-        lambda: strip_code_fence(answer), lambda: find_first_fence(answer), lambda: read_answer_text(answer),
-        lambda: parse_rating(answer), lambda: parse_answer_grade(answer), lambda: is_abstaining(answer),
-        lambda: parse_rewriting(answer, "Why?"), lambda: rewrite_by_rules(answer),
-        lambda: read_label(answer, []), lambda: read_rating(answer, Scale()),
-        lambda: read_order(answer, names), lambda: read_marks(answer, names),
+        lambda: strip_code_fence(answer), lambda: extract_first_code_fence(answer), lambda: read_answer_text(answer),
+        lambda: parse_rating(answer), lambda: parse_answer_grade(answer), lambda: is_abstaining_answer(answer),
+        lambda: parse_rewriting(answer, "Why?"), lambda: rewrite_question_by_rules(answer),
+        lambda: read_label_from_answer(answer, []), lambda: read_rating_from_answer(answer, RatingScale()),
+        lambda: read_document_order(answer, names), lambda: read_relevance_marks(answer, names),
     ):  # fmt: skip
         # Each says in its own way that it is no answer.
         with suppress(ValueError):
@@ -127,7 +133,7 @@ def test_vectors_that_are_none(tmp_path, vectors) -> None:  # type: ignore[no-un
     cache = EmbeddingCache.open(tmp_path / "e.sqlite")
     with pytest.raises(ModelError, match="lying"):
         CachedEncoder(_Lying(vectors), cache).encode(["a", "b"])  # type: ignore[arg-type]
-    assert cache.describe_contents().entries == 0
+    assert cache.summarise_cache_contents().entries == 0
     cache.close()
 
 

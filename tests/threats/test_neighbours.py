@@ -13,8 +13,8 @@ import pytest
 
 from embassay.contracts import Completion, Usage
 from embassay.runs.embeddings import EmbeddingCache
-from embassay.runs.folder import write_atomic
-from embassay.runs.store import AnswerCache
+from embassay.runs.folder import write_file_atomically
+from embassay.runs.store import ChatAnswerCache
 from hume_small import small_study
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="other systems have other rights")
@@ -37,7 +37,7 @@ def test_the_cache_is_its_owners(tmp_path: Path) -> None:
     """Folder and files, those beside the database too: they hold texts of answers, and vectors of texts."""
     folder = tmp_path / "new" / "embassay"
     answers, vectors = (
-        AnswerCache.open(folder / "answers.sqlite"),
+        ChatAnswerCache.open(folder / "answers.sqlite"),
         EmbeddingCache.open(folder / "embeddings.sqlite"),
     )
     answers.write(b"k" * 32, "m", Completion("secret", None, Usage(), "m", "stop"))
@@ -58,7 +58,7 @@ def test_a_cache_that_a_group_shares_stays_shared(tmp_path: Path) -> None:
     folder.chmod(0o2770)
     before = os.umask(0o002)
     try:
-        AnswerCache.open(folder / "answers.sqlite").close()
+        ChatAnswerCache.open(folder / "answers.sqlite").close()
     finally:
         os.umask(before)
     assert _mode(folder / "answers.sqlite") & 0o040
@@ -83,11 +83,11 @@ def test_a_link_in_the_way_is_not_followed(tmp_path: Path) -> None:
     precious.write_text("kept")
     target = tmp_path / "results.jsonl"
     (tmp_path / f".results.jsonl.{os.getpid()}.part").symlink_to(precious)
-    write_atomic(target, "new")
+    write_file_atomically(target, "new")
     assert (precious.read_text(), target.read_text()) == ("kept", "new")
     target.unlink()
     target.symlink_to(precious)
-    write_atomic(target, "newer")
+    write_file_atomically(target, "newer")
     assert (precious.read_text(), target.read_text(), target.is_symlink()) == ("kept", "newer", False)
 
 

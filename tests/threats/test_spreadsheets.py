@@ -11,11 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.data.rows import escape_formula, unescape_formula
+from embassay.data.rows import escape_spreadsheet_formula, unescape_spreadsheet_formula
 from embassay.interchange import export
-from embassay.protocols.kernel.tables import format_csv
-from embassay.protocols.pteb.validation.raters import read_ratings
-from embassay.protocols.rag.golden.final_lists import FinalList, ListedPassage, write_human_check
+from embassay.protocols.kernel.tables import format_csv_rows
+from embassay.protocols.pteb.validation.raters import read_rating_file_rows
+from embassay.protocols.rag.golden.final_lists import (
+    FinalListPassage,
+    QuestionFinalList,
+    write_human_check_file,
+)
 from embassay.protocols.wordings.pairs import write_rating_table
 from hume_small import small_study
 from written_runs import write_run
@@ -59,7 +63,7 @@ def test_tables_and_exports_of_runs(tmp_path: Path, formula: str) -> None:
 
 def test_tables_of_runs() -> None:
     """What every run writes into `tables/`: names are made harmless, negative numbers stay numbers."""
-    cells = _cells(format_csv([["system", "value"], [FORMULA, -0.5], ["-0.25", None]]))
+    cells = _cells(format_csv_rows([["system", "value"], [FORMULA, -0.5], ["-0.25", None]]))
     assert cells == ["system", "value", f"'{FORMULA}", "-0.5", "-0.25", ""]
 
 
@@ -90,31 +94,35 @@ def test_sheets_that_are_sent_to_people(tmp_path: Path) -> None:
     ]
     write_rating_table(sheet, rows, columns=("pair_id", "rater_id", "text", "text2", "rating"))
     assert not [cell for cell in _cells(sheet.read_text("utf-8")) if _computes(cell)]
-    assert [one.texts for one in read_ratings(sheet)] == [(text, f"'{text}") for text in FORMULAS[:4]]
+    assert [one.texts for one in read_rating_file_rows(sheet)] == [
+        (text, f"'{text}") for text in FORMULAS[:4]
+    ]
     check = tmp_path / "check.csv"
-    write_human_check(check, [FinalList(FORMULA, FORMULA, (ListedPassage(FORMULA, 1, 5, FORMULA),))])
+    write_human_check_file(
+        check, [QuestionFinalList(FORMULA, FORMULA, (FinalListPassage(FORMULA, 1, 5, FORMULA),))]
+    )
     assert not [cell for cell in _cells(check.read_text("utf-8")) if _computes(cell)]
 
 
 def test_comments_of_annotators(tmp_path: Path) -> None:
     """The owner of a study opens what strangers wrote; imported again, it says what they wrote."""
-    from embassay.protocols.hume.exchange.export import read_csv
+    from embassay.protocols.hume.exchange.export import read_csv_answers
     from embassay.protocols.hume.study import AnnotationRow
-    from embassay.web.annotation.overview import as_csv
+    from embassay.web.annotation.overview import format_annotations_as_csv
 
     study = small_study(tmp_path / "study", 2)
     rows = [
         AnnotationRow(item_id="mood-00", annotator_id="ann", value=1, comment=one, flag=one)
         for one in FORMULAS[:5]
     ]
-    text = as_csv(rows)
+    text = format_annotations_as_csv(rows)
     assert not [cell for cell in _cells(text) if _computes(cell)]
     (study / "a.csv").write_text(text, "utf-8", newline="")
-    assert [one.comment for one in read_csv(study / "a.csv").answers] == FORMULAS[:5]
+    assert [one.comment for one in read_csv_answers(study / "a.csv").answers] == FORMULAS[:5]
 
 
 @given(st.text() | st.sampled_from(FORMULAS).flatmap(lambda one: st.just(f"'{one}")))
 def test_the_apostrophe_comes_off(text: str) -> None:
     """Whatever the text."""
-    assert unescape_formula(escape_formula(text)) == text
-    assert not _computes(escape_formula(text)) or text.startswith(" ")
+    assert unescape_spreadsheet_formula(escape_spreadsheet_formula(text)) == text
+    assert not _computes(escape_spreadsheet_formula(text)) or text.startswith(" ")

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from embassay.cli import main
 from embassay.cli.terminal import (
-    VisibleStream,
-    escape_controls,
+    ControlEscapingStream,
+    escape_control_characters,
     filter_control_characters,
     replace_control_characters,
 )
@@ -126,10 +126,10 @@ def test_imports_and_rankings_of_a_stranger(monkeypatch: pytest.MonkeyPatch, tmp
 @given(st.text())
 def test_no_control_is_left(text: str) -> None:
     """In any text; and what is JSON stays the same JSON."""
-    assert CONTROLS.search(escape_controls(text)) is None
+    assert CONTROLS.search(escape_control_characters(text)) is None
     assert CONTROLS.search(replace_control_characters(text)) is None
     assert len(replace_control_characters(text)) == len(text)
-    assert json.loads(escape_controls(json.dumps(text, ensure_ascii=False))) == text
+    assert json.loads(escape_control_characters(json.dumps(text, ensure_ascii=False))) == text
 
 
 def test_a_table_on_a_terminal(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_a_table_on_a_terminal(tmp_path: Path) -> None:
 def test_bars_of_libraries_are_drawn() -> None:
     """What goes back to the beginning of the line, or a line up, is let through on stderr only where a write begins."""
     stream = io.StringIO()
-    bars = VisibleStream(stream, bars=True)
+    bars = ControlEscapingStream(stream, bars=True)
     bars.write("\r 50%")
     bars.write("\n\x1b[A")
     bars.write("name\rX")

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.web import server
-from embassay.web.server import RateLimit, mask_client_address
+from embassay.web.server import KeyedRateLimit, mask_client_address
 
 
 class Clock:
@@ -20,7 +20,7 @@ class Clock:
 def test_a_burst_then_a_rate() -> None:
     """Three at once, then two a second, and never more than three saved up."""
     clock = Clock()
-    limit = RateLimit(3, 2.0, clock=clock)
+    limit = KeyedRateLimit(3, 2.0, clock=clock)
     assert [limit.can_take_request("a") for _ in range(4)] == [True, True, True, False]
     assert limit._compute_allowance("a") < 1
     clock.at += 0.5
@@ -32,7 +32,7 @@ def test_a_burst_then_a_rate() -> None:
 
 def test_each_has_their_own() -> None:
     """One who asks too much takes nothing from another."""
-    limit = RateLimit(1, 0.0, clock=Clock())
+    limit = KeyedRateLimit(1, 0.0, clock=Clock())
     assert [limit.can_take_request(key) for key in "aab"] == [True, False, True]
 
 
@@ -40,7 +40,7 @@ def test_each_has_their_own() -> None:
 def test_never_more_than_burst_and_rate(waits, burst, rate) -> None:
     """Over any stretch of time."""
     clock = Clock()
-    limit = RateLimit(burst, rate, clock=clock)
+    limit = KeyedRateLimit(burst, rate, clock=clock)
     taken = []
     for wait in waits:
         clock.at += wait
@@ -54,7 +54,7 @@ def test_never_more_than_burst_and_rate(waits, burst, rate) -> None:
 def test_many_addresses_do_not_fill_the_memory(monkeypatch) -> None:
     """Who was silent longest is forgotten."""
     monkeypatch.setattr(server, "_MOST_KEPT", 10)
-    limit = RateLimit(1, 0.0, clock=Clock())
+    limit = KeyedRateLimit(1, 0.0, clock=Clock())
     for at in range(100):
         limit.can_take_request(str(at))
     assert len(limit._levels) == 10

@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from embassay.cli.options import WorkerOptions, add_memory_option, add_record_options, make_default_folder
-from embassay.cli.session import DisplayOptions, RunOnDisk, check_failed_cells, run_protocol_session, show_run
-from embassay.cli.terminal import format_command_line, print_rendered, show_blocks
+from embassay.cli.options import WorkerOptions, add_memory_option, add_record_options, make_default_run_folder
+from embassay.cli.session import (
+    DisplayOptions,
+    RunOnDisk,
+    check_failed_cells,
+    run_or_plan_protocol,
+    write_report_and_show_run,
+)
+from embassay.cli.terminal import format_command_line, print_rendered_text, print_view_blocks
 from embassay.errors import UsageError
 from embassay.protocols.calibration.options import CalibrationRequest
 from embassay.protocols.kernel.request import (
@@ -30,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class CalibrationSourceOptions:
+class CalibratedRunOptions:
     """What is calibrated instead of systems, and a threshold that is translated."""
 
     # As of `rag score`, whose records are not read for the sake of a help text.
@@ -89,7 +95,7 @@ Words = Annotated[
 def calibrate(
     request: CalibrationRequest,
     running: WorkerOptions,
-    retrieved: CalibrationSourceOptions,
+    retrieved: CalibratedRunOptions,
     words: Words = None,
 ) -> None:
     """Find what a similarity means, and where to set a threshold.
@@ -101,41 +107,41 @@ def calibrate(
     from embassay.protocols.calibration.protocol import CalibrationProtocol
 
     if words:
-        _check_saved_calibration(words, request, running)
+        _check_calibration_usable(words, request, running)
         return
-    asked = _parse_threshold(retrieved.origin) if retrieved.origin else None
+    asked = _parse_system_threshold(retrieved.origin) if retrieved.origin else None
     lists = (*retrieved.runs, *retrieved.retrievers)
-    check_calibration_sources(request.systems, lists, retrieved.qrels)
+    check_systems_or_runs_given(request.systems, lists, retrieved.qrels)
     if retrieved.no_answer and not lists:
         raise UsageError(
             "--no-answer needs --run.", mend="Add --run FILE, with lists for these questions too."
         )
-    _check_threshold_translation(request.systems, asked and asked[0], retrieved.targets)
+    _check_thresholds_translatable(request.systems, asked and asked[0], retrieved.targets)
     if retrieved.positive is not None:
         request = replace(request, mapping={**request.mapping, "same": retrieved.positive})
     if lists:
         out = _calibrate_runs(request, retrieved, running)
     else:
-        done = run_protocol_session(
+        done = run_or_plan_protocol(
             CalibrationProtocol.of(request.options),
             request,
             running,
             "calibration",
-            show=_make_priced_run_view(retrieved.price),
-            check=_check_calibrated_cells,
+            show=_make_run_view_with_label_cost(retrieved.price),
+            check=_check_cells_calibrated,
         )
         out = None if done is None else done.path
     if out is not None and asked is not None and not running.json:
         _show_translated_thresholds(out, *asked, retrieved.targets, running.wide)
 
 
-def _check_saved_calibration(
+def _check_calibration_usable(
     words: Sequence[str], request: CalibrationRequest, running: WorkerOptions
 ) -> None:
     """Say whether a calibration may be used on the request's pairs; exit code 1 where it may not."""
-    from embassay.protocols.calibration.check import check_calibration
+    from embassay.protocols.calibration.check import compare_pairs_with_calibration
     from embassay.report.calibration.thresholds import calibration_check_view
-    from embassay.runs.folder import to_json
+    from embassay.runs.folder import format_value_as_json
 
     if words[0] != CHECK or len(words) != 2:
         raise UsageError(
@@ -146,16 +152,18 @@ def _check_saved_calibration(
         raise UsageError(
             "A check needs one file and one dataset.", mend="Write `embassay calibrate check FILE -d NEW`."
         )
-    checked = check_calibration(words[1], request.datasets[0], mapping=request.mapping, split=request.split)
+    checked = compare_pairs_with_calibration(
+        words[1], request.datasets[0], mapping=request.mapping, split=request.split
+    )
     if running.json:
-        print_rendered(to_json(checked.as_dict(), indent=1))
+        print_rendered_text(format_value_as_json(checked.as_dict(), indent=1))
     else:
-        show_blocks(calibration_check_view(checked), running.wide)
+        print_view_blocks(calibration_check_view(checked), running.wide)
     if not checked.is_calibration_usable:
         raise typer.Exit(1)
 
 
-def check_calibration_sources(systems: Sequence[str], run: Sequence[str] | None, qrels: str | None) -> None:
+def check_systems_or_runs_given(systems: Sequence[str], run: Sequence[str] | None, qrels: str | None) -> None:
     """UsageError unless there are systems, or runs with judgements."""
     if run and not qrels:
         raise UsageError("--run has no judgements.", mend="Add --qrels FILE.")
@@ -167,7 +175,9 @@ def check_calibration_sources(systems: Sequence[str], run: Sequence[str] | None,
         raise UsageError("There is nothing to calibrate.", mend="Name a --system, or a --run with --qrels.")
 
 
-def _check_threshold_translation(systems: Sequence[str], origin: str | None, targets: Sequence[str]) -> None:
+def _check_thresholds_translatable(
+    systems: Sequence[str], origin: str | None, targets: Sequence[str]
+) -> None:
     """UsageError for a translation that is sure to fail, before any work. A system may be called by a part of what it
     was asked for by."""
     if targets and origin is None:
@@ -181,11 +191,11 @@ def _check_threshold_translation(systems: Sequence[str], origin: str | None, tar
         raise UsageError("There is no system to convert --from to.", mend="Name another one with -s.")
 
 
-def _try_retrievers(wanted: RunCalibrationRequest) -> None:
+def _preview_retriever_answers(wanted: RunCalibrationRequest) -> None:
     """Ask each retriever one question, and show how its answer is read."""
     from embassay.protocols.live.runs import try_retrievers
-    from embassay.protocols.rag.scoring.inputs import read_known_texts
-    from embassay.protocols.rag.scoring.threshold import prepare_questions
+    from embassay.protocols.rag.scoring.inputs import read_texts_for_hit_matching
+    from embassay.protocols.rag.scoring.threshold import gather_calibration_questions
 
     files = wanted.files
     if not files.retrievers:
@@ -193,46 +203,48 @@ def _try_retrievers(wanted: RunCalibrationRequest) -> None:
             "There is nothing to estimate: runs are files, and calibrating them sends nothing.",
             mend="Leave --dry-run out.",
         )
-    for line in try_retrievers(files.retrievers, prepare_questions(wanted), read_known_texts(files)):
+    for line in try_retrievers(
+        files.retrievers, gather_calibration_questions(wanted), read_texts_for_hit_matching(files)
+    ):
         typer.echo(line)
 
 
 def _calibrate_runs(
-    request: CalibrationRequest, retrieved: CalibrationSourceOptions, running: WorkerOptions
+    request: CalibrationRequest, retrieved: CalibratedRunOptions, running: WorkerOptions
 ) -> Path | None:
     """Calibrate what was retrieved, show it, and say where it is; None where it was only tried."""
 
     from embassay.cli.progress import make_progress_listener
     from embassay.protocols.calibration.protocol import check_any_calibrated
     from embassay.protocols.rag.scoring.options import RunCalibrationRequest, ScoreRequest
-    from embassay.protocols.rag.scoring.threshold import calibrate_runs
+    from embassay.protocols.rag.scoring.threshold import calibrate_run_scores
 
     files = ScoreRequest(
         retrieved.qrels or "", retrieved.runs, retrievers=retrieved.retrievers, queries=retrieved.queries,
         grades=request.grades, seed=request.seed, split=request.split,
         mapping=request.mapping
     )  # fmt: skip
-    out = running.out or make_default_folder("calibration")
+    out = running.out or make_default_run_folder("calibration")
     wanted = RunCalibrationRequest(
         files, retrieved.cutoff, request.options, retrieved.no_answer, retrieved.reranked, retrieved.silent,
         retrieved.answered
     )  # fmt: skip
     if running.dry_run:
-        _try_retrievers(wanted)
+        _preview_retriever_answers(wanted)
         return None
     heard = make_progress_listener() if retrieved.retrievers else None
     command = format_command_line()
     try:
-        calibrate_runs(wanted, out, command, listener=heard, max_usd=running.max_cost)
+        calibrate_run_scores(wanted, out, command, listener=heard, max_usd=running.max_cost)
     finally:
         if heard is not None:
             heard.announce_run_end()
-    _make_priced_run_view(retrieved.price)(out, DisplayOptions(running.json, running.wide), True)
+    _make_run_view_with_label_cost(retrieved.price)(out, DisplayOptions(running.json, running.wide), True)
     check_any_calibrated(out)
     return out
 
 
-def _check_calibrated_cells(run: RunOnDisk, out: Path) -> None:
+def _check_cells_calibrated(run: RunOnDisk, out: Path) -> None:
     """ModelError if a cell failed, DataError if none has a curve."""
     from embassay.protocols.calibration.protocol import check_any_calibrated
 
@@ -240,16 +252,16 @@ def _check_calibrated_cells(run: RunOnDisk, out: Path) -> None:
     check_any_calibrated(out)
 
 
-def _make_priced_run_view(price: float | None) -> Callable[[Path, DisplayOptions, bool], None]:
+def _make_run_view_with_label_cost(price: float | None) -> Callable[[Path, DisplayOptions, bool], None]:
     """What shows a run, with what more labels would cost."""
     from embassay.report.terminal import run_view
 
-    return partial(show_run, view=partial(run_view, price=price))
+    return partial(write_report_and_show_run, view=partial(run_view, price=price))
 
 
-def _parse_threshold(text: str) -> tuple[str, float]:
+def _parse_system_threshold(text: str) -> tuple[str, float]:
     """
-    >>> _parse_threshold("st:a/b?dims=64=0.62")
+    >>> _parse_system_threshold("st:a/b?dims=64=0.62")
     ('st:a/b?dims=64', 0.62)
     """
     # From the right, because the parameters of a system are written with = too.
@@ -268,4 +280,4 @@ def _show_translated_thresholds(
     from embassay.protocols.calibration.probability import translate_thresholds
     from embassay.report.calibration.thresholds import threshold_translation_view
 
-    show_blocks(threshold_translation_view(translate_thresholds(out, origin, score, targets)), wide)
+    print_view_blocks(threshold_translation_view(translate_thresholds(out, origin, score, targets)), wide)

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from embassay.cli.options import MatrixOptions, WorkerOptions, add_memory_option, add_record_options
+from embassay.cli.options import MatrixPrintOptions, WorkerOptions, add_memory_option, add_record_options
 from embassay.protocols.choose.options import ChoiceRequest
 from embassay.protocols.kernel.request import OUTPUT, option
-from embassay.runs.folder import to_json
+from embassay.runs.folder import format_value_as_json
 
 Corpus = Annotated[
     str, typer.Argument(help="Your documents: a folder, a table with a column text, or a catalogue name.")
@@ -19,7 +19,7 @@ Corpus = Annotated[
 
 
 @dataclass(frozen=True)
-class ChoicePrintOptions(MatrixOptions):
+class ChoicePrintOptions(MatrixPrintOptions):
     """What is shown beside a choice, or in its place."""
 
     show_passages: int = option(
@@ -38,25 +38,25 @@ def choose(corpus: Corpus, request: ChoiceRequest, running: WorkerOptions, shown
 
     Example: embassay choose docs/ -s bm25 -s wordllama -s minilm
     """
-    from embassay.cli.session import run_protocol_session, show_rank_matrix
-    from embassay.protocols.choose.protocol import ChoiceProtocol
+    from embassay.cli.session import run_or_plan_protocol, show_rank_matrix
+    from embassay.protocols.choose.protocol import SystemChoiceProtocol
 
     request = replace(request, datasets=(corpus,))
     if shown.show_passages:
-        _print_passages(request, shown.show_passages, as_json=running.json)
+        _print_passages_and_sentences(request, shown.show_passages, as_json=running.json)
         return
-    run = run_protocol_session(ChoiceProtocol(), request, running, "choose")
+    run = run_or_plan_protocol(SystemChoiceProtocol(), request, running, "choose")
     if shown.matrix and run is not None and not running.json:
         show_rank_matrix(run.path, wide=running.wide)
 
 
-def _print_passages(request: ChoiceRequest, n: int, *, as_json: bool) -> None:
+def _print_passages_and_sentences(request: ChoiceRequest, n: int, *, as_json: bool) -> None:
     """The id of each, its text, and the sentence that is taken out of it and looked for."""
-    from embassay.protocols.choose.protocol import show_passages
+    from embassay.protocols.choose.protocol import list_passages_to_search
 
-    for passage in show_passages(request, n):
+    for passage in list_passages_to_search(request, n):
         if as_json:
-            typer.echo(to_json(asdict(passage)))
+            typer.echo(format_value_as_json(asdict(passage)))
             continue
         typer.echo(f"{passage.id}\n")
         typer.echo(indent(passage.text, "    "))

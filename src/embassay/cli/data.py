@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from embassay.cli.options import App, PrintOptions, add_record_options, stopping_at_memory
-from embassay.cli.progress import WaitingNotice
-from embassay.cli.terminal import measure_stdout_screen, show_blocks, show_table
-from embassay.cli.terminal import print_rendered as print_text
+from embassay.cli.options import PrintOptions, TitledCommandApp, add_record_options, stopping_at_memory
+from embassay.cli.progress import StderrProgressNotice
+from embassay.cli.terminal import measure_stdout_screen, print_table_to_fit_screen, print_view_blocks
+from embassay.cli.terminal import print_rendered_text as print_text
 from embassay.data.catalogue.entries import (
-    EntryRecord,
-    find_mirror_folder,
+    CatalogueDatasetRecord,
+    find_data_mirror_folder,
     list_dataset_overviews,
     make_dataset_card,
-    read_all_entries,
+    read_catalogue_entries,
 )
-from embassay.data.catalogue.suites import Suite, find_records_and_members, find_suite
+from embassay.data.catalogue.suites import DatasetSuite, find_records_and_file_members, find_suite
 from embassay.document.blocks import Column, Table, make_number_columns
 from embassay.errors import DataError, Interrupted, UsageError
 from embassay.protocols.kernel.request import DATA, OUTPUT, RunRequest, option, redeclare_option
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
     from embassay.contracts import Tokenizer
     from embassay.data.catalogue.hub import FetchedTable
     from embassay.data.check.files import (
-        AlikeRows,
         CheckedFile,
         DataCheckReport,
-        DocumentFiles,
+        DatasetShapeCheck,
+        DocumentFolderCounts,
         Fault,
-        NearMissShape,
+        MappableDataShape,
         NumberSpread,
         RepeatedRows,
-        ShapeCheck,
-        SideOverlap,
+        SimilarRowPair,
+        SplitTextOverlap,
         TextLengthSummary,
-        ValueBalance,
+        ValueCounts,
     )
 
-app = App("Check your data; list and fetch public datasets.")
+app = TitledCommandApp("Check your data; list and fetch public datasets.")
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def list_datasets(chosen: CatalogueFilter, shown: PrintOptions) -> None:
         *(["protocols", "lang", "licence", "hub"] if shown.wide else []),
         "title",
     ]
-    show_table(
+    print_table_to_fit_screen(
         columns,
         [[_format_table_cell(getattr(overview, column)) for column in columns] for overview in listed],
         wide=shown.wide,
@@ -120,9 +120,9 @@ def show(
 
     Example: embassay data show sample
     """
-    from embassay.data.sources import prefer_own_path
+    from embassay.data.sources import prefer_path_over_catalogue
 
-    name = prefer_own_path(name)
+    name = prefer_path_over_catalogue(name)
     if suite := find_suite(name):
         _show_suite(suite, json=shown.json)
         return
@@ -133,7 +133,7 @@ def show(
     typer.echo("\n".join(facts.lines()))
 
 
-def _show_suite(suite: Suite, *, json: bool) -> None:
+def _show_suite(suite: DatasetSuite, *, json: bool) -> None:
     members = [member.as_dict() for member in suite.members]
     if json:
         facts = {"name": suite.name, "title": suite.title, "source": suite.source, "protocol": suite.protocol}
@@ -145,7 +145,7 @@ def _show_suite(suite: Suite, *, json: bool) -> None:
     )
     columns = ("dataset", "tasks", "langs", "split", "group", "place", "title")
     rows = [[_join_values(member[column]) for column in columns] for member in members]
-    show_table(list(columns), rows, wide=True)
+    print_table_to_fit_screen(list(columns), rows, wide=True)
 
 
 def _join_values(value: str | list[str]) -> str:
@@ -193,19 +193,19 @@ def check(
 
     Example: embassay data check my.jsonl --against train.jsonl
     """
-    usable = [_check_path(path, asked, shown) for path in paths]
+    usable = [_check_and_report_data_path(path, asked, shown) for path in paths]
     if not all(usable):
         raise typer.Exit(DataError.exit_code)
 
 
-def _check_path(path: str, asked: DataCheckOptions, shown: PrintOptions) -> bool:
+def _check_and_report_data_path(path: str, asked: DataCheckOptions, shown: PrintOptions) -> bool:
     """Whether a run can use what lies there, once its report is printed: with --json one line."""
     from embassay.data.check import DataCheck, NearDuplicateRule
 
     nearness = (
         None if asked.no_near else NearDuplicateRule(asked.near, "words" if asked.by_words else "characters")
     )
-    with WaitingNotice() as waiting:
+    with StderrProgressNotice() as waiting:
         check = DataCheck(
             path,
             dict(asked.mapping),
@@ -213,18 +213,18 @@ def _check_path(path: str, asked: DataCheckOptions, shown: PrintOptions) -> bool
             asked.grades,
             asked.against,
             nearness,
-            _load_local_tokenizer(),
+            _load_local_cl100k_tokenizer(),
             waiting,
         )
         report = check.report()
     if shown.json:
         typer.echo(dumps(report.as_dict(), ensure_ascii=False))
     else:
-        show_report(report, wide=shown.wide)
+        print_data_check_report(report, wide=shown.wide)
     return report.usable
 
 
-def _load_local_tokenizer() -> Tokenizer | None:
+def _load_local_cl100k_tokenizer() -> Tokenizer | None:
     """cl100k where its file is at hand: a check needs no network."""
     from embassay.text import open_tokenizer
     from embassay.text.tokenizers import is_vocabulary_cached
@@ -244,7 +244,7 @@ _LANGS = 6
 _SHOWN = 60
 
 
-def show_report(report: DataCheckReport, *, wide: bool) -> None:
+def print_data_check_report(report: DataCheckReport, *, wide: bool) -> None:
     """Print a report, in tables and notes that fit the screen; `wide` shows every column of them."""
     _print_folded_lines([f"{report.path}: {_describe_report_verdict(report)}"])
     for file in report.files:
@@ -260,12 +260,17 @@ def show_report(report: DataCheckReport, *, wide: bool) -> None:
     if report.documents is None:  # else it is said above
         _print_titled_notes(
             "Left out",
-            _merge_lines_by_shape((shape.shape, _describe_skipped_rows(shape)) for shape in report.shapes),
+            _merge_equal_lines_of_shapes(
+                (shape.shape, _describe_skipped_rows(shape)) for shape in report.shapes
+            ),
         )
     _print_titled_notes(
-        "Kept, but odd", _merge_lines_by_shape((shape.shape, shape.warnings) for shape in report.shapes)
+        "Kept, but odd",
+        _merge_equal_lines_of_shapes((shape.shape, shape.warnings) for shape in report.shapes),
     )
-    figures = _merge_lines_by_shape((shape.shape, _describe_shape_figures(shape)) for shape in report.shapes)
+    figures = _merge_equal_lines_of_shapes(
+        (shape.shape, _describe_shape_figures(shape)) for shape in report.shapes
+    )
     _print_titled_notes("Numbers", figures)
     _show_text_lengths(report.lengths, wide)
     _print_titled_notes(
@@ -305,7 +310,7 @@ def _show_checked_file(file: CheckedFile, wide: bool) -> None:
         _print_table(["Column", "Holds", "Empty", "Values", "For example"], rows, wide)
 
 
-def _show_document_summary(files: DocumentFiles, wide: bool) -> None:
+def _show_document_summary(files: DocumentFolderCounts, wide: bool) -> None:
     """What was read by kind, what was left out and why, and the languages."""
     rows = [[kind, f"{count:,}", "read"] for kind, count in files.documents.items()]
     rows += [["", f"{skip.count:,}", f"{skip.reason} ({', '.join(skip.examples)})"] for skip in files.skipped]
@@ -331,11 +336,11 @@ def _format_named_counts(counts: Mapping[str, int], nothing: str = "") -> str:
     return ", ".join(f"{name or nothing} {count:,}" for name, count in counts.items()) or nothing
 
 
-def _describe_near_miss(miss: NearMissShape) -> str:
+def _describe_near_miss(miss: MappableDataShape) -> str:
     return f"{', '.join(miss.tasks)}: {miss.mend or 'needs ' + ', '.join(miss.missing) + ' as well'}"
 
 
-def _build_shape_row(shape: ShapeCheck) -> list[str]:
+def _build_shape_row(shape: DatasetShapeCheck) -> list[str]:
     return [shape.shape, f"{shape.items:,}" if shape.ready else "stopped", ", ".join(shape.tasks)]
 
 
@@ -346,7 +351,7 @@ def _describe_fault(fault: Fault) -> str:
     return f"{fault.count:,} times, lines {lines}. The first: {fault.example} {fault.mend}".strip()
 
 
-def _merge_lines_by_shape(told: Iterable[tuple[str, Iterable[str]]]) -> Iterator[str]:
+def _merge_equal_lines_of_shapes(told: Iterable[tuple[str, Iterable[str]]]) -> Iterator[str]:
     """Each thing once, with the shapes it is said of."""
     shapes: dict[str, list[str]] = {}
     for shape, lines in told:
@@ -356,12 +361,12 @@ def _merge_lines_by_shape(told: Iterable[tuple[str, Iterable[str]]]) -> Iterator
         yield f"{', '.join(names)}: {line}"
 
 
-def _describe_skipped_rows(shape: ShapeCheck) -> Iterator[str]:
+def _describe_skipped_rows(shape: DatasetShapeCheck) -> Iterator[str]:
     for skip in shape.skipped:
         yield f"{skip.reason}: {skip.count:,} ({', '.join(skip.examples)})"
 
 
-def _describe_shape_figures(shape: ShapeCheck) -> Iterator[str]:
+def _describe_shape_figures(shape: DatasetShapeCheck) -> Iterator[str]:
     from embassay.data.check.files import NumberSpread
 
     for name, figure in shape.figures.items():
@@ -377,7 +382,7 @@ def _format_number_spread(spread: NumberSpread) -> str:
     return f"{spread.least:g} to {spread.most:g}, median {spread.median:g}, mean {spread.mean:.2f}"
 
 
-def _describe_label_balance(balance: ValueBalance) -> str:
+def _describe_label_balance(balance: ValueCounts) -> str:
     shares = [
         f"{label}: {count:,} ({format_percent(count / balance.n)})" for label, count in balance.counts.items()
     ]
@@ -404,7 +409,7 @@ def _show_text_lengths(lengths: Sequence[TextLengthSummary], wide: bool) -> None
             *make_number_columns("Count", "Characters", "95%", "Most", unit, "95%", "Most"),
         ]
         print_text("")
-        show_blocks([Table.of("lengths", heads, rows)], wide)
+        print_view_blocks([Table.of("lengths", heads, rows)], wide)
 
 
 def _describe_repeated_rows(repeats: RepeatedRows, report: DataCheckReport) -> Iterator[str]:
@@ -414,7 +419,7 @@ def _describe_repeated_rows(repeats: RepeatedRows, report: DataCheckReport) -> I
     yield from _list_alike_row_examples(repeats.examples)
 
 
-def _describe_side_overlap(overlap: SideOverlap, report: DataCheckReport) -> Iterator[str]:
+def _describe_side_overlap(overlap: SplitTextOverlap, report: DataCheckReport) -> Iterator[str]:
     near = _describe_near_duplicates(overlap.near, report)
     yield (
         f"{overlap.table}: of {overlap.texts:,} rows of {overlap.of}, {overlap.exact:,} are also in "
@@ -431,7 +436,7 @@ def _describe_near_duplicates(near: int | None, report: DataCheckReport) -> str:
     )
 
 
-def _list_alike_row_examples(examples: Sequence[AlikeRows]) -> Iterator[str]:
+def _list_alike_row_examples(examples: Sequence[SimilarRowPair]) -> Iterator[str]:
     exact = [example for example in examples if example.exact][:_EXAMPLES]
     near = sorted(
         (example for example in examples if not example.exact), key=lambda example: -example.jaccard
@@ -466,7 +471,7 @@ def _print_table(
     titles: Sequence[str], rows: Iterable[Sequence[str]], wide: bool, *, numbers: bool = False
 ) -> None:
     print_text("")
-    show_table(titles, list(rows), wide=wide, numbers=numbers)
+    print_table_to_fit_screen(titles, list(rows), wide=wide, numbers=numbers)
 
 
 def _print_folded_lines(lines: Sequence[str]) -> None:
@@ -495,12 +500,12 @@ def fetch_datasets(names: Sequence[str], protocol: str, task: str, *, json: bool
     fetched: list[FetchedTable] = []
     failed: list[DataError] = []
     try:
-        with WaitingNotice() as waiting:
+        with StderrProgressNotice() as waiting:
             for record in _find_dataset_records(names, protocol, task):
                 _fetch_one_dataset(record, fetched, failed, waiting)
     except KeyboardInterrupt:
         raise Interrupted(
-            f"Stopped. Finished files are kept in {find_mirror_folder()}.",
+            f"Stopped. Finished files are kept in {find_data_mirror_folder()}.",
             mend="The same command continues from there.",
         ) from None
     _show_fetched_tables(fetched, json=json)
@@ -512,20 +517,25 @@ def fetch_datasets(names: Sequence[str], protocol: str, task: str, *, json: bool
 
 
 def _fetch_one_dataset(
-    record: EntryRecord, fetched: list[FetchedTable], failed: list[DataError], waiting: WaitingNotice
+    record: CatalogueDatasetRecord,
+    fetched: list[FetchedTable],
+    failed: list[DataError],
+    waiting: StderrProgressNotice,
 ) -> None:
-    from embassay.data.catalogue.hub import fetch_tables
+    from embassay.data.catalogue.hub import fetch_tables_into_mirror
 
-    if record.hub and not record.is_pinned:
+    if record.hub and not record.is_pinned_to_commit:
         _say_on_stderr(f"{record.name}: no revision is pinned, so your copy may differ from other people's")
     try:
-        fetched += fetch_tables(record, lambda doing, done, total: waiting(doing, done, total or 0))
+        fetched += fetch_tables_into_mirror(
+            record, lambda doing, done, total: waiting(doing, done, total or 0)
+        )
     except DataError as error:
         _say_on_stderr(f"{record.name}: {error.message}")
         failed.append(error)
 
 
-def _find_dataset_records(names: Sequence[str], protocol: str, task: str) -> list[EntryRecord]:
+def _find_dataset_records(names: Sequence[str], protocol: str, task: str) -> list[CatalogueDatasetRecord]:
 
     if bool(names) == bool(protocol or task):
         raise UsageError(
@@ -533,19 +543,19 @@ def _find_dataset_records(names: Sequence[str], protocol: str, task: str) -> lis
             mend="For example: embassay data fetch stsbenchmark; embassay data fetch beir.",
         )
     if names:
-        records, files = find_records_and_members(dict.fromkeys(names))
+        records, files = find_records_and_file_members(dict.fromkeys(names))
         for path in files:
             _say_on_stderr(f"{path}: left out: it is your own file")
         return _select_fetchable_records(records) if any(find_suite(name) for name in names) else records
     used = [
-        read_all_entries()[overview.name]
+        read_catalogue_entries()[overview.name]
         for overview in list_dataset_overviews(protocol, task)
-        if overview.name in read_all_entries()
+        if overview.name in read_catalogue_entries()
     ]
     return _select_fetchable_records(used)
 
 
-def _select_fetchable_records(used: Sequence[EntryRecord]) -> list[EntryRecord]:
+def _select_fetchable_records(used: Sequence[CatalogueDatasetRecord]) -> list[CatalogueDatasetRecord]:
     """Those that a hub holds; the others are said."""
     for record in used:
         if not record.hub:
@@ -599,14 +609,14 @@ def traces(asked: TraceConversionOptions, shown: PrintOptions) -> None:
     Example: embassay data traces spans.jsonl --out traced --mask
     """
     from embassay.interchange.traces import import_traces
-    from embassay.runs.folder import to_json
+    from embassay.runs.folder import format_value_as_json
 
     done = import_traces(
         asked.files, asked.out, mask=asked.mask, mask_words=asked.mask_words, near=asked.near,
         limit=asked.limit, seed=asked.seed
     )  # fmt: skip
     if shown.json:
-        print_text(to_json({**vars(done), "notes": list(done.notes())}, indent=1))
+        print_text(format_value_as_json({**vars(done), "notes": list(done.notes())}, indent=1))
         return
     runs = ", ".join(f"{name} ({count:,})" for name, count in done.runs.items()) or "none"
     print_text(f"{format_noun_count(done.questions, 'question')} from {done.spans:,} spans. Runs: {runs}.")

@@ -18,12 +18,17 @@ from typing import TYPE_CHECKING
 import typer
 
 from embassay.cli.options import WorkerOptions, add_record_options
-from embassay.cli.session import DisplayOptions, run_and_show, show_run_verdict
-from embassay.cli.terminal import format_command_line, measure_stdout_screen, print_rendered, show_blocks
+from embassay.cli.session import DisplayOptions, run_and_show_results, show_run_verdict
+from embassay.cli.terminal import (
+    format_command_line,
+    measure_stdout_screen,
+    print_rendered_text,
+    print_view_blocks,
+)
 from embassay.errors import EmbassayError, ModelError
 from embassay.machine import count_cores
 from embassay.protocols.kernel.request import OUTPUT, option, redeclare_option
-from embassay.runs.execution import prepare_worker
+from embassay.runs.execution import tie_worker_to_parent
 
 if TYPE_CHECKING:
     from embassay.protocols.rag.golden.options import GoldenRequest
@@ -74,11 +79,11 @@ def demo(asked: DemoOptions) -> None:
 
     out, workers = asked.out, asked.workers
     systems, display = _list_bundled_systems(), DisplayOptions(False, asked.wide, brief=not asked.wide)
-    rest = partial(_run_rag_and_hume, systems, out, display)
+    rest = partial(_run_rag_and_hume_demos, systems, out, display)
     with _run_in_second_process(rest) if count_cores() > 1 else nullcontext(rest) as finish:
-        _run_sage(systems, out / "sage", display, workers)
-        _run_pteb(systems, out / "pteb", display, workers)
-        _run_hteb(systems, out / "hteb", display, workers)
+        _run_sage_demo(systems, out / "sage", display, workers)
+        _run_pteb_demo(systems, out / "pteb", display, workers)
+        _run_hteb_demo(systems, out / "hteb", display, workers)
         finish()
     written = write_report([out / name for name in PARTS], out=out / "report.html")
     show_run_headlines([out / name for name in PARTS])
@@ -89,8 +94,12 @@ def demo(asked: DemoOptions) -> None:
 def _run_in_second_process(work: Callable[[], None]) -> Iterator[Callable[[], None]]:
     """`work` in a process of its own meanwhile; what is yielded waits for it, says what it said and raises what it
     raised. Half of a demo's time is one thread's, and this is what the other core is for."""
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=prepare_worker) as pool:
-        future = pool.submit(_capture_output, work, getattr(sys.stdout, "encoding", None) or "utf-8")
+    with ProcessPoolExecutor(
+        1, multiprocessing.get_context("spawn"), initializer=tie_worker_to_parent
+    ) as pool:
+        future = pool.submit(
+            _capture_output_and_error, work, getattr(sys.stdout, "encoding", None) or "utf-8"
+        )
 
         def finish_second_process() -> None:
             spoken, error = future.result()
@@ -108,7 +117,7 @@ def _run_in_second_process(work: Callable[[], None]) -> Iterator[Callable[[], No
             raise
 
 
-class _RecordedStream(io.StringIO):
+class _StdoutStderrRecorder(io.StringIO):
     """A stream whose texts are kept in `said`, each with whether it is stderr's."""
 
     def __init__(self, said: list[tuple[bool, str]], err: bool, encoding: str) -> None:
@@ -127,14 +136,14 @@ class _RecordedStream(io.StringIO):
         return written
 
 
-def _capture_output(
+def _capture_output_and_error(
     work: Callable[[], None], encoding: str
 ) -> tuple[list[tuple[bool, str]], EmbassayError | None]:
     """What `work` says on stdout and stderr, in its order, and the error that ended it."""
     spoken: list[tuple[bool, str]] = []
     with (
-        contextlib.redirect_stdout(_RecordedStream(spoken, False, encoding)),
-        contextlib.redirect_stderr(_RecordedStream(spoken, True, encoding)),
+        contextlib.redirect_stdout(_StdoutStderrRecorder(spoken, False, encoding)),
+        contextlib.redirect_stderr(_StdoutStderrRecorder(spoken, True, encoding)),
     ):
         try:
             work()
@@ -150,32 +159,32 @@ def show_run_headlines(runs: Sequence[Path]) -> None:
     """Print what the runs answer, every system's headline in each with interval and ranks, and the gravest notes."""
     from embassay.report.headlines import headlines_view, list_run_headlines
     from embassay.report.runs import read_report_runs
-    from embassay.report.terminal import gravest_notes_view, render_answers
+    from embassay.report.terminal import gravest_notes_view, render_report_answers
 
     device, read = measure_stdout_screen(), read_report_runs(runs)
     typer.echo("")
-    print_rendered(render_answers(read, width=device.width, unicode=device.unicode))
+    print_rendered_text(render_report_answers(read, width=device.width, unicode=device.unicode))
     typer.echo("")
     scored = [run for run in read if run.record.path.name in HEADED]
     # All columns: the view has parted what does not fit.
-    show_blocks(
+    print_view_blocks(
         [*headlines_view([*list_run_headlines(scored)], device.width), *gravest_notes_view(read)], wide=True
     )
 
 
-def _run_sage(systems: tuple[str, ...], out: Path, display: DisplayOptions, workers: int) -> None:
+def _run_sage_demo(systems: tuple[str, ...], out: Path, display: DisplayOptions, workers: int) -> None:
     from embassay.protocols import sage
     from embassay.protocols.sage.protocol import SageProtocol
 
     _announce_next_step("SAGE: does similarity agree with people, and notice changes to a text?")
     options = sage.SageOptions(document_cap=DOCUMENTS, retrieval_edits=EDITS, text_tokens=TOKENS)
     request = sage.Request(systems, tokenizer=TOKENIZER, options=options)
-    run_and_show(
+    run_and_show_results(
         partial(SageProtocol().carry_out, request), out, display=display, report=False, workers=workers
     )
 
 
-def _run_pteb(systems: tuple[str, ...], out: Path, display: DisplayOptions, workers: int) -> None:
+def _run_pteb_demo(systems: tuple[str, ...], out: Path, display: DisplayOptions, workers: int) -> None:
     from embassay.protocols import pteb
     from embassay.protocols.pteb.protocol import PtebProtocol
 
@@ -185,12 +194,12 @@ def _run_pteb(systems: tuple[str, ...], out: Path, display: DisplayOptions, work
     # Six French items of each task are too few for a score of their own.
     options = pteb.PtebOptions(languages="pooled")
     request = pteb.Request(systems, limit=TEXTS, tokenizer=TOKENIZER, runs=RUNS, options=options)
-    run_and_show(
+    run_and_show_results(
         partial(PtebProtocol().carry_out, request), out, display=display, report=False, workers=workers
     )
 
 
-def _run_hteb(systems: tuple[str, ...], out: Path, display: DisplayOptions, workers: int) -> None:
+def _run_hteb_demo(systems: tuple[str, ...], out: Path, display: DisplayOptions, workers: int) -> None:
     from embassay.protocols import hteb
     from embassay.protocols.hteb.protocol import HtebProtocol
 
@@ -199,23 +208,23 @@ def _run_hteb(systems: tuple[str, ...], out: Path, display: DisplayOptions, work
     request = hteb.HtebRequest(
         systems, tasks=("sts",), limit=PAIRS, tokenizer=TOKENIZER, runs=1, options=options
     )
-    run_and_show(
+    run_and_show_results(
         partial(HtebProtocol().carry_out, request), out, display=display, report=False, workers=workers
     )
 
 
-def _run_rag_and_hume(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> None:
+def _run_rag_and_hume_demos(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> None:
     """RAG and HUME, which need nothing of the others."""
-    _run_rag(systems, out, display)
-    _run_sweep(systems, out / "sweep", display)
-    _run_probes_demo(systems, out, display)
-    _run_hume(systems, out, display)
+    _run_rag_golden_set_demo(systems, out, display)
+    _run_bundled_sweep(systems, out / "sweep", display)
+    _run_name_and_noise_probes(systems, out, display)
+    _run_simulated_hume_study(systems, out, display)
 
 
-def _run_rag(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> None:
+def _run_rag_golden_set_demo(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> None:
     """A golden set for a dozen of the sample's questions, and what the bundled systems retrieve scored with it."""
-    from embassay.cli.rag.golden import run_golden_set
-    from embassay.cli.rag.score import run_scoring
+    from embassay.cli.rag.golden import run_golden_set_request
+    from embassay.cli.rag.score import run_and_print_scoring
     from embassay.protocols.rag.golden.options import GoldenOptions, GoldenRequest
     from embassay.protocols.rag.scoring.options import ScoreRequest
     from embassay.protocols.rag.scoring.protocol import score_request
@@ -227,7 +236,7 @@ def _run_rag(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> No
         "wordllama", "recorded:sample", dataset="sample", limit=QUESTIONS, tokenizer=TOKENIZER,
         options=GoldenOptions(depth=DEPTH, top=TOP)
     )  # fmt: skip
-    run_golden_set(golden, out / "golden", display, report=False)
+    run_golden_set_request(golden, out / "golden", display, report=False)
     _announce_next_step("RAG: these systems' results, scored with that golden set")
     runs = _write_retrieval_runs(golden, [name for name in RETRIEVERS if name in systems], out / "runs")
     qrels = str(out / "golden" / "export" / "qrels.tsv")
@@ -236,7 +245,7 @@ def _run_rag(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> No
         score_request(request, out / "rag", format_command_line())
         show_run_verdict(out / "rag")
     else:
-        run_scoring(request, out / "rag", wide=display.wide)
+        run_and_print_scoring(request, out / "rag", wide=display.wide)
 
 
 def _write_retrieval_runs(request: GoldenRequest, systems: list[str], folder: Path) -> list[Path]:
@@ -256,43 +265,45 @@ def _write_retrieval_runs(request: GoldenRequest, systems: list[str], folder: Pa
     return [write_trec(folder / f"{name}.trec", name, run) for name, run in runs.items()]
 
 
-def _run_sweep(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> None:
+def _run_bundled_sweep(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> None:
     """The sweep that is bundled, with both encoders and an approximate index where they can be had."""
     from importlib.resources import as_file, files
     from importlib.util import find_spec
 
-    from embassay.cli.rag.sweep import run_sweep
-    from embassay.protocols.rag.sweep.config import read_config
+    from embassay.cli.rag.sweep import run_sweep_request
+    from embassay.protocols.rag.sweep.config import read_sweep_config
 
     with as_file(files("embassay.protocols.rag.sweep").joinpath("sample.yaml")) as path:
-        request = read_config(path)
+        request = read_sweep_config(path)
     encoders = tuple(name for name in ENCODERS if name in systems)
     index = ("flat", "hnsw-f32") if find_spec("faiss") else ("flat",)
     _announce_next_step("RAG: a sweep of retrieval stacks over the sample's questions")
-    run_sweep(replace(request, encoder=encoders, dims=(None,), index=index), out, display, report=False)
+    run_sweep_request(
+        replace(request, encoder=encoders, dims=(None,), index=index), out, display, report=False
+    )
 
 
-def _run_probes_demo(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> None:
+def _run_name_and_noise_probes(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> None:
     """Whose name a text carries, and what small talk does, in English and French."""
-    from embassay.cli.rag.probes import run_probe
+    from embassay.cli.rag.probes import run_probe_request
     from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
 
     encoders = tuple(name for name in ENCODERS if name in systems)
     _announce_next_step("RAG: do names matter? A probe on bundled authors and topics")
     names = NamesRequest(encoders, queries=BUNDLES, runs=SAID, tokenizer=TOKENIZER)
-    run_probe(names, out / "names", display, report=False)
+    run_probe_request(names, out / "names", display, report=False)
     _announce_next_step("RAG: does small talk matter? The second probe")
     noise = NoiseRequest(encoders, queries=BUNDLES, runs=SAID, tokenizer=TOKENIZER)
-    run_probe(noise, out / "noise", display, report=False)
+    run_probe_request(noise, out / "noise", display, report=False)
 
 
-def _run_hume(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> None:
+def _run_simulated_hume_study(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> None:
     """A study of the sample's English texts, answered by scripts, and the systems on the same items."""
-    from embassay.cli.hume.results import run_study
+    from embassay.cli.hume.results import run_hume_study_request
     from embassay.protocols.hume.collection import KIND, simulate_annotators
     from embassay.protocols.hume.options import StudyRequest
     from embassay.protocols.hume.sampling import draw_study
-    from embassay.protocols.hume.sampling.options import SampleRequest, TaskSampleRequest
+    from embassay.protocols.hume.sampling.options import StudySampleRequest, TaskSampleRequest
     from embassay.protocols.hume.study import read_study, write_annotations, write_study
 
     _announce_next_step(
@@ -302,11 +313,11 @@ def _run_hume(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> N
     study = out / "study"
     # Of seven candidates some would be French.
     task = TaskSampleRequest(data="sample", n=ITEMS, lang=["eng"], candidates=5, relevant=2)
-    drawn = draw_study(SampleRequest(name="demo", tasks=[task]))
+    drawn = draw_study(StudySampleRequest(name="demo", tasks=[task]))
     write_study(study, drawn.study, drawn.items, drawn.gold)
     write_annotations(study, KIND, simulate_annotators(read_study(study), SCRIPTS, noise=NOISE, seed=1))
     request = StudyRequest(str(study), systems, tokenizer=TOKENIZER)
-    run_study(request, out / "hume", display, report=False, workers=1, max_usd=None)
+    run_hume_study_request(request, out / "hume", display, report=False, workers=1, max_usd=None)
 
 
 def _list_bundled_systems() -> tuple[str, ...]:

@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embassay import __version__
-from embassay.cli.options import App, PrintOptions, WorkerOptions, add_record_options, choose_executor
-from embassay.cli.terminal import show_table
+from embassay.cli.options import (
+    PrintOptions,
+    TitledCommandApp,
+    WorkerOptions,
+    add_record_options,
+    choose_cell_executor,
+)
+from embassay.cli.terminal import print_table_to_fit_screen
 from embassay.errors import UsageError
 from embassay.machine import find_cache_folder, find_corpus_folder
 from embassay.protocols.kernel.request import SYSTEMS, option
@@ -20,11 +26,11 @@ from embassay.protocols.kernel.request import SYSTEMS, option
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from embassay.doctor import ClusterFacts, DoctorCheck, Machine, NodeFacts, PackageExtra
+    from embassay.doctor import ClusterFacts, ClusterNodeFacts, DoctorCheck, MachineFacts, PackageExtra
     from embassay.runs.store import SqliteStore
 
 
-class ListingChoice(StrEnum):
+class ListableKind(StrEnum):
     """What can be listed."""
 
     systems = "systems"
@@ -48,17 +54,17 @@ class ListingChoice(StrEnum):
 
 @add_record_options()
 def show(
-    what: Annotated[ListingChoice, typer.Argument(help=f"One of {', '.join(ListingChoice)}.")],
+    what: Annotated[ListableKind, typer.Argument(help=f"One of {', '.join(ListableKind)}.")],
     printed: PrintOptions,
 ) -> None:
     """List available names: systems, datasets, measures and so on.
 
     Example: embassay list systems --wide
     """
-    if what is ListingChoice.models:
-        rows, shown = _list_known_models(), list(_MODEL_COLUMNS)
-    elif what is ListingChoice.suites:
-        rows, shown = list(_list_suite_rows()), ["protocol", "sets", "datasets", "here"]
+    if what is ListableKind.models:
+        rows, shown = _list_model_facts(), list(_MODEL_COLUMNS)
+    elif what is ListableKind.suites:
+        rows, shown = list(_list_dataset_suite_rows()), ["protocol", "sets", "datasets", "here"]
     else:
         rows, shown = list(_list_registry_entries(what)), []
     if printed.json:
@@ -69,7 +75,9 @@ def show(
     last = ["summary"] if any("summary" in row for row in rows) else []
     columns = ["name", *(facts if printed.wide else shown or facts[:1]), *last]
     titles = [_MODEL_COLUMNS.get(column, column) for column in columns]
-    show_table(titles, [[str(row.get(column, "")) for column in columns] for row in rows], wide=printed.wide)
+    print_table_to_fit_screen(
+        titles, [[str(row.get(column, "")) for column in columns] for row in rows], wide=printed.wide
+    )
 
 
 _MODEL_COLUMNS = {
@@ -81,7 +89,7 @@ _MODEL_COLUMNS = {
 }
 
 
-def _list_suite_rows() -> Iterator[dict[str, Any]]:
+def _list_dataset_suite_rows() -> Iterator[dict[str, Any]]:
     """The papers' sets of datasets: how many each counts, of how many datasets, and how many of these are here."""
     from embassay.data.catalogue.entries import find_dataset_location
     from embassay.data.catalogue.suites import read_all_suites
@@ -97,7 +105,7 @@ def _list_suite_rows() -> Iterator[dict[str, Any]]:
         }  # fmt: skip
 
 
-def _list_known_models() -> list[dict[str, Any]]:
+def _list_model_facts() -> list[dict[str, Any]]:
     """What is known of models, without what is not."""
 
     from embassay.systems.models import list_known_models
@@ -106,29 +114,29 @@ def _list_known_models() -> list[dict[str, Any]]:
     return [{key: value for key, value in model if value not in (None, ())} for model in models]
 
 
-def _list_registry_entries(what: ListingChoice) -> Iterator[dict[str, Any]]:
+def _list_registry_entries(what: ListableKind) -> Iterator[dict[str, Any]]:
     """What the registries of a kind hold; each task says whose it is."""
     from importlib import import_module
 
     homes = {
-        ListingChoice.systems: ("embassay.systems", "SYSTEMS"),
-        ListingChoice.rerankers: ("embassay.systems.rerankers", "RERANKERS"),
-        ListingChoice.llms: ("embassay.systems.chat", "CHAT_MODELS"),
-        ListingChoice.paraphrasers: ("embassay.protocols.pteb.paraphrasing", "PARAPHRASERS"),
-        ListingChoice.judges: ("embassay.protocols.rag.judges", "JUDGES"),
-        ListingChoice.engines: ("embassay.protocols.rag.ranking.engines", "ENGINES"),
-        ListingChoice.rewriters: ("embassay.protocols.rag.rewriters", "REWRITERS"),
-        ListingChoice.indexes: ("embassay.search.indexes", "INDEXES"),
-        ListingChoice.datasets: ("embassay.data", "DATASETS"),
-        ListingChoice.measures: ("embassay.measures", "MEASURES"),
-        ListingChoice.perturbations: ("embassay.text", "PERTURBATIONS"),
-        ListingChoice.tokenizers: ("embassay.systems", "TOKENIZERS"),
-        ListingChoice.protocols: ("embassay.protocols.kernel.evaluation", "PROTOCOLS"),
-        ListingChoice.pages: ("embassay.report.runs", "PAGES"),
+        ListableKind.systems: ("embassay.systems", "SYSTEMS"),
+        ListableKind.rerankers: ("embassay.systems.rerankers", "RERANKERS"),
+        ListableKind.llms: ("embassay.systems.chat", "CHAT_MODELS"),
+        ListableKind.paraphrasers: ("embassay.protocols.pteb.paraphrasing", "PARAPHRASERS"),
+        ListableKind.judges: ("embassay.protocols.rag.judges", "JUDGES"),
+        ListableKind.engines: ("embassay.protocols.rag.ranking.engines", "ENGINES"),
+        ListableKind.rewriters: ("embassay.protocols.rag.rewriters", "REWRITERS"),
+        ListableKind.indexes: ("embassay.search.indexes", "INDEXES"),
+        ListableKind.datasets: ("embassay.data", "DATASETS"),
+        ListableKind.measures: ("embassay.measures", "MEASURES"),
+        ListableKind.perturbations: ("embassay.text", "PERTURBATIONS"),
+        ListableKind.tokenizers: ("embassay.systems", "TOKENIZERS"),
+        ListableKind.protocols: ("embassay.protocols.kernel.evaluation", "PROTOCOLS"),
+        ListableKind.pages: ("embassay.report.runs", "PAGES"),
     }
     tasks = [({"protocol": name}, (f"embassay.protocols.{name}", "TASKS")) for name in ("sage", "pteb")]
     no_more: dict[str, str] = {}
-    for more, (module, name) in tasks if what is ListingChoice.tasks else [(no_more, homes[what])]:
+    for more, (module, name) in tasks if what is ListableKind.tasks else [(no_more, homes[what])]:
         for entry in getattr(import_module(module), name).described():
             yield {"name": entry.name, "summary": entry.summary, **more, **dict(entry.facts)}
 
@@ -145,12 +153,12 @@ def doctor(running: WorkerOptions) -> None:
 
     Example: embassay doctor
     """
-    from embassay.doctor import examine_installation, examine_machine, list_extras
+    from embassay.doctor import examine_installation, examine_machine, list_package_extras
 
     if running.engine == "ray" or running.address is not None:
         _show_ray_cluster(running.address, running.json)
         return
-    machine, known = examine_machine(find_cache_folder()), list_extras()
+    machine, known = examine_machine(find_cache_folder()), list_package_extras()
     checks = list(examine_installation(machine.cache))
     if running.json:
         _print_machine_json(machine, known, checks)
@@ -161,7 +169,7 @@ def doctor(running: WorkerOptions) -> None:
 
 
 def _print_machine_report(
-    machine: Machine, known: Sequence[PackageExtra], checks: Sequence[DoctorCheck]
+    machine: MachineFacts, known: Sequence[PackageExtra], checks: Sequence[DoctorCheck]
 ) -> None:
 
     typer.echo(f"embassay {__version__}, Python {machine.python}, {machine.platform}")
@@ -171,7 +179,7 @@ def _print_machine_report(
     typer.echo(f"Accelerators: {'; '.join(machine.accelerators) or 'the NVIDIA driver finds none'}")
     typer.echo(f"Vectors are computed and searched on: {machine.device_words}")
     typer.echo(f"Cache: {machine.cache}, {_format_gib(machine.disk_free)} free on its disk\n")
-    show_table(
+    print_table_to_fit_screen(
         ["Extra", "State", "What it is for"],
         [
             [
@@ -188,14 +196,14 @@ def _print_machine_report(
         [check.name, _SIGNS[check.state], f"{check.told}{f'. {check.mend}' if check.mend else ''}"]
         for check in checks
     ]
-    show_table(["Check", "State", "What was found"], rows, wide=False)
+    print_table_to_fit_screen(["Check", "State", "What was found"], rows, wide=False)
 
 
 def _show_ray_cluster(address: str | None, json: bool) -> None:
-    from embassay.doctor import examine_cluster
+    from embassay.doctor import examine_ray_cluster
 
-    choose_executor(1, "ray", address)
-    facts = examine_cluster(address)
+    choose_cell_executor(1, "ray", address)
+    facts = examine_ray_cluster(address)
     if json:
         typer.echo(dumps(asdict(facts), ensure_ascii=False))
     else:
@@ -215,18 +223,18 @@ def _print_cluster_facts(facts: ClusterFacts) -> None:
         for n in finds
     ]  # fmt: skip
     heads = ["Node", "CPUs", "GPUs", "Memory", "Object store", "Python", "Ray", "Embassay"]
-    show_table(heads, rows, wide=False, numbers=False)
+    print_table_to_fit_screen(heads, rows, wide=False, numbers=False)
     typer.echo("")
-    for line in _describe_alike_nodes(facts.nodes):
+    for line in _describe_node_installations(facts.nodes):
         typer.echo(line)
     typer.echo(f"\n{_describe_cluster_use(facts)}")
     mend = f" {facts.check.mend}" if facts.check.mend else ""
     typer.echo(f"{_SIGNS[facts.check.state]}: {facts.check.told.rstrip('.')}.{mend}")
 
 
-def _describe_alike_nodes(nodes: Sequence[NodeFacts]) -> list[str]:
+def _describe_node_installations(nodes: Sequence[ClusterNodeFacts]) -> list[str]:
     """What is installed on the nodes, once for all on which it is the same."""
-    groups: dict[tuple[tuple[str, ...], ...], list[NodeFacts]] = {}
+    groups: dict[tuple[tuple[str, ...], ...], list[ClusterNodeFacts]] = {}
     for node in nodes:
         if node.extras:
             groups.setdefault((node.accelerators, node.extras, node.lacks), []).append(node)
@@ -273,7 +281,7 @@ def _describe_missing_extra(extra: PackageExtra) -> str:
     return f" ({'; '.join([*parts, *extra.old])}): {extra.mend}"
 
 
-def _describe_cpu_cores(machine: Machine) -> str:
+def _describe_cpu_cores(machine: MachineFacts) -> str:
     if machine.cores == machine.cores_built_in:
         return f"{machine.cores} core{'s' if machine.cores > 1 else ''}"
     return f"{machine.cores} of {machine.cores_built_in} cores may be used"
@@ -284,7 +292,7 @@ def _format_gib(size: int | None) -> str:
 
 
 def _print_machine_json(
-    machine: Machine, known: Sequence[PackageExtra], checks: Sequence[DoctorCheck]
+    machine: MachineFacts, known: Sequence[PackageExtra], checks: Sequence[DoctorCheck]
 ) -> None:
 
     facts = {
@@ -295,7 +303,7 @@ def _print_machine_json(
     typer.echo(dumps(facts, ensure_ascii=False))
 
 
-caches = App("Show or empty the caches.")
+caches = TitledCommandApp("Show or empty the caches.")
 
 
 @caches.command("info")
@@ -309,16 +317,16 @@ def info(shown: PrintOptions) -> None:
     from embassay.data.column import summarize_kept_corpora
     from embassay.data.documents.conversion import summarize_kept_conversions
     from embassay.runs.embeddings import EmbeddingCache
-    from embassay.runs.store import AnswerCache, RerankScoreCache, index_folder
+    from embassay.runs.store import ChatAnswerCache, RerankScoreCache, find_index_folder
     from embassay.search.indexes.store import list_kept_indexes
 
-    indexes = list_kept_indexes(index_folder())
+    indexes = list_kept_indexes(find_index_folder())
     cache_info, answers = (
-        EmbeddingCache.open(None).describe_contents(),
-        AnswerCache.open(None).describe_contents(),
+        EmbeddingCache.open(None).summarise_cache_contents(),
+        ChatAnswerCache.open(None).summarise_cache_contents(),
     )
     pairs, corpora = (
-        RerankScoreCache.open(None).describe_contents(),
+        RerankScoreCache.open(None).summarise_cache_contents(),
         summarize_kept_corpora(find_corpus_folder()),
     )
     documents = summarize_kept_conversions()
@@ -327,8 +335,8 @@ def info(shown: PrintOptions) -> None:
             "answers": answers, "pairs": pairs, "indexes": indexes, "corpora": corpora,
             "documents": documents
         }  # fmt: skip
-        facts = {name: _path_to_text(asdict(record)) for name, record in records.items()}
-        typer.echo(dumps({**_path_to_text(asdict(cache_info)), **facts}))
+        facts = {name: _convert_path_to_text(asdict(record)) for name, record in records.items()}
+        typer.echo(dumps({**_convert_path_to_text(asdict(cache_info)), **facts}))
         return
     _print_cache_contents(cache_info, "chunks", "texts", cache_info.encoders)
     _print_cache_contents(answers, "answers", "answers", answers.models)
@@ -345,7 +353,7 @@ def info(shown: PrintOptions) -> None:
     )
 
 
-def _path_to_text(about: dict[str, Any]) -> dict[str, Any]:
+def _convert_path_to_text(about: dict[str, Any]) -> dict[str, Any]:
     return {**about, "path": str(about["path"])}
 
 
@@ -374,15 +382,15 @@ def clear(only: CacheClearOptions) -> None:
 
     Example: embassay cache clear --indexes
     """
-    from embassay.data.column import clear_corpora
-    from embassay.data.documents.conversion import clear_conversions
+    from embassay.data.column import clear_kept_corpora
+    from embassay.data.documents.conversion import clear_kept_conversions
     from embassay.runs.embeddings import EmbeddingCache
-    from embassay.runs.store import AnswerCache, RerankScoreCache, index_folder
-    from embassay.search.indexes.store import clear_indexes
+    from embassay.runs.store import ChatAnswerCache, RerankScoreCache, find_index_folder
+    from embassay.search.indexes.store import clear_kept_indexes
 
     choices: list[tuple[str, str | None, type[SqliteStore]]] = [
         ("encoder", only.encoder, EmbeddingCache),
-        ("llm", only.llm, AnswerCache),
+        ("llm", only.llm, ChatAnswerCache),
         ("reranker", only.reranker, RerankScoreCache),
     ]
     chosen = [choice for choice in choices if choice[1] is not None]
@@ -394,11 +402,11 @@ def clear(only: CacheClearOptions) -> None:
         _check_model_has_cache(kind, name, store)
     freed = sum(store.clear(name) for _, name, store in opened)
     if only.indexes or everything:
-        freed += clear_indexes(index_folder())
+        freed += clear_kept_indexes(find_index_folder())
     if only.corpora or everything:
-        freed += clear_corpora(find_corpus_folder())
+        freed += clear_kept_corpora(find_corpus_folder())
     if only.documents or everything:
-        freed += clear_conversions()
+        freed += clear_kept_conversions()
     typer.echo(f"{freed / 1e6:,.1f} MB freed")
 
 

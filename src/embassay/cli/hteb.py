@@ -11,25 +11,31 @@ from typing import Annotated
 import typer
 
 from embassay.cli.options import (
-    App,
     PrintOptions,
     RatingFiles,
     RunOptions,
     StudyFolder,
+    TitledCommandApp,
     WorkerOptions,
     add_memory_option,
     add_record_options,
-    make_default_folder,
+    make_default_run_folder,
     stopping_at_memory,
 )
 from embassay.cli.session import add_out_option
-from embassay.cli.terminal import format_command_line, show_table
+from embassay.cli.terminal import format_command_line, print_table_to_fit_screen
 from embassay.protocols.hteb.options import HtebRequest, apply_reference_value
-from embassay.protocols.kernel.request import DATA, OUTPUT, option, redeclare_option, split_names
+from embassay.protocols.kernel.request import (
+    DATA,
+    OUTPUT,
+    option,
+    redeclare_option,
+    split_comma_separated_names,
+)
 from embassay.protocols.wordings.sets import ParaphraseSet
 
-app = App("HTEB: how far scores drop under eight transformations on three axes.")
-validation = App("Have people check the transformed texts.")
+app = TitledCommandApp("HTEB: how far scores drop under eight transformations on three axes.")
+validation = TitledCommandApp("Have people check the transformed texts.")
 
 
 @app.callback()
@@ -42,7 +48,7 @@ Reference = Annotated[
 ]
 
 
-def apply_reference_options(request: HtebRequest) -> HtebRequest:
+def build_reference_hteb_request(request: HtebRequest) -> HtebRequest:
     """A request with every option at its value `reference`."""
     return replace(
         request, options=apply_reference_value(request.options), generation=apply_reference_value(request.generation),
@@ -60,11 +66,11 @@ def run(request: HtebRequest, running: WorkerOptions, reference: Reference = Fal
 
     Example: embassay hteb run -s minilm --transformer ollama:gemma3:27b --limit 50
     """
-    from embassay.cli.session import run_protocol_session
+    from embassay.cli.session import run_or_plan_protocol
     from embassay.protocols.hteb.protocol import HtebProtocol
 
-    run_protocol_session(
-        HtebProtocol(), apply_reference_options(request) if reference else request, running, "hteb"
+    run_or_plan_protocol(
+        HtebProtocol(), build_reference_hteb_request(request) if reference else request, running, "hteb"
     )
 
 
@@ -94,22 +100,22 @@ def transform(request: HtebRequest, running: RunOptions, reference: Reference = 
     from embassay.cli.progress import make_progress_listener
     from embassay.cli.session import DisplayOptions, show_run_plan, stop_on_signal
     from embassay.protocols.hteb.protocol import forecast_transform_cost, transform
-    from embassay.protocols.kernel.session import open_ledger
+    from embassay.protocols.kernel.session import open_spending_ledger
     from embassay.runs.folder import RunFolder
 
-    request = apply_reference_options(request) if reference else request
+    request = build_reference_hteb_request(request) if reference else request
     json, wide = running.json, running.wide
     if running.dry_run:
         show_run_plan(partial(forecast_transform_cost, request), DisplayOptions(json, wide))
         return
-    folder = running.out or make_default_folder("hteb-texts")
+    folder = running.out or make_default_run_folder("hteb-texts")
     command = add_out_option(format_command_line(), folder)
     heard = make_progress_listener()
     kept_in = f"Finished work is kept in {folder}."
     with (
         stop_on_signal(kept_in, command),
-        RunFolder(folder).hold_lock(),
-        open_ledger(folder, running.max_cost) as ledger,
+        RunFolder(folder).hold_folder_lock(),
+        open_spending_ledger(folder, running.max_cost) as ledger,
     ):
         try:
             texts = transform(request, folder, ledger=ledger, listener=heard)
@@ -140,7 +146,7 @@ def _show_transformed_counts(kept: object, json: bool, wide: bool) -> None:
          f"{sum(n for outcome, n in outcomes.items() if outcome not in ('ok', 'copied')):,}"]
         for name, dataset, seed, outcomes in rows
     ]  # fmt: skip
-    show_table(heads, shown, wide=wide, numbers=True)
+    print_table_to_fit_screen(heads, shown, wide=wide, numbers=True)
 
 
 @app.command("import")
@@ -210,7 +216,10 @@ class RatedPairOptions:
         HtebRequest, "datasets", default=(), help="Only this dataset."
     )
     langs: tuple[str, ...] = option(
-        (), "Languages of the originals, such as en. Default: all.", read=split_names, group=DATA
+        (),
+        "Languages of the originals, such as en. Default: all.",
+        read=split_comma_separated_names,
+        group=DATA,
     )
     pairs: int = option(100, "Pairs per transformation.", least=1, group=DATA)
     raters: int = option(3, "Ratings per pair.", least=1)
@@ -227,12 +236,12 @@ def sample(texts: Texts, drawing: RatedPairOptions) -> None:
 
     Example: embassay hteb validate sample runs/hteb --langs en --out study
     """
-    from embassay.protocols.hteb.validation import RATERS, draw_study
-    from embassay.protocols.wordings.pairs import SampleSize
+    from embassay.protocols.hteb.validation import RATERS, draw_rating_study
+    from embassay.protocols.wordings.pairs import PairSampleSize
 
-    folder, raters = drawing.out or make_default_folder("hteb-validate"), drawing.raters
-    items = draw_study(
-        ParaphraseSet.open(texts), folder, SampleSize(drawing.pairs, drawing.dummies, raters, drawing.seed),
+    folder, raters = drawing.out or make_default_run_folder("hteb-validate"), drawing.raters
+    items = draw_rating_study(
+        ParaphraseSet.open(texts), folder, PairSampleSize(drawing.pairs, drawing.dummies, raters, drawing.seed),
         transformations=drawing.transformations, datasets=drawing.datasets, langs=drawing.langs
     )  # fmt: skip
     proper = [item for item in items if not item.is_dummy]
@@ -268,12 +277,12 @@ def score(
 
     Example: embassay hteb validate score study -s minilm
     """
-    from embassay.protocols.hteb.validation import make_tables, score_study
+    from embassay.protocols.hteb.validation import make_validation_tables, score_rating_study
 
-    scored = score_study(folder, files or (), system or ())
-    for table in make_tables(scored):
+    scored = score_rating_study(folder, files or (), system or ())
+    for table in make_validation_tables(scored):
         body = table.format_for_printing()
-        show_table(
+        print_table_to_fit_screen(
             list(body.heads), [list(row) for row in body.body if not isinstance(row, str)], wide=shown.wide
         )
         typer.echo("")

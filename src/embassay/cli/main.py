@@ -15,8 +15,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from embassay import __version__
-from embassay.cli.options import App, CommandGroup, stopping_at_memory
-from embassay.cli.terminal import announce_readings, filter_control_characters
+from embassay.cli.options import TitledCommandApp, TitledCommandGroup, stopping_at_memory
+from embassay.cli.terminal import announce_slow_file_reading, filter_control_characters
 from embassay.errors import EmbassayError, UsageError
 from embassay.registry import import_attribute
 
@@ -93,7 +93,7 @@ MENDS = {
 """What to write in place of the commonest mistakes, by what is said of them."""
 
 
-class CommandList(CommandGroup):
+class CommandsByPurpose(TitledCommandGroup):
     """All commands, under what they are for."""
 
     def list_commands_by_title(self, ctx: Any) -> dict[str, tuple[str, ...]]:  # noqa: ARG002
@@ -101,7 +101,7 @@ class CommandList(CommandGroup):
         return {"Start": ("demo",), "Measure": (*MEASURE, "run"), **ROOMS}
 
 
-class LazyCommands(CommandList):
+class LazyCommands(CommandsByPurpose):
     """Commands that are known by their names until one is called or completed."""
 
     def make_context(self, *arguments: Any, **more: Any) -> Any:
@@ -184,7 +184,7 @@ def _take_last_word(message: str) -> str:
 
 def build_app_with_commands(*names: str) -> typer.Typer:
     """An app of these commands and groups, all by default, each with its options."""
-    built = App(**SETTINGS, cls=CommandList)
+    built = TitledCommandApp(**SETTINGS, cls=CommandsByPurpose)
     built.callback()(main)
     for name in names or (*COMMANDS, *GROUPS):
         if name in GROUPS:
@@ -206,7 +206,7 @@ def _lazy_command_stub() -> None:
     """What stands for a command until it is called."""
 
 
-app = App(**SETTINGS, cls=LazyCommands)
+app = TitledCommandApp(**SETTINGS, cls=LazyCommands)
 for _name, _about in (COMMANDS | GROUPS).items():
     app.command(_name, help=_about)(_lazy_command_stub)
 
@@ -292,8 +292,8 @@ def _format_warning(
 def _run_command_line() -> None:
     try:
         _check_memory_limit(sys.argv[1:])
-        _check_out_option(sys.argv[1:])
-        with announce_readings():
+        _reject_empty_out_option(sys.argv[1:])
+        with announce_slow_file_reading():
             app()
     except EmbassayError as error:
         _exit_with_error(error)
@@ -301,18 +301,18 @@ def _run_command_line() -> None:
         sys.stderr.close()
         sys.exit(0)
     except OSError as error:
-        from embassay.cli.session import describe_file_error
+        from embassay.cli.session import make_file_access_error
 
-        readable = describe_file_error(error)
+        readable = make_file_access_error(error)
         readable.__cause__ = error
         _exit_with_error(readable)
     except Exception as error:
-        _report_failure(error)
+        _report_crash_or_low_memory(error)
     except BaseException as error:
         # Libraries written in Rust raise what ended them past `Exception`.
         if type(error).__name__ != "PanicException":
             raise
-        _report_failure(error)
+        _report_crash_or_low_memory(error)
 
 
 LEAST_MEMORY = 2_000_000_000
@@ -330,12 +330,12 @@ def _check_memory_limit(words: Sequence[str]) -> None:
     raise UsageError(message, mend="Allow more: ulimit -v unlimited.")
 
 
-def _report_failure(error: BaseException) -> NoReturn:
+def _report_crash_or_low_memory(error: BaseException) -> NoReturn:
     """Say that memory is lacking where it is; a mistake of ours keeps its traceback."""
     if _is_out_of_memory(error):
         mend = "Allow more (ulimit -v), or reduce the work: --limit."
         _exit_with_error(UsageError("There is not enough memory.", mend=mend))
-    _show_traceback(error)
+    _show_redacted_traceback(error)
     sys.exit(1)
 
 
@@ -366,7 +366,7 @@ def _read_memory_limit() -> int | None:
 
 def _exit_with_error(error: EmbassayError) -> NoReturn:
     if _debug:
-        _show_traceback(error)
+        _show_redacted_traceback(error)
     else:
         with suppress(OSError):  # of a terminal that was closed
             typer.echo(f"embassay: {error.message}", err=True)
@@ -375,13 +375,13 @@ def _exit_with_error(error: EmbassayError) -> NoReturn:
     sys.exit(error.exit_code)
 
 
-def _check_out_option(words: Sequence[str]) -> None:
+def _reject_empty_out_option(words: Sequence[str]) -> None:
     """UsageError for an --out without a name, from a variable that is not set: it would be the present folder."""
     if "--out=" in words or any(word == "--out" and not after.strip() for word, after in pairwise(words)):
         raise UsageError("--out is empty.", mend="Name a folder or file, or omit --out.")
 
 
-def _show_traceback(error: BaseException) -> None:
+def _show_redacted_traceback(error: BaseException) -> None:
     """Without the keys that were read: what a server or a driver says may repeat them."""
     import traceback
 

@@ -52,7 +52,7 @@ WORDS = "embassay.words"
 """Where a context keeps the words of its command: help is asked for before any of them is read."""
 
 
-class Command(TyperCommand):
+class PanelledHelpCommand(TyperCommand):
     """A command whose help shows its options in panels, and those of the protocol that it names."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -76,7 +76,7 @@ class Command(TyperCommand):
                 with formatter.section(title):
                     formatter.write_dl(entries)
         if any(param.name == PROTOCOL for param in every):
-            _write_protocol_options(ctx.meta.get(WORDS, ()), formatter)
+            _write_protocol_option_help(ctx.meta.get(WORDS, ()), formatter)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """What the dots after a value mean, where there are any."""
@@ -89,7 +89,7 @@ PROTOCOL = "protocol"
 """The argument of a command that runs any protocol by name."""
 
 
-def _write_protocol_options(words: Sequence[str], formatter: Any) -> None:
+def _write_protocol_option_help(words: Sequence[str], formatter: Any) -> None:
     """The options of the first protocol that is named among the words."""
     from embassay.protocols.kernel.evaluation import PROTOCOLS
 
@@ -125,7 +125,7 @@ def _format_option_row(option: Any) -> tuple[str, str]:
     return f"{written} {option.metavar or ''}".rstrip(), "  ".join(parts)
 
 
-class CommandGroup(TyperGroup):
+class TitledCommandGroup(TyperGroup):
     """A group whose help lists its commands, under titles if there are any."""
 
     def list_commands_by_title(self, ctx: Any) -> dict[str, tuple[str, ...]]:
@@ -146,17 +146,23 @@ class CommandGroup(TyperGroup):
                 )
 
 
-class App(typer.Typer):
+class TitledCommandApp(typer.Typer):
     """An app or a group of commands with such a help."""
 
     def __init__(self, help: str, **more: Any) -> None:
         super().__init__(
-            **{"help": help, "cls": CommandGroup, "rich_markup_mode": None, "no_args_is_help": True, **more}
+            **{
+                "help": help,
+                "cls": TitledCommandGroup,
+                "rich_markup_mode": None,
+                "no_args_is_help": True,
+                **more,
+            }
         )
 
     def command(self, name: str | None = None, **more: Any) -> Callable[..., Any]:
         """A decorator as typer's; values are named after what they are."""
-        add = super().command(name, **{"cls": Command, **more})
+        add = super().command(name, **{"cls": PanelledHelpCommand, **more})
 
         def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
             _set_value_placeholders(command)
@@ -186,7 +192,7 @@ def _name_value_placeholder(kind: Any, named: str | None = None) -> str | None:
     return {int: "N", float: "X", str: "TEXT", Path: "PATH"}.get(kind)
 
 
-def _make_field_parameter(
+def _make_parameter_from_field(
     field: Any, hint: Any, group: str = MEASURE, default: Any = MISSING
 ) -> inspect.Parameter:
     """A field as an option of a command, or as an argument, under the title `group` where it names none, with a
@@ -216,7 +222,7 @@ def _choose_parameter_type(field: Any, hint: Any, default: Any) -> tuple[Any, An
     """What is written for a field of this type, and what holds where nothing is."""
     if "flag" in field.metadata:
         return bool, False
-    if (words := _map_allowed_words(field, hint)) is not None:
+    if (words := _map_words_to_field_values(field, hint)) is not None:
         kind = _make_choice_enum(field.name, words)
         if default in (MISSING, ...):
             return kind, default
@@ -243,7 +249,7 @@ def _build_parameter_name(field: Any, hint: Any) -> str:
     return f"{name}_" if iskeyword(name) else name
 
 
-def _map_allowed_words(field: Any, hint: Any) -> Map[str, Any] | None:
+def _map_words_to_field_values(field: Any, hint: Any) -> Map[str, Any] | None:
     """What may be written for a field of few values, and for which of them."""
     if words := field.metadata.get("words"):
         return dict(words)
@@ -263,7 +269,7 @@ def _convert_field_value(field: Any, hint: Any, given: Any) -> Any:
     """The value of a field for what was written."""
     if "flag" in field.metadata:
         return field.metadata["flag"]
-    if words := _map_allowed_words(field, hint):
+    if words := _map_words_to_field_values(field, hint):
         return words[_unwrap_enum_value(given)]
     if read := field.metadata.get("read"):
         return read(given)
@@ -287,7 +293,7 @@ class PrintOptions:
 
 
 @dataclass(frozen=True)
-class MatrixOptions:
+class MatrixPrintOptions:
     """What is printed beside the results."""
 
     matrix: bool = option(
@@ -327,8 +333,8 @@ class WorkerOptions(RunOptions):
     )
 
     def choose_cell_workers(self) -> int | RayWorkers:
-        """Who does the cells: see `choose_executor`."""
-        return choose_executor(self.workers, self.engine, self.address)
+        """Who does the cells: see `choose_cell_executor`."""
+        return choose_cell_executor(self.workers, self.engine, self.address)
 
 
 @dataclass(frozen=True)
@@ -344,7 +350,7 @@ class ServerOptions:
     open: bool = option(False, "Open the owner's page in a browser.", name="--open", group=OUTPUT)
 
 
-def choose_executor(workers: int, engine: str, address: str | None) -> int | RayWorkers:
+def choose_cell_executor(workers: int, engine: str, address: str | None) -> int | RayWorkers:
     """Who does the cells. UsageError for options that do not go together, and for a cluster that is not there."""
     if engine == "local":
         if address is not None:
@@ -386,13 +392,22 @@ def add_memory_option(command: Callable[..., Any], *, stop: bool = False) -> Cal
         check_finite(arguments)
         if memory is None:
             return command(**arguments)
-        from embassay.runs.memory import memory_warning, parse_size, promise_memory, report_memory_promise
+        from embassay.runs.memory import (
+            describe_broken_memory_promise,
+            enforce_memory_limit,
+            parse_memory_size,
+            report_memory_against_promise,
+        )
 
-        with promise_memory(parse_size(memory), stop=stop):
+        with enforce_memory_limit(parse_memory_size(memory), stop=stop):
             try:
                 return command(**arguments)
             finally:
-                if message := memory_warning(report_memory_promise()) if not stop else "":
+                if (
+                    message := describe_broken_memory_promise(report_memory_against_promise())
+                    if not stop
+                    else ""
+                ):
                     typer.echo(message, err=True)
 
     signature = inspect.signature(command, eval_str=True)
@@ -420,7 +435,9 @@ stopping_at_memory = partial(add_memory_option, stop=True)
 """`add_memory_option` for a command without cells."""
 
 
-def add_options(cls: type[Any], name: str = "options") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def add_dataclass_options(
+    cls: type[Any], name: str = "options"
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command one option per field of the dataclass `cls`; the command gets them as one object, `name`.
 
     A field says what there is to say of its option (`protocols.kernel.request.option`); a Literal becomes a choice, a
@@ -428,7 +445,7 @@ def add_options(cls: type[Any], name: str = "options") -> Callable[[Callable[...
     """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        return _replace_record_parameters(command, {name: _OptionRecord.of(cls, DETAILS)})
+        return _replace_record_parameters(command, {name: _RecordOptions.of(cls, DETAILS)})
 
     return decorate
 
@@ -446,7 +463,7 @@ def add_record_options(
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         by_parameter = {
-            name: _OptionRecord.of(
+            name: _RecordOptions.of(
                 record, MEASURE, defaults, fixed, without, later=record is not parameter.annotation
             )
             for name, parameter in inspect.signature(command, eval_str=True).parameters.items()
@@ -464,7 +481,7 @@ def _find_record_type(annotation: Any) -> type[Any] | None:
 
 
 def _replace_record_parameters(
-    command: Callable[..., Any], made: Map[str, _OptionRecord]
+    command: Callable[..., Any], made: Map[str, _RecordOptions]
 ) -> Callable[..., Any]:
     """The command with the options of records in the place of its parameters that are these."""
     options: dict[str, inspect.Parameter] = {}
@@ -480,18 +497,18 @@ def _replace_record_parameters(
         written = {name: value for name, value in given.items() if value not in (None, options[name].default)}
         return command(**arguments, **{name: record.value(written) for name, record in made.items()})
 
-    return _copy_signature(call_with_records, command, list(options.values()), *made)
+    return _copy_command_signature(call_with_records, command, list(options.values()), *made)
 
 
 @dataclass(frozen=True)
-class _OptionRecord:
+class _RecordOptions:
     """The options of a record by field, and how it is made of what was given for them, at once or `later`. `within` are
     the records of a field."""
 
     cls: type[Any]
     hints: Map[str, Any]
     parameters: Map[str, inspect.Parameter]
-    within: Map[str, _OptionRecord]
+    within: Map[str, _RecordOptions]
     defaults: Map[str, Any]
     fixed: Map[str, Any]
     later: bool = False
@@ -500,7 +517,7 @@ class _OptionRecord:
     def of(
         cls, record: type[Any], group: str, defaults: Map[str, Any] = {}, fixed: Map[str, Any] = {},
         without: Collection[str] = (), *, later: bool = False
-    ) -> _OptionRecord:  # fmt: skip
+    ) -> _RecordOptions:  # fmt: skip
         """Its options, under the title `group` where they name none."""
         hints = get_type_hints(record)
         free = [field for field in fields(record) if field.name not in fixed and field.name not in without]
@@ -510,7 +527,9 @@ class _OptionRecord:
             record,
             hints,
             {
-                own.name: _make_field_parameter(own, hints[own.name], group, defaults.get(own.name, MISSING))
+                own.name: _make_parameter_from_field(
+                    own, hints[own.name], group, defaults.get(own.name, MISSING)
+                )
                 for own in options
             },
             {own.name: cls.of(hints[own.name], DETAILS) for own in free if is_dataclass(hints[own.name])},
@@ -540,7 +559,7 @@ class _OptionRecord:
         return partial(make, **values) if self.later else make(**values)
 
 
-def _copy_signature(
+def _copy_command_signature(
     wrapped: Callable[..., Any], command: Callable[..., Any], own: list[inspect.Parameter], *names: str
 ) -> Callable[..., Any]:
     """`wrapped` with the signature of `command`, its parameters of these names replaced by `own`."""
@@ -554,14 +573,14 @@ def _copy_signature(
     return wrapped
 
 
-def add_options_if_given(
+def add_options_without_defaults(
     cls: type[Any], name: str = "given"
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """`add_options` for a command that has other sources of settings too: an option that is not given is None, and the
+    """`add_dataclass_options` for a command that has other sources of settings too: an option that is not given is None, and the
     command gets a mapping of those that are, `name`. The help says what holds otherwise."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        whole = _OptionRecord.of(
+        whole = _RecordOptions.of(
             cls, MEASURE if any("help" not in field.metadata for field in fields(cls)) else DETAILS
         )
         records = [whole, *whole.within.values()]
@@ -578,7 +597,7 @@ def add_options_if_given(
             read = {key: value for record in records for key, value in record.read(written).items()}
             return command(**arguments, **{name: read})
 
-        return _copy_signature(call_with_given_options, command, own, name)
+        return _copy_command_signature(call_with_given_options, command, own, name)
 
     return decorate
 
@@ -597,7 +616,7 @@ def _format_default_value(value: Any) -> str:
     return {True: "yes", False: "no"}.get(value, f"{value:g}" if isinstance(value, float) else str(value))
 
 
-def make_default_folder(command: str) -> Path:
+def make_default_run_folder(command: str) -> Path:
     """A new folder under `runs/`, named by the command and the time."""
     from embassay.protocols.kernel.request import make_run_folder
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from threading import RLock, Timer
 from typing import TYPE_CHECKING, Any
 
-from embassay.cli.terminal import escape_controls, make_name_shortener, make_progress_bars
+from embassay.cli.terminal import escape_control_characters, make_name_shortener, make_progress_bars
 from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.kernel.tables import format_noun_count
 
@@ -46,7 +46,7 @@ def estimate_seconds_left(elapsed: float, share: float) -> float | None:
     return elapsed * (1 - share) / share if share >= 0.1 else None
 
 
-def _format_time_range(left: float) -> str:
+def _format_time_left_range(left: float) -> str:
     """A time left as a range: cells and answers differ, so one figure would promise too much."""
     low, high = format_duration(left * 0.7), format_duration(left * 1.5)
     return f"{low} left" if low == high else f"{low} to {high} left"
@@ -60,13 +60,13 @@ def format_duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def _shorten_title(title: str) -> str:
+def _shorten_stage_title(title: str) -> str:
     """A stage's title with the specs in it by their labels."""
     return make_name_shortener(word for word in title.split() if ":" in word)(title)
 
 
 @contextmanager
-def announce_opening(names: Sequence[str]) -> Iterator[None]:
+def announce_slow_opening(names: Sequence[str]) -> Iterator[None]:
     """Say what is being opened, where that takes a second or more."""
     heard = ProgressLines()
     heard.on_systems_opening(names)
@@ -107,7 +107,7 @@ class _ProgressTally(SilentListener):
     def stage(self, title: str, total: int, unit: str = "texts") -> None:
         self.print_line_if_still_waiting()
         self.asked, self.answered, self.answers, self.unit = total, 0, 0, unit
-        self.title = _shorten_title(title)
+        self.title = _shorten_stage_title(title)
         self.begun_at = self.asking = time.monotonic()
         self.kept, self._settled = 0, False
         self._recent = deque([(self.asking, 0)], maxlen=RECENT)
@@ -126,7 +126,7 @@ class _ProgressTally(SilentListener):
     def heard(self) -> None:
         self.answers += 1
 
-    def describe_time_to_answer(self) -> str:
+    def describe_remaining_time(self) -> str:
         """How long what is asked for will still take, in words: by the pace of the last answers, once there are ten, or
         a tenth. Those of the cache that came one by one are soon not among the last."""
         waiting, new = self.asked - self.kept, self.answered - self.kept
@@ -134,7 +134,7 @@ class _ProgressTally(SilentListener):
         if not self.asked or new <= 0 or self.answered <= before or (new < PACE and new < 0.1 * waiting):
             return ""
         pace = (time.monotonic() - since) / (self.answered - before)
-        return _format_time_range(pace * max(0, self.asked - self.answered))
+        return _format_time_left_range(pace * max(0, self.asked - self.answered))
 
     def print_line_if_still_waiting(self, line: str = "") -> None:
         """Say it unless something else has come within `BRIEF` seconds; what waited before is not said any more."""
@@ -149,7 +149,7 @@ class _ProgressTally(SilentListener):
         """Nothing more is said of what was going on."""
         self.print_line_if_still_waiting()
 
-    def describe_stage_amount(self) -> str:
+    def describe_stage_progress(self) -> str:
         """How much of the stage is done, in words."""
         of = f" of {self.asked:,}" if self.asked else ""
         answers = f", {format_noun_count(self.answers, 'answer')}" if self.answers else ""
@@ -211,7 +211,7 @@ class _ProgressTally(SilentListener):
             estimate_seconds_left(now - begun, self.shares.get(key, 0.0)) or 0.0
             for key, begun in self.begun.items()
         )
-        return _format_time_range(max(whole, *own, 0.0))
+        return _format_time_left_range(max(whole, *own, 0.0))
 
 
 class ProgressLines(_ProgressTally):
@@ -244,18 +244,18 @@ class ProgressLines(_ProgressTally):
         super().advanced_by(texts)
         paced = before - self.kept < PACE <= self.answered - self.kept and self.answered < self.asked
         if time.monotonic() - self._last >= (PAUSE if paced else PERIOD):
-            self._print_stage_amount()
+            self._print_stage_progress()
 
     def heard(self) -> None:
         super().heard()
         if time.monotonic() - self._last >= PERIOD:
-            self._print_stage_amount()
+            self._print_stage_progress()
 
-    def _print_stage_amount(self) -> None:
+    def _print_stage_progress(self) -> None:
         self.print_line_if_still_waiting()
         self._last = time.monotonic()
         _print_line(
-            f"{self.title}: {self.describe_stage_amount()}  {self.describe_time_to_answer()}".rstrip()
+            f"{self.title}: {self.describe_stage_progress()}  {self.describe_remaining_time()}".rstrip()
         )
 
     def on_run_extended(self, added: Mapping[str, Sequence[str]]) -> None:
@@ -293,7 +293,7 @@ class ProgressLines(_ProgressTally):
 
     def interim(self, line: str) -> None:
         if not self._brief:
-            _print_line(_shorten_title(line))
+            _print_line(_shorten_stage_title(line))
 
     def announce_run_end(self) -> None:
         self.print_line_if_still_waiting()
@@ -317,7 +317,7 @@ class ProgressBars(_ProgressTally):
         self._progress.console.print(_describe_added_systems(added), markup=False, highlight=False)
 
     def interim(self, line: str) -> None:
-        self._progress.console.print(_shorten_title(line), markup=False, highlight=False)
+        self._progress.console.print(_shorten_stage_title(line), markup=False, highlight=False)
 
     def reckoned(self, line: str) -> None:
         self._progress.console.print(f"{self.title}: {line}", markup=False, highlight=False)
@@ -332,16 +332,16 @@ class ProgressBars(_ProgressTally):
 
     def advanced_by(self, texts: int) -> None:
         super().advanced_by(texts)
-        self._show_stage_amount()
+        self._show_stage_progress()
 
     def heard(self) -> None:
         super().heard()
-        self._show_stage_amount()
+        self._show_stage_progress()
 
-    def _show_stage_amount(self) -> None:
+    def _show_stage_progress(self) -> None:
         if self._asked is None:
             return
-        state = f"{self.describe_stage_amount()}  {self.describe_time_to_answer()}"
+        state = f"{self.describe_stage_progress()}  {self.describe_remaining_time()}"
         self._progress.update(self._asked, completed=self.answered, state=state)
 
     def _remove_stage_bar(self) -> None:
@@ -403,7 +403,9 @@ def _format_cell_name(cell: RunCell) -> str:
 
 
 def _describe_added_systems(added: Mapping[str, Sequence[str]]) -> str:
-    parts = "; ".join(f"{name} {', '.join(map(escape_controls, more))}" for name, more in added.items())
+    parts = "; ".join(
+        f"{name} {', '.join(map(escape_control_characters, more))}" for name, more in added.items()
+    )
     return f"Added to the existing run: {parts}"
 
 
@@ -415,7 +417,7 @@ QUIET = 2.0
 """Seconds in which nothing is shown: most work is over by then."""
 
 
-class WaitingNotice:
+class StderrProgressNotice:
     """Says on stderr what is going on. Used as a context, and called with (doing, done, total); total 0 is unknown.
 
     The time left is that of the present step.
@@ -426,10 +428,10 @@ class WaitingNotice:
         self._doing, self._since = "", self._began
         self._bar: Any = None
         self._lock = RLock()
-        self._late = Timer(QUIET, self._show_silent_step)
+        self._late = Timer(QUIET, self._show_long_silent_step)
         self._late.daemon = True
 
-    def __enter__(self) -> WaitingNotice:
+    def __enter__(self) -> StderrProgressNotice:
         self._late.start()
         return self
 
@@ -443,7 +445,7 @@ class WaitingNotice:
         with self._lock:
             self._show_progress_step(doing, done, total)
 
-    def _show_silent_step(self) -> None:
+    def _show_long_silent_step(self) -> None:
         """A step that says nothing for long is shown all the same."""
         with self._lock:
             shown = self._bar is not None or self._last > self._began

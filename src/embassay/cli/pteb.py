@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from embassay.cli.options import (
-    App,
     PrintOptions,
     RatingFiles,
     RunOptions,
     StudyFolder,
+    TitledCommandApp,
     WorkerOptions,
+    add_dataclass_options,
     add_memory_option,
-    add_options,
     add_record_options,
-    make_default_folder,
+    make_default_run_folder,
     stopping_at_memory,
 )
-from embassay.cli.session import DisplayOptions, run_protocol_session, show_run_plan
-from embassay.cli.terminal import format_command_line, show_blocks, show_table
+from embassay.cli.session import DisplayOptions, run_or_plan_protocol, show_run_plan
+from embassay.cli.terminal import format_command_line, print_table_to_fit_screen, print_view_blocks
 from embassay.errors import Interrupted
 from embassay.protocols.kernel.request import (
     OUTPUT,
@@ -33,24 +33,24 @@ from embassay.protocols.kernel.request import (
     option,
     redeclare_option,
 )
-from embassay.protocols.pteb.candidates import SelectionRequest
+from embassay.protocols.pteb.candidates import ParaphraserSelectionRequest
 from embassay.protocols.pteb.options import (
     PROMPT_NAMES,
-    BatchOptions,
     JudgeRequest,
+    RatingBatchOptions,
     Request,
     StudyPool,
     SubmissionFilters,
 )
-from embassay.protocols.pteb.validation.study import RATERS, Study, draw_study, read_study
-from embassay.protocols.wordings.pairs import RatingRules, SampleSize
+from embassay.protocols.pteb.validation.study import RATERS, DrawnStudy, draw_rating_study, read_study
+from embassay.protocols.wordings.pairs import PairSampleSize, RatingAcceptanceRules
 
 if TYPE_CHECKING:
-    from embassay.protocols.pteb.validation.raters import LanguageResult
-    from embassay.protocols.pteb.validation.scoring import ScoredStudy
+    from embassay.protocols.pteb.validation.raters import LanguageRatingResult
+    from embassay.protocols.pteb.validation.scoring import ScoredRatingStudy
 
-app = App("PTEB: how far benchmark scores drop when an LLM paraphrases every text.")
-validation = App("Have people check the paraphrases.")
+app = TitledCommandApp("PTEB: how far benchmark scores drop when an LLM paraphrases every text.")
+validation = TitledCommandApp("Have people check the paraphrases.")
 
 
 @app.callback()
@@ -74,13 +74,13 @@ def judge(request: JudgeRequest, running: RunOptions) -> None:
     """
     from embassay.protocols.pteb.judging import JudgingProtocol
 
-    run_protocol_session(JudgingProtocol(), request, running, "judge")
+    run_or_plan_protocol(JudgingProtocol(), request, running, "judge")
 
 
 @app.command("paraphrasers")
 @stopping_at_memory
 @add_record_options(without=OF_CELLS, defaults={"judge": ...})
-def paraphrasers(request: SelectionRequest, running: RunOptions) -> None:
+def paraphrasers(request: ParaphraserSelectionRequest, running: RunOptions) -> None:
     """Select the paraphraser that keeps meaning and changes words.
 
     A stated rule selects by rated similarity, edit distance and time. `pteb run -p stored:FOLDER` replays the
@@ -90,7 +90,7 @@ def paraphrasers(request: SelectionRequest, running: RunOptions) -> None:
     """
     from embassay.protocols.pteb.selection import ParaphraserSelection
 
-    done = run_protocol_session(ParaphraserSelection(), request, running, "paraphrasers")
+    done = run_or_plan_protocol(ParaphraserSelection(), request, running, "paraphrasers")
     if done is None:
         return
     selection = done.manifest["selection"]
@@ -117,7 +117,7 @@ def run(request: Request, running: WorkerOptions) -> None:
 
     if request.until_ci is not None:
         typer.echo(UNTIL_CI, err=True)
-    run_protocol_session(PtebProtocol(), request, running, "pteb")
+    run_or_plan_protocol(PtebProtocol(), request, running, "pteb")
 
 
 OF_RUNS = {
@@ -139,7 +139,7 @@ def prompts(request: Request, running: WorkerOptions) -> None:
     """
     from embassay.protocols.pteb.protocol import PtebProtocol
 
-    run_protocol_session(PtebProtocol(), request, running, "prompts")
+    run_or_plan_protocol(PtebProtocol(), request, running, "prompts")
 
 
 @validation.callback()
@@ -155,7 +155,7 @@ class RatingStudyOptions:
     ending: Literal["csv", "jsonl"] = option(
         "csv", "Format of the raters' files.", name="--to --format", group=OUTPUT
     )
-    rules: RatingRules = field(default_factory=RatingRules)
+    rules: RatingAcceptanceRules = field(default_factory=RatingAcceptanceRules)
 
 
 @validation.command("sample")
@@ -166,7 +166,7 @@ def sample(
         Path, typer.Argument(help="A run from `embassay pteb run`, or a stored set of paraphrases.")
     ],
     drawing: StudyPool,
-    size: SampleSize,
+    size: PairSampleSize,
     drawn: RatingStudyOptions,
 ) -> None:
     """Draw pairs of texts for people to rate.
@@ -177,33 +177,35 @@ def sample(
     """
     from embassay.protocols.wordings.sets import ParaphraseSet
 
-    out = drawn.out or make_default_folder("pteb-validate")
-    study = draw_study(ParaphraseSet.open(run_or_set), out, drawing, size, drawn.rules, ending=drawn.ending)
+    out = drawn.out or make_default_run_folder("pteb-validate")
+    study = draw_rating_study(
+        ParaphraseSet.open(run_or_set), out, drawing, size, drawn.rules, ending=drawn.ending
+    )
     _show_rating_study(study)
 
 
 @dataclass(frozen=True)
-class CrowdOptions:
+class CrowdBatchOptions:
     """For whom batches are written, and where."""
 
     platform: Literal["mturk", "prolific"] = option(MISSING, "The platform.")
     out: Path | None = option(None, "Output folder. Default: crowd/ in the study.", group=OUTPUT)
-    batches: BatchOptions = field(default_factory=BatchOptions)
+    batches: RatingBatchOptions = field(default_factory=RatingBatchOptions)
 
 
 @validation.command("crowd")
 @stopping_at_memory
 @add_record_options()
-def crowd(folder: StudyFolder, asked: CrowdOptions) -> None:
+def crowd(folder: StudyFolder, asked: CrowdBatchOptions) -> None:
     """Write a study's pairs for MTurk or Prolific.
 
     Every batch contains the dummy pairs. A pilot uses the first pairs; the main study leaves them out.
 
     Example: embassay pteb validate crowd study --platform mturk --pilot 20
     """
-    from embassay.protocols.pteb.validation.crowd import write_batches
+    from embassay.protocols.pteb.validation.crowd import write_platform_batches
 
-    for path in write_batches(
+    for path in write_platform_batches(
         read_study(folder), asked.platform, asked.batches, asked.out or folder / "crowd"
     ):
         typer.echo(path)
@@ -211,7 +213,7 @@ def crowd(folder: StudyFolder, asked: CrowdOptions) -> None:
 
 @validation.command("collect")
 @stopping_at_memory
-@add_options(SubmissionFilters)
+@add_dataclass_options(SubmissionFilters)
 def collect(
     folder: StudyFolder,
     files: Annotated[list[Path], typer.Argument(help="Results of MTurk or Prolific.", metavar="FILE...")],
@@ -272,7 +274,9 @@ def score(folder: StudyFolder, asked: RatingScoreOptions, files: RatingFiles = N
         _show_estimate_plan(study, asked.judges, json, wide)
         return
     _have_judges_estimate_pairs(study, asked.judges, asked.max_cost)
-    scored = scoring.score_study(study, files or (), estimates=asked.estimates, decisions=asked.decisions)
+    scored = scoring.score_rating_study(
+        study, files or (), estimates=asked.estimates, decisions=asked.decisions
+    )
     written = scoring.write_study_run(scored, command=format_command_line())
     if json:
         from json import dumps
@@ -283,17 +287,17 @@ def score(folder: StudyFolder, asked: RatingScoreOptions, files: RatingFiles = N
     _show_scored_study(scored, wide, asked.price)
 
 
-def _have_judges_estimate_pairs(study: Study, judges: Sequence[str], max_cost: float | None) -> None:
+def _have_judges_estimate_pairs(study: DrawnStudy, judges: Sequence[str], max_cost: float | None) -> None:
     """Have the judges estimate every pair; what was asked before is not asked again."""
     if not judges:
         return
     from embassay.cli.progress import make_progress_listener
-    from embassay.protocols.kernel.session import open_ledger
+    from embassay.protocols.kernel.session import open_spending_ledger
     from embassay.protocols.pteb.validation.scoring import rate_pairs_by_models
 
     heard = make_progress_listener()
     heard.announce_paraphrasing("Estimates", len(study.items) * len(judges))
-    with open_ledger(study.path, max_cost) as ledger:
+    with open_spending_ledger(study.path, max_cost) as ledger:
         try:
             rate_pairs_by_models(study, judges, ledger=ledger, hear=heard.advanced_by)
         except KeyboardInterrupt:
@@ -304,13 +308,13 @@ def _have_judges_estimate_pairs(study: Study, judges: Sequence[str], max_cost: f
             getattr(heard, "stop", lambda: None)()
 
 
-def _show_estimate_plan(study: Study, judges: Sequence[str], json: bool, wide: bool) -> None:
+def _show_estimate_plan(study: DrawnStudy, judges: Sequence[str], json: bool, wide: bool) -> None:
     from embassay.protocols.pteb.validation.scoring import forecast_model_ratings
 
     show_run_plan(lambda _: forecast_model_ratings(study, judges), DisplayOptions(json, wide))
 
 
-def _show_rating_study(study: Study) -> None:
+def _show_rating_study(study: DrawnStudy) -> None:
 
     rows = [
         [lang, f"{n['pairs']:,}", f"{n['dummies']:,}", f"{n['copies']:,}", f"{n['candidates']:,}"]
@@ -318,7 +322,7 @@ def _show_rating_study(study: Study) -> None:
     ]
     pairs = sum(n["pairs"] for n in study.facts["languages"].values())
     typer.echo(f"{pairs:,} pairs drawn for {study.raters} ratings each; the rules are fixed.\n")
-    show_table(["Language", "Pairs", "Dummies", "Copies", "Drawn from"], rows, wide=False)
+    print_table_to_fit_screen(["Language", "Pairs", "Dummies", "Copies", "Drawn from"], rows, wide=False)
     wanted = study.facts["sample"]["pairs"]
     if short := [lang for lang, n in study.facts["languages"].items() if n["pairs"] < wanted]:
         typer.echo(f"\nFewer than {wanted} pairs in {', '.join(short)}: there are no more.")
@@ -334,7 +338,7 @@ def _show_rating_study(study: Study) -> None:
     typer.echo(f"When the files are back: embassay pteb validate score {study.path}")
 
 
-def _show_scored_study(scored: ScoredStudy, wide: bool, price: float | None = None) -> None:
+def _show_scored_study(scored: ScoredRatingStudy, wide: bool, price: float | None = None) -> None:
     from embassay.document.blocks import Column, Table, make_number_columns
 
     typer.echo(_describe_study_verdict(scored) + "\n")
@@ -345,7 +349,7 @@ def _show_scored_study(scored: ScoredStudy, wide: bool, price: float | None = No
         "Verdict",
         *make_number_columns(*titles),
     ]
-    show_blocks(
+    print_view_blocks(
         [
             Table.of(
                 "languages", heads, (_build_language_row(result, scored.results) for result in scored.results)
@@ -353,8 +357,8 @@ def _show_scored_study(scored: ScoredStudy, wide: bool, price: float | None = No
         ],
         wide,
     )
-    _show_undecided_languages(scored, wide, price)
-    _show_judge_ratings(scored, wide, price)
+    _show_value_of_more_pairs(scored, wide, price)
+    _show_corrected_judge_ratings(scored, wide, price)
     for rater in scored.checked.raters:
         if rater.fate != "kept":
             typer.echo(f"- {rater.rater_id} {rater.fate}: {rater.reason}")
@@ -363,7 +367,7 @@ def _show_scored_study(scored: ScoredStudy, wide: bool, price: float | None = No
     typer.echo(f"\n{scored.study.path / 'tables' / 'pteb_table11.md'}")
 
 
-def _show_undecided_languages(scored: ScoredStudy, wide: bool, price: float | None) -> None:
+def _show_value_of_more_pairs(scored: ScoredRatingStudy, wide: bool, price: float | None) -> None:
     """What more pairs would achieve for the languages whose verdict other pairs could turn."""
     from embassay.report.notes import UndecidedDifference, undecided_outlook_table
 
@@ -380,7 +384,7 @@ def _show_undecided_languages(scored: ScoredStudy, wide: bool, price: float | No
             f"\nOther pairs could reverse these verdicts. What more pairs would achieve, with {ratings:g} ratings each:"
         )
         chance = "Chance of a decision"
-        show_blocks(
+        print_view_blocks(
             [
                 undecided_outlook_table(
                     "What more pairs would achieve", "Pairs", open_, price=price, chance=chance
@@ -390,7 +394,7 @@ def _show_undecided_languages(scored: ScoredStudy, wide: bool, price: float | No
         )
 
 
-def _show_judge_ratings(scored: ScoredStudy, wide: bool, price: float | None) -> None:
+def _show_corrected_judge_ratings(scored: ScoredRatingStudy, wide: bool, price: float | None) -> None:
     """By each judge: mean ratings of all pairs, corrected by people's."""
 
     from embassay.report.rag.decision import judged_quantity_blocks
@@ -405,10 +409,10 @@ def _show_judge_ratings(scored: ScoredStudy, wide: bool, price: float | None) ->
         typer.echo("")
         bar = scored.study.rules.threshold
         title, ratings = f"Mean rating with {judge}", float(scored.study.raters)
-        show_blocks(judged_quantity_blocks(means, languages[0].off, title, bar, price, ratings), wide)
+        print_view_blocks(judged_quantity_blocks(means, languages[0].off, title, bar, price, ratings), wide)
 
 
-def _describe_study_verdict(scored: ScoredStudy) -> str:
+def _describe_study_verdict(scored: ScoredRatingStudy) -> str:
     langs = [result for result in scored.results if result.lang]
     parts = [f"{len(scored.accepted)} of {len(langs)} languages accepted"]
     if rejected := [lang.lang for lang in langs if lang.accepted is False]:
@@ -418,16 +422,16 @@ def _describe_study_verdict(scored: ScoredStudy) -> str:
     return f"{'; '.join(parts)} (a mean rating of {scored.study.rules.threshold:g} or more)."
 
 
-def _build_language_row(result: LanguageResult, results: Sequence[LanguageResult]) -> list[str]:
+def _build_language_row(result: LanguageRatingResult, results: Sequence[LanguageRatingResult]) -> list[str]:
     from embassay.protocols.kernel import tables as numbers
-    from embassay.protocols.pteb.validation.scoring import TOTAL, describe_verdict
+    from embassay.protocols.pteb.validation.scoring import TOTAL, describe_language_verdict
 
     mean, share = result.mean, result.share
     return [
         result.lang or TOTAL,
         "n/a" if mean is None else f"{mean.point:.2f}",
         "n/a" if mean is None or mean.low is None else numbers.format_interval(*mean.ends, 2),
-        describe_verdict(result, results),
+        describe_language_verdict(result, results),
         "n/a" if result.median is None else f"{result.median:.2f}",
         "n/a" if share is None else numbers.format_percent(share.point),
         "n/a" if result.alpha is None else numbers.format_score(result.alpha.point, 2),

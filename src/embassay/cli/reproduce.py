@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from embassay.cli.options import PrintOptions, RunOptions, add_record_options, make_default_folder
-from embassay.cli.terminal import format_command_line, show_blocks
+from embassay.cli.options import PrintOptions, RunOptions, add_record_options, make_default_run_folder
+from embassay.cli.terminal import format_command_line, print_view_blocks
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import OUTPUT, option, redeclare_option
 
 if TYPE_CHECKING:
-    from embassay.data.catalogue.suites import Suite
+    from embassay.data.catalogue.suites import DatasetSuite
     from embassay.interchange.reproduction import PaperCommand, PaperRecipe, ReproducedTable
 
 
 @dataclass(frozen=True)
-class ReproductionOptions:
+class PaperReproductionOptions:
     """A paper, what of it is carried out, and with which tables its own are compared."""
 
     paper: Literal["sage", "pteb", "hteb", "rag", "hume"] = option(
@@ -51,7 +51,7 @@ class ReproductionOptions:
 
 
 @add_record_options()
-def reproduce(asked: ReproductionOptions) -> None:
+def reproduce(asked: PaperReproductionOptions) -> None:
     """Repeat a paper's experiment and compare its tables with yours.
 
     Shows the paper's commands and what the first needs; --run runs it on the datasets available here. Options of
@@ -68,7 +68,7 @@ def reproduce(asked: ReproductionOptions) -> None:
         _show_paper_tables(recipe, asked.finished, json=json, markdown=markdown, wide=wide)
         return
     if not asked.run:
-        _show_recipe(recipe, chosen, more, json=json, wide=wide)
+        _show_reproduction_commands(recipe, chosen, more, json=json, wide=wide)
         return
     folder = _run_paper_step(recipe, chosen, more, asked.out, json=json, wide=wide)
     if json:
@@ -81,21 +81,21 @@ def reproduce(asked: ReproductionOptions) -> None:
         typer.echo(error.message)
 
 
-def _show_recipe(
+def _show_reproduction_commands(
     recipe: PaperRecipe, step: PaperCommand, more: Sequence[str], *, json: bool, wide: bool
 ) -> None:
     """The paper's commands, and what the chosen one takes here."""
     if not json:
-        for line in _format_recipe_lines(recipe, step, more):
+        for line in _describe_paper_reproduction(recipe, step, more):
             typer.echo(line)
         if lacking := step.lacking(more):
             for name, about in lacking:
                 typer.echo(f"Needs {name}: {about}.")
             return
-    _call_own_command([*step.words(more), "--dry-run", *_build_flag_words(json, wide)])
+    _run_command_in_process([*step.words(more), "--dry-run", *_build_flag_words(json, wide)])
 
 
-def _format_recipe_lines(recipe: PaperRecipe, step: PaperCommand, more: Sequence[str]) -> list[str]:
+def _describe_paper_reproduction(recipe: PaperRecipe, step: PaperCommand, more: Sequence[str]) -> list[str]:
     """What the paper is, its commands with the tables that they make, and how much of its suite is here."""
     from embassay.data.catalogue.suites import read_all_suites
 
@@ -106,11 +106,11 @@ def _format_recipe_lines(recipe: PaperRecipe, step: PaperCommand, more: Sequence
         lines.append(f"  {format_command_line(words)}")
         lines += [f"  {file} is {about}." for file, about in command.advised.values() if file in words]
     if recipe.suite:
-        lines.append(_count_local_sets(read_all_suites()[recipe.suite]))
+        lines.append(_describe_local_suite_sets(read_all_suites()[recipe.suite]))
     return [*lines, ""]
 
 
-def _count_local_sets(suite: Suite) -> str:
+def _describe_local_suite_sets(suite: DatasetSuite) -> str:
     """How many sets of a suite are on this machine, and what the others hold."""
     from embassay.data.catalogue.entries import find_dataset_location
 
@@ -137,10 +137,10 @@ def _run_paper_step(
     if lacking := step.lacking(more):
         name, about = lacking[0]
         raise UsageError(f"{recipe.paper} needs {name} from you: {about}.", mend=f"Add {name} ...")
-    folder = out or make_default_folder(f"{recipe.paper.lower()}-{step.name}")
+    folder = out or make_default_run_folder(f"{recipe.paper.lower()}-{step.name}")
     words = [*step.words(more), "--out", str(folder), *_build_flag_words(json, wide)]
     typer.echo(format_command_line(words), err=True)
-    _call_own_command(words)
+    _run_command_in_process(words)
     return folder
 
 
@@ -148,7 +148,7 @@ def _build_flag_words(json: bool, wide: bool) -> list[str]:
     return ["--json"] * json + ["--wide"] * wide
 
 
-def _call_own_command(words: list[str]) -> None:
+def _run_command_in_process(words: list[str]) -> None:
     """Another command of ours, in this process."""
     from embassay.cli import main
 
@@ -189,7 +189,7 @@ def _show_table_pair(beside: ReproducedTable, wide: bool) -> None:
     from embassay.document.blocks import Table, make_number_columns
 
     typer.echo(beside.title)
-    show_blocks(
+    print_view_blocks(
         [Table.of(beside.title, [beside.paper, *make_number_columns(*beside.columns)], list(beside.body()))],
         wide,
     )

@@ -13,9 +13,9 @@ from embassay.cli.options import (
     RunOptions,
     ServerOptions,
     add_record_options,
-    make_default_folder,
+    make_default_run_folder,
 )
-from embassay.cli.terminal import find_unfiltered_stream, format_command_line, show_blocks
+from embassay.cli.terminal import find_unfiltered_stream, format_command_line, print_view_blocks
 from embassay.protocols.kernel.request import (
     DATA,
     OUTPUT,
@@ -28,7 +28,7 @@ from embassay.protocols.kernel.request import (
     redeclare_option,
 )
 from embassay.protocols.live import RetrieverOption
-from embassay.runs.folder import to_json, write_atomic
+from embassay.runs.folder import format_value_as_json, write_file_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ComparisonOptions:
+class SystemComparisonOptions:
     """Which systems are compared, and on what."""
 
     a: str | None = option(None, "The first system. Default: compare all.", name="-a", group=SYSTEMS)
@@ -55,7 +55,7 @@ def compare(
     folders: Annotated[
         list[Path], typer.Argument(help="A run; with two, one system in both.", metavar="DIR [DIR]")
     ],
-    asked: ComparisonOptions,
+    asked: SystemComparisonOptions,
     shown: PrintOptions,
 ) -> None:
     """Test whether two systems, or two runs, really differ.
@@ -73,14 +73,14 @@ def compare(
         if shown.json:
             _print_records_json({"fields": comparison.fields})
             return
-        show_blocks(ranked_fields_view(comparison.fields, comparison.protocol), shown.wide)
+        print_view_blocks(ranked_fields_view(comparison.fields, comparison.protocol), shown.wide)
         return
     if shown.json:
         _print_records_json(
             {name: getattr(comparison.pair, name) for name in ("contrasts", "across", "pairing", "among")}
         )
         return
-    show_blocks(compared_pair_view(comparison.pair, comparison.protocol), shown.wide)
+    print_view_blocks(compared_pair_view(comparison.pair, comparison.protocol), shown.wide)
 
 
 def _print_records_json(records: dict[str, Any]) -> None:
@@ -96,14 +96,14 @@ def _print_records_json(records: dict[str, Any]) -> None:
         # JSON has no NaN and no infinity: null stands for them.
         return None if isinstance(value, float) and not isfinite(value) else value
 
-    typer.echo(to_json(make_json_safe(records), indent=1))
+    typer.echo(format_value_as_json(make_json_safe(records), indent=1))
 
 
 Folder = Annotated[Path, typer.Argument(help="A run, or a folder above runs.", metavar="DIR")]
 
 
 @dataclass(frozen=True)
-class GateOptions:
+class BuildGateOptions:
     """What a build must reach, what it may not fall behind, and where that is written."""
 
     bars: tuple[str, ...] = option(
@@ -158,7 +158,7 @@ class LiveRetrieverOptions:
 
 
 @add_record_options()
-def gate(folder: Folder, asked: GateOptions, now: LiveRetrieverOptions, shown: PrintOptions) -> None:
+def gate(folder: Folder, asked: BuildGateOptions, now: LiveRetrieverOptions, shown: PrintOptions) -> None:
     """Fail a build when a score is too low or has dropped.
 
     Exit code 1 if a threshold is missed or --no-worse-than finds a drop; its tests are Holm-corrected together. A
@@ -177,7 +177,7 @@ def gate(folder: Folder, asked: GateOptions, now: LiveRetrieverOptions, shown: P
         return
     earlier, names = asked.no_worse_than, gating.parse_system_renames(asked.names)
     if now.retrievers:
-        scored = _score_retrievers(folder, now, names)
+        scored = _score_retrievers_as_stored(folder, now, names)
         if scored is None:
             return
         earlier, (folder, names) = earlier or folder, scored
@@ -187,40 +187,40 @@ def gate(folder: Folder, asked: GateOptions, now: LiveRetrieverOptions, shown: P
         systems=asked.systems, tasks=asked.tasks, measures=asked.measures
     )  # fmt: skip
     if asked.junit is not None:
-        write_atomic(asked.junit, outcome.format_junit())
+        write_file_atomically(asked.junit, outcome.format_junit())
     if asked.markdown is not None:
-        write_atomic(asked.markdown, outcome.markdown())
+        write_file_atomically(asked.markdown, outcome.markdown())
     if shown.json:
         record = {
             "passed": outcome.passed, "met": outcome.is_every_bar_met,
             "bars": [asdict(verdict) for verdict in outcome.verdicts],
             "judge": outcome.judge
         }  # fmt: skip
-        typer.echo(to_json(record, indent=1))
+        typer.echo(format_value_as_json(record, indent=1))
     else:
-        show_blocks(gate_verdicts_view(outcome.verdicts, outcome.judge), shown.wide)
+        print_view_blocks(gate_verdicts_view(outcome.verdicts, outcome.judge), shown.wide)
     if not outcome.passed:
         raise typer.Exit(1)
 
 
-def _score_retrievers(
+def _score_retrievers_as_stored(
     stored: Path, now: LiveRetrieverOptions, names: Mapping[str, str]
 ) -> tuple[Path, dict[str, str]] | None:
     """Ask and score retrievers as a stored scoring was: the new folder, and the name of each in the stored one -> its
     own; None where they were only tried."""
 
     from embassay.cli.progress import make_progress_listener
-    from embassay.cli.rag.score import preview_retriever_asking
+    from embassay.cli.rag.score import preview_retriever_answers
     from embassay.protocols.compare import find_run_folder
     from embassay.protocols.rag.scoring.protocol import read_stored_scoring, score_request
 
     scoring = read_stored_scoring(find_run_folder(stored))
     request = scoring.make_retriever_request(now.retrievers, now.queries)
     if now.dry_run:
-        for line in preview_retriever_asking(request):
+        for line in preview_retriever_answers(request):
             typer.echo(line)
         return None
-    out, heard = now.out or make_default_folder("gate"), make_progress_listener()
+    out, heard = now.out or make_default_run_folder("gate"), make_progress_listener()
     command = format_command_line()
     try:
         scored = score_request(request, out, command, listener=heard, max_usd=now.max_cost)
@@ -229,11 +229,11 @@ def _score_retrievers(
     return out, scoring.match_runs_to_retrievers([run.name for run in scored.record.runs], names)
 
 
-def _print_gate_scores(folder: Path, asked: GateOptions, shown: PrintOptions) -> None:
-    from embassay.protocols.thresholds import list_scores
+def _print_gate_scores(folder: Path, asked: BuildGateOptions, shown: PrintOptions) -> None:
+    from embassay.protocols.thresholds import list_threshold_scores
     from embassay.report.terminal import gateable_scores_view
 
-    scores = list_scores(folder, systems=asked.systems, tasks=asked.tasks, measures=asked.measures)
+    scores = list_threshold_scores(folder, systems=asked.systems, tasks=asked.tasks, measures=asked.measures)
     if shown.json:
         facts = {
             name: {"value": row.value, "low": row.ci_low, "high": row.ci_high, "n": row.n}
@@ -241,7 +241,7 @@ def _print_gate_scores(folder: Path, asked: GateOptions, shown: PrintOptions) ->
         }
         _print_records_json({"scores": facts})
         return
-    show_blocks(gateable_scores_view(scores), shown.wide)
+    print_view_blocks(gateable_scores_view(scores), shown.wide)
 
 
 @dataclass(frozen=True)
@@ -275,7 +275,7 @@ def report(folders: Folders, page: ReportPageOptions) -> None:
 
 
 @dataclass(frozen=True)
-class BoardOptions(ServerOptions):
+class LeaderboardServerOptions(ServerOptions):
     """How boards are served and kept up to date."""
 
     port: int = redeclare_option(ServerOptions, "port", default=8760)
@@ -290,7 +290,7 @@ class BoardOptions(ServerOptions):
 @add_record_options()
 def serve(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder above runs, finished or running.")],
-    boards: BoardOptions,
+    boards: LeaderboardServerOptions,
 ) -> None:
     """Serve a folder of runs as live leaderboards.
 
@@ -335,7 +335,7 @@ def _announce_served_folder(root: Path, host: str) -> None:
 
 
 @dataclass(frozen=True)
-class ExportTarget:
+class RunExportTarget:
     """In which form runs go out, and whereto."""
 
     to: Literal["mteb", "csv", "latex", "parquet", "figures", "eee", "hub", "mlflow", "wandb", "trackio"] = (
@@ -357,7 +357,7 @@ class ExportTarget:
 
 
 @add_record_options(wide=False)
-def export(folders: Folders, asked: ExportTarget, shown: PrintOptions) -> None:
+def export(folders: Folders, asked: RunExportTarget, shown: PrintOptions) -> None:
     """Write runs for model pages, other tools and trackers.
 
     Values keep full precision; missing values keep their reason. Rows that a format cannot hold are counted.
@@ -381,7 +381,7 @@ def export(folders: Folders, asked: ExportTarget, shown: PrintOptions) -> None:
     )
 
 
-def _log_runs_to_tracker(folders: list[Path], asked: ExportTarget, *, json: bool) -> None:
+def _log_runs_to_tracker(folders: list[Path], asked: RunExportTarget, *, json: bool) -> None:
     from embassay.interchange import log_to_mlflow, log_to_trackio, log_to_wandb
 
     if asked.to == "mlflow":
@@ -391,7 +391,7 @@ def _log_runs_to_tracker(folders: list[Path], asked: ExportTarget, *, json: bool
     else:
         logged = log_to_wandb(folders, Path(asked.out), project=asked.project, online=asked.online)
     if json:
-        typer.echo(to_json({"logged": [vars(entry) for entry in logged]}, indent=1))
+        typer.echo(format_value_as_json({"logged": [vars(entry) for entry in logged]}, indent=1))
         return
     for entry in logged:
         typer.echo(f"{entry.run}: {'was already there' if entry.unchanged else 'logged'} as {entry.id}.")
@@ -405,7 +405,7 @@ def _print_left_out_results(done: Exported) -> None:
 def _print_export_json(done: Exported) -> None:
 
     left_out = [vars(out) for out in done.left_out]
-    typer.echo(to_json({**vars(done), "out": str(done.out), "left_out": left_out}, indent=1))
+    typer.echo(format_value_as_json({**vars(done), "out": str(done.out), "left_out": left_out}, indent=1))
 
 
 _SHOWN = 10
@@ -420,7 +420,7 @@ Source = Annotated[
 
 
 @dataclass(frozen=True)
-class ImportOptions:
+class ResultsImportOptions:
     """What of published results is read, and into which run."""
 
     out: Path = option(MISSING, "Folder of the run; replaces an earlier import.", group=OUTPUT)
@@ -431,7 +431,7 @@ class ImportOptions:
 
 
 @add_record_options(wide=False)
-def import_(source: Source, asked: ImportOptions, shown: PrintOptions) -> None:
+def import_(source: Source, asked: ResultsImportOptions, shown: PrintOptions) -> None:
     """Read published results of MTEB or Every Eval Ever as a run.
 
     `export --to mteb` restores the documents in full. Damaged files are named and left out.
@@ -440,10 +440,10 @@ def import_(source: Source, asked: ImportOptions, shown: PrintOptions) -> None:
     """
     import sys
 
-    from embassay.cli.progress import WaitingNotice
+    from embassay.cli.progress import StderrProgressNotice
     from embassay.interchange import import_results
 
-    with WaitingNotice() as waiting:
+    with StderrProgressNotice() as waiting:
         done = import_results(
             source, asked.out, measures=asked.measures, max_bytes=asked.max_mb * 2**20, progress=waiting,
             command=" ".join(["embassay", *sys.argv[1:]])
@@ -453,7 +453,9 @@ def import_(source: Source, asked: ImportOptions, shown: PrintOptions) -> None:
         typer.echo(f"warning: {warning}.", err=True)
     if shown.json:
         faults = [vars(fault) for fault in done.faults]
-        typer.echo(to_json({**vars(done), "folder": str(done.folder), "faults": faults}, indent=1))
+        typer.echo(
+            format_value_as_json({**vars(done), "folder": str(done.folder), "faults": faults}, indent=1)
+        )
         return
     typer.echo(
         f"{done.folder}: {done.documents:,} results of {done.systems:,} systems on {done.tasks:,} tasks, "

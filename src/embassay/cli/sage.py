@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from embassay.cli.options import App, WorkerOptions, add_memory_option, add_record_options
+from embassay.cli.options import TitledCommandApp, WorkerOptions, add_memory_option, add_record_options
 from embassay.protocols.sage.options import Request
 
-app = App("SAGE: preference, robustness, sensitivity, clustering, retrieval.")
+app = TitledCommandApp("SAGE: preference, robustness, sensitivity, clustering, retrieval.")
 
 
 @app.callback()
@@ -21,7 +21,7 @@ def run(request: Request, running: WorkerOptions) -> None:
 
     Example: embassay sage run -s minilm -s bm25 -d my.jsonl
     """
-    from embassay.cli.session import run_protocol_session
+    from embassay.cli.session import run_or_plan_protocol
     from embassay.protocols.sage.protocol import SageProtocol
 
-    run_protocol_session(SageProtocol(), request, running, "sage")
+    run_or_plan_protocol(SageProtocol(), request, running, "sage")

@@ -24,13 +24,18 @@ from embassay.cli.options import (
     WorkerOptions,
     add_memory_option,
     add_record_options,
-    make_default_folder,
+    make_default_run_folder,
 )
-from embassay.cli.progress import announce_opening
+from embassay.cli.progress import announce_slow_opening
 from embassay.cli.progress import make_progress_listener as progress
-from embassay.cli.terminal import format_command_line, make_name_shortener, show_blocks, show_table
+from embassay.cli.terminal import (
+    format_command_line,
+    make_name_shortener,
+    print_table_to_fit_screen,
+    print_view_blocks,
+)
 from embassay.errors import BudgetExceeded, DataError, EmbassayError, Interrupted, ModelError, UsageError
-from embassay.limits import explain_permission, find_forbidden_path
+from embassay.limits import advise_on_denied_reading, find_forbidden_path
 from embassay.machine import HANGUP
 from embassay.protocols.kernel.request import TaskRequest
 from embassay.runs.folder import RunFolder
@@ -60,7 +65,7 @@ class RunOnDisk(Protocol):
     def manifest(self) -> dict[str, Any]: ...
 
 
-def run_and_show(
+def run_and_show_results(
     do: Callable[..., RunOnDisk],
     out: Path,
     *,
@@ -77,7 +82,7 @@ def run_and_show(
 
     Raises Interrupted on Ctrl-C, BudgetExceeded at the limit of cost and ModelError when a system failed.
     """
-    command = add_out_option(format_command_line(_drop_flags(sys.argv[1:], once)), out)
+    command = add_out_option(format_command_line(_drop_command_line_flags(sys.argv[1:], once)), out)
     heard = progress(display.brief)
     try:
         with _report_full_disk(out, command), stop_on_signal(f"Finished work is kept in {out}.", command):
@@ -94,7 +99,7 @@ def run_and_show(
         if display.brief:
             show_run_verdict(run.path)
         else:
-            (show or show_run)(run.path, display, report)
+            (show or write_report_and_show_run)(run.path, display, report)
     if paid := summarise_spending(run.manifest["spent"]):
         typer.echo(paid, err=True)
     (check or check_failed_cells)(run, out)
@@ -110,7 +115,7 @@ def _report_full_disk(out: Path, command: str) -> Iterator[None]:
         # A kind of OSError, but no full disk: whoever read the output has gone.
         raise
     except OSError as error:
-        readable = describe_file_error(error)
+        readable = make_file_access_error(error)
         if not (out / "cells").is_dir():
             raise readable from error
         readable.message = f"{readable.message} Finished work is kept in {out}."
@@ -122,14 +127,14 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 _FILES = (errno.EMFILE, errno.ENFILE)
 
 
-def describe_file_error(error: OSError) -> EmbassayError:
+def make_file_access_error(error: OSError) -> EmbassayError:
     """What the system said of a file or folder, in one line: it is full, cannot be made, read or found."""
     path = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else None
     if error.errno in (errno.EACCES, errno.EPERM) and path is not None:
         blocked = find_forbidden_path(path)
         if blocked is not None:
             return DataError(
-                "You have no permission to read it", path=blocked, mend=explain_permission(blocked)
+                "You have no permission to read it", path=blocked, mend=advise_on_denied_reading(blocked)
             )
     reason = error.strerror or str(error) or type(error).__name__
     where = f"{error.filename}: " if error.filename else ""
@@ -160,7 +165,7 @@ def check_failed_cells(run: RunOnDisk, out: Path) -> None:
         )
 
 
-def show_run(
+def write_report_and_show_run(
     path: Path,
     display: DisplayOptions,
     report: bool,
@@ -176,7 +181,7 @@ def show_run(
     if display.json:
         print_results_json(path, written)
         return
-    show_blocks((view or run_view)(path, display.wide), display.wide)
+    print_view_blocks((view or run_view)(path, display.wide), display.wide)
 
 
 def show_rank_matrix(path: Path | None, *, wide: bool) -> None:
@@ -185,14 +190,14 @@ def show_rank_matrix(path: Path | None, *, wide: bool) -> None:
 
     if path is None:
         raise UsageError("--matrix reads the folder of the results.", mend="Add --out FOLDER.")
-    show_blocks(question_matrix_view(path), wide)
+    print_view_blocks(question_matrix_view(path), wide)
 
 
 def show_run_verdict(path: Path) -> None:
     """Print what a run found, in a line or two: runs that follow each other have one end for all."""
     from embassay.report.terminal import verdict_view
 
-    show_blocks(verdict_view(path, sentences=1))
+    print_view_blocks(verdict_view(path, sentences=1))
 
 
 def show_run_plan(
@@ -200,10 +205,10 @@ def show_run_plan(
 ) -> None:
     """Show what would run and what it takes; meanwhile that `systems` and data are opened. `forecast` gets a ledger
     that lets no request through."""
-    from embassay.runs.forecast import describe_forecasts, forecast_table
-    from embassay.systems.remote import NoCallsLedger, open_without_keys
+    from embassay.runs.forecast import build_forecast_table, describe_forecasts
+    from embassay.systems.remote import NoCallsLedger, allow_models_without_keys
 
-    with open_without_keys(), announce_opening(systems):
+    with allow_models_without_keys(), announce_slow_opening(systems):
         forecasts = forecast(NoCallsLedger())
     if display.json:
         import json
@@ -212,13 +217,13 @@ def show_run_plan(
         return
     shorten = make_name_shortener([cell.system for cell in forecasts.cells]) if not display.wide else str
     if forecasts.cells:
-        show_table(*forecast_table(forecasts), wide=display.wide, numbers=True)
+        print_table_to_fit_screen(*build_forecast_table(forecasts), wide=display.wide, numbers=True)
         typer.echo("")
     for line in describe_forecasts(forecasts):
         typer.echo(shorten(line))
 
 
-def _drop_flags(words: Sequence[str], once: Sequence[str]) -> list[str]:
+def _drop_command_line_flags(words: Sequence[str], once: Sequence[str]) -> list[str]:
     """The words without these flags; one that ends in `=` takes a value."""
     rest: list[str] = []
     skip = False
@@ -256,7 +261,7 @@ def stop_on_signal(kept: str, command: str) -> Iterator[None]:
     """
     import polars  # noqa: F401 - which takes Ctrl-C over as it is imported, and would break off any table of ours
 
-    stop = _StopSignal()
+    stop = _StopSignalHandler()
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, *HANGUP)}
     signal.signal(signal.SIGTERM, stop.answer_terminate)
     for number in HANGUP:
@@ -277,7 +282,7 @@ def stop_on_signal(kept: str, command: str) -> Iterator[None]:
                 signal.signal(number, answer)
 
 
-class _StopSignal:
+class _StopSignalHandler:
     """Answers Ctrl-C as it was answered before, TERM and HUP likewise, and neither while the first is being obeyed."""
 
     def __init__(self) -> None:
@@ -312,12 +317,12 @@ class _StopSignal:
         return monotonic() - self._first > PATIENCE
 
 
-def run_protocol_session(
+def run_or_plan_protocol(
     protocol: Any, request: Any, running: RunOptions, name: str, **shown: Any
 ) -> RunOnDisk | None:
     """Have a protocol do what was asked, as the command said; None where its plan alone was. `shown` is as in
-    `run_and_show`."""
-    display, out = DisplayOptions(running.json, running.wide), running.out or make_default_folder(name)
+    `run_and_show_results`."""
+    display, out = DisplayOptions(running.json, running.wide), running.out or make_default_run_folder(name)
     if running.dry_run:
         systems = [str(name) for name in getattr(request, "systems", ())]
         show_run_plan(partial(protocol.forecast_request_cost, request, out=out), display, systems)
@@ -326,7 +331,7 @@ def run_protocol_session(
             for line in protocol.describe_retriever_trial(request, out):
                 typer.echo(line)
         return None
-    return run_and_show(
+    return run_and_show_results(
         partial(protocol.carry_out, request), out, display=display, workers=running.choose_cell_workers(),
         max_usd=running.max_cost, **shown
     )  # fmt: skip
@@ -346,9 +351,12 @@ def run(protocol: Name, request: TaskRequest, running: WorkerOptions, option: Op
     Example: embassay run sage -s minilm -s bm25 -d my.jsonl
     """
     from embassay.protocols.kernel.evaluation import PROTOCOLS
-    from embassay.protocols.kernel.request import read_options
+    from embassay.protocols.kernel.request import parse_options_from_texts
 
     built = PROTOCOLS.build(protocol)
-    run_protocol_session(
-        built, replace(request, options=read_options(built.options, option or ())), running, protocol
+    run_or_plan_protocol(
+        built,
+        replace(request, options=parse_options_from_texts(built.options, option or ())),
+        running,
+        protocol,
     )

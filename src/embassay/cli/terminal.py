@@ -31,10 +31,10 @@ def format_command_line(words: Iterable[str] | None = None) -> str:
     return shlex.join(["embassay", *(sys.argv[1:] if words is None else words)])
 
 
-def escape_controls(text: str) -> str:
+def escape_control_characters(text: str) -> str:
     r"""`text` with its control characters as JSON writes them, so that what is JSON stays the same JSON.
 
-    >>> escape_controls("\x1b[2Jgone") + escape_controls("\u202egnp.exe")
+    >>> escape_control_characters("\x1b[2Jgone") + escape_control_characters("\u202egnp.exe")
     '\\u001b[2Jgone\\u202egnp.exe'
     """
     return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
@@ -49,7 +49,7 @@ def replace_control_characters(text: str) -> str:
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-class VisibleStream:
+class ControlEscapingStream:
     """A text stream that shows control characters instead of sending them. `unfiltered` is the stream behind it, for
     what draws and has made its texts harmless itself."""
 
@@ -62,7 +62,7 @@ class VisibleStream:
         """Write it; the number of its characters."""
         drawn = _OF_BARS.match(text) if self._bars else None
         head = drawn[0] if drawn is not None else ""
-        self.unfiltered.write(head + escape_controls(text[len(head) :]))
+        self.unfiltered.write(head + escape_control_characters(text[len(head) :]))
         return len(text)
 
     def writelines(self, lines: Any) -> None:
@@ -78,7 +78,7 @@ class VisibleStream:
 def filter_control_characters() -> Iterator[None]:
     """Inside, nothing that is printed on stdout or stderr controls the terminal."""
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = VisibleStream(sys.stdout), VisibleStream(sys.stderr, bars=True)
+    sys.stdout, sys.stderr = ControlEscapingStream(sys.stdout), ControlEscapingStream(sys.stderr, bars=True)
     try:
         yield
     finally:
@@ -86,36 +86,36 @@ def filter_control_characters() -> Iterator[None]:
 
 
 def find_unfiltered_stream(stream: Any) -> Any:
-    """The stream behind a `VisibleStream`; any other is its own."""
-    return stream.unfiltered if isinstance(stream, VisibleStream) else stream
+    """The stream behind a `ControlEscapingStream`; any other is its own."""
+    return stream.unfiltered if isinstance(stream, ControlEscapingStream) else stream
 
 
 @dataclass(frozen=True)
-class Screen:
+class ScreenWidthAndCharset:
     """Width in columns, and whether more than ASCII can be printed."""
 
     width: int
     unicode: bool
 
 
-def measure_stdout_screen() -> Screen:
+def measure_stdout_screen() -> ScreenWidthAndCharset:
     """The screen behind stdout; 80 columns where there is none."""
     encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
-    return Screen(shutil.get_terminal_size((80, 24)).columns, encoding == "utf8")
+    return ScreenWidthAndCharset(shutil.get_terminal_size((80, 24)).columns, encoding == "utf8")
 
 
-def print_rendered(text: Any) -> None:
+def print_rendered_text(text: Any) -> None:
     """Print a rendered text on stdout, coloured only where that is a terminal."""
     # Lines are folded to the screen already; a path or a wide table must stay whole.
-    _make_console(sys.stdout, soft_wrap=True, highlight=False).print(text)
+    _make_plain_text_console(sys.stdout, soft_wrap=True, highlight=False).print(text)
 
 
-def show_blocks(blocks: Iterable[Block], wide: bool = False) -> None:
+def print_view_blocks(blocks: Iterable[Block], wide: bool = False) -> None:
     """Print what a view says, as wide as the screen, or with all its columns and notes."""
-    from embassay.document.terminal import draw_blocks
+    from embassay.document.terminal import draw_terminal_blocks
 
     device = measure_stdout_screen()
-    print_rendered(draw_blocks(blocks, width=device.width, wide=wide, unicode=device.unicode))
+    print_rendered_text(draw_terminal_blocks(blocks, width=device.width, wide=wide, unicode=device.unicode))
 
 
 BROAD = 28
@@ -136,7 +136,7 @@ def make_name_shortener(names: Iterable[str]) -> Callable[[str], str]:
     return lambda text: pattern.sub(lambda match: labels[match[0]], text)
 
 
-def show_table(
+def print_table_to_fit_screen(
     titles: Sequence[str], rows: Sequence[Sequence[str]], *, wide: bool, numbers: bool = False
 ) -> None:
     """Print a table that fits the screen; unless `wide`, long specs go by their labels. The last column wraps; with
@@ -152,7 +152,7 @@ def show_table(
         if numbers
         else [*titles[:-1], Column(titles[-1], style="wrap")]
     )
-    show_blocks([Table.of("table", heads, rows)], wide)
+    print_view_blocks([Table.of("table", heads, rows)], wide)
 
 
 def make_progress_bars() -> Progress:
@@ -168,19 +168,19 @@ def make_progress_bars() -> Progress:
             self._field = field
 
         def render(self, task: Task) -> Text:
-            return Text(escape_controls(task.fields.get(self._field, task.description)))
+            return Text(escape_control_characters(task.fields.get(self._field, task.description)))
 
     return Progress(
         PlainTextColumn("description"),
         BarColumn(bar_width=24),
         PlainTextColumn("state"),
-        console=_make_console(sys.stderr),
+        console=_make_plain_text_console(sys.stderr),
         refresh_per_second=4,
         transient=True,
     )
 
 
-def _make_console(stream: Any, **options: Any) -> Console:
+def _make_plain_text_console(stream: Any, **options: Any) -> Console:
     """A console that draws on a stream, and shows texts only as texts: no markup in a string, and no control
     characters in what is printed while bars are drawn, which comes this way too."""
     from rich.console import Console
@@ -205,7 +205,7 @@ _LOOK = 0.25
 
 
 @contextmanager
-def announce_readings() -> Iterator[None]:
+def announce_slow_file_reading() -> Iterator[None]:
     """Say within the block what this process reads for longer than a moment, and how far it is."""
     ended = threading.Event()
     threading.Thread(target=_report_slow_reading, args=(ended,), name="embassay-reading", daemon=True).start()

@@ -30,7 +30,7 @@ from typing import Any, BinaryIO, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.rows import Row, RowSource, collect_faults, read_row_id
+from embassay.data.rows import Row, RowSource, collect_row_faults, read_row_id
 from embassay.data.views import make_repeated_key_error
 from embassay.errors import DataError
 from embassay.records import SkippedItems
@@ -72,7 +72,7 @@ class SeenIds:
             return []
         first: dict[str, Row] = {}
         faults: list[DataError] = []
-        with collect_faults(lambda _error: None):  # the first reading has met them
+        with collect_row_faults(lambda _error: None):  # the first reading has met them
             for number, row in enumerate(source.rows(["id"]), 1):
                 if number in suspects and (key := _read_row_id(row)) is not None:
                     if key not in first:
@@ -127,10 +127,10 @@ def find_repeated_texts(hashes: array[int], text: Callable[[int], str]) -> list[
 
     `hashes` are those of all texts by one function, (n,); `text(place)` is only asked where two of them are equal.
     """
-    return sorted(place for _, place in pair_with_earlier_equals(hashes, text))
+    return sorted(place for _, place in pair_repeats_with_first_text(hashes, text))
 
 
-def pair_with_earlier_equals(hashes: array[int], text: Callable[[int], str]) -> Iterator[tuple[int, int]]:
+def pair_repeats_with_first_text(hashes: array[int], text: Callable[[int], str]) -> Iterator[tuple[int, int]]:
     """(place of the first of its kind, place) for each text that was there before, in no particular order."""
     for group in group_equal_hashes(hashes):
         firsts: dict[str, int] = {}
@@ -163,7 +163,7 @@ ERRORS = "surrogatepass"
 """Half of a surrogate pair, which some readers let through, comes back as it was."""
 
 
-class ColumnFooter(NamedTuple):
+class TextColumnFooter(NamedTuple):
     """How many texts a file holds, of how many bytes together, and the checksum of bytes and offsets."""
 
     n: int
@@ -175,7 +175,7 @@ class ColumnFooter(NamedTuple):
         return _FOOTER.pack(MAGIC, self.n, self.size, self.checksum)
 
 
-class ColumnFile:
+class TextColumnFile:
     """An open file of texts; safe to share between threads and with forked processes.
 
     DataError where there is no such file, or it is not whole.
@@ -239,14 +239,14 @@ class ColumnFile:
             os.lseek(self._descriptor, start, os.SEEK_SET)
             return os.read(self._descriptor, length)
 
-    def _read_footer(self) -> ColumnFooter:
+    def _read_footer(self) -> TextColumnFooter:
         size = os.fstat(self._descriptor).st_size
         if size < _FOOTER.size:
             raise self.make_damage_error(f"{size} bytes")
         magic, count, texts, checksum = _FOOTER.unpack(self.read(size - _FOOTER.size, _FOOTER.size))
         if magic != MAGIC or size != texts + 8 * (count + 1) + _FOOTER.size:
             raise self.make_damage_error("no whole footer")
-        return ColumnFooter(count, texts, checksum)
+        return TextColumnFooter(count, texts, checksum)
 
     def _make_missing_error(self, error: OSError) -> DataError:
         return DataError(
@@ -261,15 +261,15 @@ class ColumnFile:
         return reopen_column_file, (self.path, self.footer.checksum)
 
 
-_open: weakref.WeakValueDictionary[tuple[str, bytes], ColumnFile] = weakref.WeakValueDictionary()
+_open: weakref.WeakValueDictionary[tuple[str, bytes], TextColumnFile] = weakref.WeakValueDictionary()
 
 
-def reopen_column_file(path: Path, checksum: bytes) -> ColumnFile:
+def reopen_column_file(path: Path, checksum: bytes) -> TextColumnFile:
     """The file that was sent to this process as its path, opened once; DataError where it is another by now."""
     file_ = _open.get((str(path), checksum))
     if file_ is not None:
         return file_
-    file = ColumnFile(path)
+    file = TextColumnFile(path)
     if file.footer.checksum != checksum:
         raise file.make_damage_error("texts that differ from those sent")
     _open[str(path), checksum] = file
@@ -279,7 +279,7 @@ def reopen_column_file(path: Path, checksum: bytes) -> ColumnFile:
 _WAITING = 2**20
 
 
-class ColumnWriter:
+class TextColumnWriter:
     """Writes the file at `path`; nobody may read it before `finish`. Left early, it removes what it wrote.
 
     The offsets, 8 bytes a text, wait in a file beside it until the texts are complete.
@@ -320,7 +320,7 @@ class ColumnWriter:
         self._offsets_stream.seek(0)
         while part := self._offsets_stream.read(_STEP):
             self._write_bytes(part)
-        self._stream.write(ColumnFooter(self.count, self.size, self._checksum.digest()).pack_footer())
+        self._stream.write(TextColumnFooter(self.count, self.size, self._checksum.digest()).pack_footer())
         self._stream.flush()
         os.fsync(self._stream.fileno())
         self._stream.close()
@@ -333,7 +333,7 @@ class ColumnWriter:
         self._close_offsets()
         self.path.unlink(missing_ok=True)
 
-    def __enter__(self) -> ColumnWriter:
+    def __enter__(self) -> TextColumnWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, _e: object, _t: TracebackType | None) -> None:
@@ -375,7 +375,7 @@ class TextColumn(Sequence[str]):
     __slots__ = ("_file", "_start", "_stop")
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, file: ColumnFile, start: int = 0, stop: int | None = None) -> None:
+    def __init__(self, file: TextColumnFile, start: int = 0, stop: int | None = None) -> None:
         self._file = file
         self._start = start
         self._stop = file.footer.n if stop is None else stop
@@ -383,7 +383,7 @@ class TextColumn(Sequence[str]):
     @classmethod
     def open(cls, path: Path | str) -> TextColumn:
         """All texts of the file at `path`."""
-        return cls(ColumnFile(Path(path)))
+        return cls(TextColumnFile(Path(path)))
 
     @property
     def path(self) -> Path:
@@ -418,9 +418,9 @@ class TextColumn(Sequence[str]):
 
     def __iter__(self) -> Iterator[str]:
         for first in range(self._start, self._stop, _MANY):
-            yield from self._read_text_block(first, min(first + _MANY, self._stop))
+            yield from self._read_texts_in_blocks(first, min(first + _MANY, self._stop))
 
-    def _read_text_block(self, start: int, stop: int) -> Iterator[str]:
+    def _read_texts_in_blocks(self, start: int, stop: int) -> Iterator[str]:
         """Few texts, read in blocks."""
         offsets = self._file.offsets(start, stop)
         at = 0
@@ -499,7 +499,7 @@ _whole: set[tuple[str, int, int, int]] = set()
 
 
 @dataclass(frozen=True)
-class CorpusDescription:
+class KeptCorpusDescription:
     """What a kept corpus is: the files it was read from, the languages seen, what was left out and what is odd."""
 
     source: tuple[str, ...]
@@ -510,11 +510,11 @@ class CorpusDescription:
 
 
 @dataclass(frozen=True)
-class KeptCorpus:
+class CorpusOnDisk:
     """A corpus that lies in `folder`."""
 
     folder: Path
-    about: CorpusDescription
+    about: KeptCorpusDescription
     ids: TextColumn
     texts: TextColumn
     langs: TextColumn | None = None
@@ -525,7 +525,7 @@ class KeptCorpus:
         return (self.ids, self.texts, *([self.langs] if self.langs else ()))
 
 
-def find_kept_corpus(shelf: Path, key: str) -> KeptCorpus | None:
+def find_kept_corpus(shelf: Path, key: str) -> CorpusOnDisk | None:
     """The corpus kept under `key`; None where there is none. One that is damaged is removed with a RuntimeWarning."""
     folder = shelf / key
     if not folder.is_dir():
@@ -541,9 +541,11 @@ def find_kept_corpus(shelf: Path, key: str) -> KeptCorpus | None:
     return None
 
 
-def open_kept_corpus(folder: Path) -> KeptCorpus:
+def open_kept_corpus(folder: Path) -> CorpusOnDisk:
     """The corpus in `folder`, its content not checked; DataError where a part is missing or no part of it."""
-    corpus = KeptCorpus(folder, _read_corpus_description(folder / "about.json"), *open_corpus_columns(folder))
+    corpus = CorpusOnDisk(
+        folder, _read_corpus_description(folder / "about.json"), *open_corpus_columns(folder)
+    )
     whole = all(len(column) == corpus.about.documents for column in corpus.columns)
     if not whole or (corpus.about.langs and not corpus.langs):
         raise DataError(
@@ -558,7 +560,7 @@ def open_corpus_columns(folder: Path) -> tuple[TextColumn, TextColumn, TextColum
     return TextColumn.open(folder / "ids"), TextColumn.open(folder / "texts"), langs
 
 
-def move_corpus_into_place(written: Path, about: CorpusDescription, folder: Path) -> KeptCorpus:
+def move_corpus_into_place(written: Path, about: KeptCorpusDescription, folder: Path) -> CorpusOnDisk:
     """Move the columns in `written` to `folder`, where a whole corpus of the same key may be by now: then that one."""
     _write_corpus_description(written / "about.json", about)
     try:
@@ -570,14 +572,14 @@ def move_corpus_into_place(written: Path, about: CorpusDescription, folder: Path
 
 
 @contextmanager
-def make_scratch_folder(shelf: Path) -> Iterator[Path]:
+def make_corpus_scratch_folder(shelf: Path) -> Iterator[Path]:
     """A folder to write a corpus in; what is left of it is removed, and what killed processes left too."""
     with ExitStack() as held:
         # Nobody else clears between the making of the folder and its lock: without one it looks left behind.
-        with _hold_lock(shelf, "new"):
-            remove_abandoned_parts(shelf)
+        with _hold_file_lock(shelf, "new"):
+            remove_unfinished_corpora(shelf)
             folder = Path(mkdtemp(prefix=".", suffix=_PART, dir=shelf))
-            held.enter_context(_hold_lock(shelf, folder.name))
+            held.enter_context(_hold_file_lock(shelf, folder.name))
         try:
             yield folder
         finally:
@@ -587,15 +589,15 @@ def make_scratch_folder(shelf: Path) -> Iterator[Path]:
 
 def lock_corpus_key(shelf: Path, key: str) -> AbstractContextManager[bool]:
     """Hold the key's lock: a second process waits for the corpus instead of making it too."""
-    return _hold_lock(shelf, key)
+    return _hold_file_lock(shelf, key)
 
 
-def remove_abandoned_parts(shelf: Path) -> int:
+def remove_unfinished_corpora(shelf: Path) -> int:
     """Remove what killed processes left; the bytes freed. Folders that are being written stay."""
     freed = 0
     for folder in shelf.glob(f".*{_PART}"):
         # A lock that is free shows that its writer is dead: the system frees the locks of dead processes.
-        with suppress(OSError), _hold_lock(shelf, folder.name, wait=False) as is_left:
+        with suppress(OSError), _hold_file_lock(shelf, folder.name, wait=False) as is_left:
             if is_left:
                 freed += measure_folder_bytes(folder)
                 shutil.rmtree(folder, ignore_errors=True)
@@ -609,7 +611,7 @@ def measure_folder_bytes(folder: Path) -> int:
 
 
 @contextmanager
-def _hold_lock(shelf: Path, name: str, *, wait: bool = True) -> Iterator[bool]:
+def _hold_file_lock(shelf: Path, name: str, *, wait: bool = True) -> Iterator[bool]:
     """Whether the lock is held within; the system gives it back when the process ends, however it does."""
     from filelock import lock_descriptor
 
@@ -626,14 +628,14 @@ def _has_valid_checksum(column: TextColumn) -> bool:
     return stamp in _whole
 
 
-def _write_corpus_description(path: Path, about: CorpusDescription) -> None:
+def _write_corpus_description(path: Path, about: KeptCorpusDescription) -> None:
     with path.open("w", encoding="utf-8") as stream:
         json.dump(asdict(about), stream, ensure_ascii=True)
         stream.flush()
         os.fsync(stream.fileno())
 
 
-def _read_corpus_description(path: Path) -> CorpusDescription:
+def _read_corpus_description(path: Path) -> KeptCorpusDescription:
     try:
         plain: dict[str, Any] = json.loads(path.read_text("utf-8"))
         counted = {
@@ -642,7 +644,7 @@ def _read_corpus_description(path: Path) -> CorpusDescription:
             )
             for name in ("skipped", "noted")
         }
-        return CorpusDescription(
+        return KeptCorpusDescription(
             tuple(plain["source"]), int(plain["documents"]), tuple(plain["langs"]), **counted
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -676,12 +678,12 @@ def summarize_kept_corpora(folder: Path) -> KeptCorpora:
     return KeptCorpora(folder, tuple(shelved), sum(kept.bytes for kept in shelved) + leftovers)
 
 
-def clear_corpora(folder: Path) -> int:
+def clear_kept_corpora(folder: Path) -> int:
     """Delete what is kept in a folder, also what killed processes left; gives the bytes freed.
 
     A corpus that a process reads goes on being read by it; one that is being written stays.
     """
-    freed = remove_abandoned_parts(folder)
+    freed = remove_unfinished_corpora(folder)
     for kept in _list_corpus_folders(folder):
         freed += measure_folder_bytes(kept)
         shutil.rmtree(kept, ignore_errors=True)

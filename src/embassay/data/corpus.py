@@ -24,26 +24,33 @@ from typing import Any
 
 from embassay.data import column
 from embassay.data.column import (
-    ColumnWriter,
-    CorpusDescription,
-    KeptCorpus,
+    CorpusOnDisk,
+    KeptCorpusDescription,
     PickedTexts,
     SeenIds,
     TextColumn,
+    TextColumnWriter,
     find_odd_texts,
-    make_scratch_folder,
+    make_corpus_scratch_folder,
 )
-from embassay.data.intake import RowIntake, make_unusable_error
-from embassay.data.rows import FileOrigin, Row, RowSource, is_collecting, raise_or_collect_fault, read_label
-from embassay.data.views import draw_positions
+from embassay.data.intake import SkipRecordingReader, make_no_usable_rows_error
+from embassay.data.rows import (
+    FileRowOrigin,
+    Row,
+    RowSource,
+    is_collecting_faults,
+    raise_or_collect_fault,
+    read_label_cell,
+)
+from embassay.data.views import draw_seeded_positions
 from embassay.errors import UsageError
 from embassay.machine import find_corpus_folder
 from embassay.records import Documents, SkippedItems
 
-__all__ = ["ColumnWriter", "PickedTexts", "TextColumn", "is_read_from_file"]
+__all__ = ["PickedTexts", "TextColumn", "TextColumnWriter", "are_texts_read_from_file"]
 
 
-def is_read_from_file(texts: Sequence[str]) -> bool:
+def are_texts_read_from_file(texts: Sequence[str]) -> bool:
     """Whether the texts are read from a file when they are asked for, so that nobody should copy all of them."""
     return isinstance(texts, TextColumn | PickedTexts)
 
@@ -61,7 +68,7 @@ def make_corpus_key(source: RowSource, settings: Mapping[str, Any], what: str) -
     they are called doesn't matter.
     """
     try:
-        how = json.dumps([LAYOUT, dict(settings), what, _describe_view(source)], sort_keys=True)
+        how = json.dumps([LAYOUT, dict(settings), what, _convert_view_to_json(source)], sort_keys=True)
     except TypeError:
         return None
     digest = hashlib.sha256(how.encode())
@@ -73,9 +80,9 @@ def make_corpus_key(source: RowSource, settings: Mapping[str, Any], what: str) -
 def estimate_source_bytes(source: RowSource) -> int | None:
     """Bytes of text that the files of `source` may hold; None where it is not made of files."""
     origins = source.list_origins()
-    if not all(isinstance(origin, FileOrigin) for origin in origins):
+    if not all(isinstance(origin, FileRowOrigin) for origin in origins):
         return None
-    files = [origin.path for origin in origins if isinstance(origin, FileOrigin)]
+    files = [origin.path for origin in origins if isinstance(origin, FileRowOrigin)]
     return sum(
         file.stat().st_size * (PACKED if file.suffix.lower() in (".gz", ".parquet") else 1)
         for file in files
@@ -83,21 +90,21 @@ def estimate_source_bytes(source: RowSource) -> int | None:
     )
 
 
-def _describe_view(value: Any) -> Any:
+def _convert_view_to_json(value: Any) -> Any:
     """A view and what it is a view of, as JSON takes it; TypeError for what is no record."""
     if is_dataclass(value) and not isinstance(value, type):
         kind = type(value)
-        inside = {field.name: _describe_view(getattr(value, field.name)) for field in fields(value)}
+        inside = {field.name: _convert_view_to_json(getattr(value, field.name)) for field in fields(value)}
         # A view that is called otherwise is another one: its corpus is read anew.
         return [f"{kind.__module__}.{kind.__qualname__}", inside]
     if isinstance(value, Path):
         return None  # its bytes count, and its format is the class that reads it
     if isinstance(value, Mapping):
-        return [[str(key), _describe_view(item)] for key, item in value.items()]
+        return [[str(key), _convert_view_to_json(item)] for key, item in value.items()]
     if isinstance(value, frozenset | set):
         return sorted(map(str, value))
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_describe_view(item) for item in value]
+        return [_convert_view_to_json(item) for item in value]
     if value is None or isinstance(value, str | int | float | bool):
         return value
     raise TypeError(type(value).__name__)
@@ -127,7 +134,7 @@ class CorpusGatherer:
         self.folder: Path | None = None
         self.count = 0
         self._size = 0
-        self._writers: Sequence[ColumnWriter] = ()
+        self._writers: Sequence[TextColumnWriter] = ()
         self._held = ExitStack()
 
     def __enter__(self) -> CorpusGatherer:
@@ -152,7 +159,7 @@ class CorpusGatherer:
             if self._size > IN_MEMORY:
                 self._spill_to_disk()
         except OSError as error:
-            raise make_storage_error(self.shelf, error) from error
+            raise make_unwritable_folder_error(self.shelf, error) from error
 
     def finish(self) -> None:
         """Complete the columns, where there are any."""
@@ -160,18 +167,18 @@ class CorpusGatherer:
             for writer in self._writers:
                 writer.finish()
         except OSError as error:
-            raise make_storage_error(self.shelf, error) from error
+            raise make_unwritable_folder_error(self.shelf, error) from error
 
-    def keep_until_exit(self) -> None:
+    def keep_columns_until_exit(self) -> None:
         """Leave the columns where they are until this process ends."""
         held, process = self._held.pop_all(), os.getpid()
         # A forked child has the same list of what to do at its end.
         atexit.register(lambda: held.close() if os.getpid() == process else None)
 
     def _spill_to_disk(self) -> None:
-        self.folder = self._held.enter_context(make_scratch_folder(self.shelf))
+        self.folder = self._held.enter_context(make_corpus_scratch_folder(self.shelf))
         names = ("ids", "texts", "langs")[: 2 + self.with_langs]
-        self._writers = [self._held.enter_context(ColumnWriter(self.folder / name)) for name in names]
+        self._writers = [self._held.enter_context(TextColumnWriter(self.folder / name)) for name in names]
         columns = (self.ids, self.texts, self.langs)
         for row in zip(*columns, strict=True):
             self._write_document(*row)
@@ -184,7 +191,7 @@ class CorpusGatherer:
             writer.append(value)
 
 
-def make_storage_error(shelf: Path, error: OSError) -> UsageError:
+def make_unwritable_folder_error(shelf: Path, error: OSError) -> UsageError:
     """The error for a folder that cannot be written."""
     return UsageError(
         f"The texts of a corpus of over {IN_MEMORY / 2**20:,.0f} MiB are kept in {shelf}, which cannot be written: "
@@ -193,7 +200,7 @@ def make_storage_error(shelf: Path, error: OSError) -> UsageError:
     )
 
 
-Parse = Callable[[Row, str, RowIntake], str | None]
+Parse = Callable[[Row, str, SkipRecordingReader], str | None]
 
 
 @dataclass(frozen=True)
@@ -207,7 +214,7 @@ class Corpus:
     noted: tuple[SkippedItems, ...] | None = None
 
 
-def read_corpus(source: RowSource, parse: Parse, intake: RowIntake, what: str) -> Corpus:
+def read_corpus(source: RowSource, parse: Parse, intake: SkipRecordingReader, what: str) -> Corpus:
     """The documents that `parse` makes of the rows of `source`; it gives None for a row to leave out, and `what` names
     what it does.
 
@@ -230,7 +237,7 @@ def limit_corpus(corpus: Corpus, limit: int | None, seed: int, required: Contain
     """What `limit` leaves of a corpus, drawn with `seed`; `required` ids stay in any case."""
     if limit is None:
         return corpus
-    places = draw_positions(corpus.ids, limit, seed, required)
+    places = draw_seeded_positions(corpus.ids, limit, seed, required)
     if len(places) == len(corpus.ids):
         return corpus
     columns = (corpus.ids, corpus.texts, corpus.langs)
@@ -242,14 +249,14 @@ def limit_corpus(corpus: Corpus, limit: int | None, seed: int, required: Contain
     return Corpus(*(col and tuple(col[i] for i in positions) for col in columns))  # type: ignore[arg-type]
 
 
-def make_documents(corpus: Corpus, intake: RowIntake) -> Documents:
+def convert_corpus_to_documents(corpus: Corpus, intake: SkipRecordingReader) -> Documents:
     """The corpus as a record, what is odd about it told to `intake`."""
     odd = find_odd_texts(corpus.ids, corpus.texts) if corpus.noted is None else corpus.noted
-    intake.tally.add_counts(noted=odd)
+    intake.tally.add_earlier_counts(noted=odd)
     return Documents(corpus.ids, corpus.texts, langs=corpus.langs)
 
 
-def _find_kept_corpus(key: str, held: ExitStack) -> KeptCorpus | None:
+def _find_kept_corpus(key: str, held: ExitStack) -> CorpusOnDisk | None:
     """The corpus that is kept under `key`; where there is none, it is this process's to make while `held`."""
     try:
         held.enter_context(column.lock_corpus_key(find_corpus_folder(), key))
@@ -257,30 +264,30 @@ def _find_kept_corpus(key: str, held: ExitStack) -> KeptCorpus | None:
         # A folder that cannot be written may still hold it.
         if kept := column.find_kept_corpus(find_corpus_folder(), key):
             return kept
-        raise make_storage_error(find_corpus_folder(), error) from error
+        raise make_unwritable_folder_error(find_corpus_folder(), error) from error
     return column.find_kept_corpus(find_corpus_folder(), key)
 
 
-def _load_kept_corpus(kept: KeptCorpus, intake: RowIntake) -> Corpus:
+def _load_kept_corpus(kept: CorpusOnDisk, intake: SkipRecordingReader) -> Corpus:
     intake.langs.update(kept.about.langs)
-    intake.tally.add_counts(skipped=kept.about.skipped)
+    intake.tally.add_earlier_counts(skipped=kept.about.skipped)
     return Corpus(kept.ids, kept.texts, kept.langs, kept.about.noted)
 
 
-def _read_corpus_rows(source: RowSource, parse: Parse, intake: RowIntake, what: str) -> Corpus:
-    ids, inner = SeenIds(), RowIntake(intake.settings)
+def _read_corpus_rows(source: RowSource, parse: Parse, intake: SkipRecordingReader, what: str) -> Corpus:
+    ids, inner = SeenIds(), SkipRecordingReader(intake.settings)
     stated = "lang" in source.columns()
 
     def document(row: Row, key: str) -> tuple[str, str] | None:
         text = parse(row, key, inner)
-        return None if text is None else (text, (read_label(row, "lang") or "") if stated else "")
+        return None if text is None else (text, (read_label_cell(row, "lang") or "") if stated else "")
 
     with CorpusGatherer(find_corpus_folder(), ids.condense_to_hashes, stated) as gathered:
         for key, (text, lang) in inner.usable(source, ["text"], document, ids):
             gathered.add(key, text, lang)
-        intake.tally.add_counts(skipped=inner.tally.skipped())
+        intake.tally.add_earlier_counts(skipped=inner.tally.skipped())
         if not gathered.count:
-            raise make_unusable_error(source, ids.count, intake.tally.skipped())
+            raise make_no_usable_rows_error(source, ids.count, intake.tally.skipped())
         gathered.finish()
         for error in ids.find_repeated_ids(source):
             raise_or_collect_fault(error)
@@ -288,26 +295,26 @@ def _read_corpus_rows(source: RowSource, parse: Parse, intake: RowIntake, what: 
         if gathered.folder is None:
             langs = tuple(gathered.langs) if stated else None
             return Corpus(tuple(gathered.ids), tuple(gathered.texts), langs)
-        return _keep_corpus(gathered, gathered.folder, source, inner, what)
+        return _store_written_corpus(gathered, gathered.folder, source, inner, what)
 
 
-def _keep_corpus(
-    gathered: CorpusGatherer, folder: Path, source: RowSource, inner: RowIntake, what: str
+def _store_written_corpus(
+    gathered: CorpusGatherer, folder: Path, source: RowSource, inner: SkipRecordingReader, what: str
 ) -> Corpus:
     """The corpus written in `folder`, moved to where it stays."""
     ids, texts, langs = column.open_corpus_columns(folder)
     origins = tuple(origin.address for origin in source.list_origins())
     noted = find_odd_texts(ids, texts)
-    about = CorpusDescription(origins, len(ids), tuple(sorted(inner.langs)), inner.tally.skipped(), noted)
+    about = KeptCorpusDescription(origins, len(ids), tuple(sorted(inner.langs)), inner.tally.skipped(), noted)
     # Rows with faults are missing from what was read now: no later run may find that.
-    key = None if is_collecting() else make_corpus_key(source, inner.settings, what)
+    key = None if is_collecting_faults() else make_corpus_key(source, inner.settings, what)
     if key is None:
-        gathered.keep_until_exit()
+        gathered.keep_columns_until_exit()
         return Corpus(ids, texts, langs, noted)
     try:
         kept = column.move_corpus_into_place(folder, about, find_corpus_folder() / key)
     except OSError as error:
-        raise make_storage_error(find_corpus_folder(), error) from error
+        raise make_unwritable_folder_error(find_corpus_folder(), error) from error
     return Corpus(kept.ids, kept.texts, kept.langs, noted)
 
 

@@ -12,47 +12,47 @@ from typing import Any, Literal, overload
 
 from embassay.data import flat
 from embassay.data.flat import (
-    read_classification,
+    read_classification_texts,
     read_judged_summaries,
     read_labelled_pairs,
     read_paraphrases,
     read_scored_pairs,
 )
-from embassay.data.intake import RowIntake, name_language
-from embassay.data.retrieval import GainTable, read_reranking, read_retrieval_set
-from embassay.data.rows import RowSource, make_missing_column_error, read_label
+from embassay.data.intake import SkipRecordingReader, choose_dataset_language
+from embassay.data.retrieval import GainTable, read_reranking_set, read_retrieval_set
+from embassay.data.rows import RowSource, make_missing_column_error, read_label_cell
 from embassay.data.shapes import RETRIEVAL_PARTS, SHAPES, check_shape_exists, find_missing_columns
-from embassay.data.views import FilteredView
+from embassay.data.views import FilteredRowsView
 from embassay.errors import DataError
 from embassay.records import (
     Classification,
     Documents,
     JudgedSummaries,
-    LabelledPairs,
+    LabelledTextPairs,
     LabelledTexts,
     LoadedDataset,
-    Paraphrases,
     RerankingSet,
     RetrievalSet,
-    ScoredPairs,
+    ScoredTextPairs,
     SkippedItems,
     SummaryComparisons,
     SummaryRatings,
+    TextsWithParaphrases,
 )
 
 _FORMAT = "2"
 """Part of every fingerprint; raised when the same bytes are read into different records."""
 
-_FLAT: Mapping[str, Callable[[RowSource, RowIntake, int | None, int], Any]] = {
+_FLAT: Mapping[str, Callable[[RowSource, SkipRecordingReader, int | None, int], Any]] = {
     "documents": flat.read_documents,
     "summarised": flat.read_summarised_texts,
-    "comparisons": flat.read_comparisons,
-    "ratings": flat.read_ratings,
+    "comparisons": flat.read_summary_comparisons,
+    "ratings": flat.read_summary_ratings,
     "labelled": flat.read_labelled_texts,
-    "classification": read_classification,
+    "classification": read_classification_texts,
     "pairs": read_scored_pairs,
     "labelled_pairs": read_labelled_pairs,
-    "reranking": read_reranking,
+    "reranking": read_reranking_set,
     "summaries": read_judged_summaries,
     "paraphrases": read_paraphrases,
 }
@@ -96,14 +96,14 @@ class Dataset:
     @cached_property
     def lang(self) -> str:
         """The declared language, else that of the rows: `mul` for several, `und` for none stated."""
-        return self.declared_lang or name_language(set(self.langs))
+        return self.declared_lang or choose_dataset_language(set(self.langs))
 
     @cached_property
     def langs(self) -> tuple[str, ...]:
         """The languages that rows state, in the order of first appearance."""
         sources = {id(source): source for source in self.parts.values() if "lang" in source.columns()}
         rows = (row for source in sources.values() for row in source.rows(["lang"]))
-        return tuple(dict.fromkeys(lang for row in rows if (lang := read_label(row, "lang"))))
+        return tuple(dict.fromkeys(lang for row in rows if (lang := read_label_cell(row, "lang"))))
 
     def subsets(self, shape: str) -> Mapping[str, Dataset]:
         """Language -> the rows of it that `shape` is made of, for scores per language; one key, the dataset's
@@ -116,7 +116,7 @@ class Dataset:
         """The rows of one language; tables that state none stay as they are."""
         allowed = {"lang": frozenset({lang})}
         parts = {
-            part: FilteredView(source, allowed) if "lang" in source.columns() else source
+            part: FilteredRowsView(source, allowed) if "lang" in source.columns() else source
             for part, source in self.parts.items()
         }
         return replace(self, parts=parts, declared_lang=lang, settings={**self.settings, "only": lang})
@@ -153,11 +153,11 @@ class Dataset:
     @overload
     def load(
         self, shape: Literal["pairs"], *, limit: int | None = None, seed: int = 1337
-    ) -> LoadedDataset[ScoredPairs]: ...
+    ) -> LoadedDataset[ScoredTextPairs]: ...
     @overload
     def load(
         self, shape: Literal["labelled_pairs"], *, limit: int | None = None, seed: int = 1337
-    ) -> LoadedDataset[LabelledPairs]: ...
+    ) -> LoadedDataset[LabelledTextPairs]: ...
     @overload
     def load(
         self, shape: Literal["reranking"], *, limit: int | None = None, seed: int = 1337
@@ -169,7 +169,7 @@ class Dataset:
     @overload
     def load(
         self, shape: Literal["paraphrases"], *, limit: int | None = None, seed: int = 1337
-    ) -> LoadedDataset[Paraphrases]: ...
+    ) -> LoadedDataset[TextsWithParaphrases]: ...
     @overload
     def load(
         self, shape: Literal["retrieval"], *, limit: int | None = None, seed: int = 1337
@@ -192,7 +192,7 @@ class Dataset:
         """
         if missing := self.missing(shape):
             raise self._make_missing_columns_error(shape, missing)
-        intake = RowIntake({**self.settings, "format": _FORMAT})
+        intake = SkipRecordingReader({**self.settings, "format": _FORMAT})
         if shape == "retrieval":
             data: Any = read_retrieval_set(self.parts, self.gains, intake, limit, seed)
         else:
@@ -200,7 +200,7 @@ class Dataset:
         return LoadedDataset(
             data,
             self.name,
-            name_language(intake.langs, self.declared_lang),
+            choose_dataset_language(intake.langs, self.declared_lang),
             self.fingerprint if limit is None else self._fingerprint_drawn_items(shape, limit, seed),
             self.skipped + intake.tally.skipped(),
             self.notes + self._list_reading_notes(shape) + intake.tally.warnings(),

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from embassay.data.dataset import Dataset
 from embassay.data.flat import PreferencePairsFromRanks
-from embassay.data.lines import READING, TableReading
+from embassay.data.lines import READING, DelimitedReadOptions
 from embassay.data.retrieval import GainTable
 from embassay.data.rows import (
     RowSource,
@@ -23,8 +23,14 @@ from embassay.data.rows import (
 )
 from embassay.data.shapes import RETRIEVAL_PARTS, find_missing_columns
 from embassay.data.sources import SIDES, assemble_dataset_parts
-from embassay.data.tables import open_table
-from embassay.data.views import FilteredView, JoinedView, RenamedView, SelectedView, TitledView
+from embassay.data.tables import open_table_file
+from embassay.data.views import (
+    FilteredRowsView,
+    JoinedColumnsView,
+    RenamedColumnsView,
+    SelectedColumnsView,
+    TitlePrependedView,
+)
 from embassay.data.yaml import read_yaml
 from embassay.errors import DataError, UsageError
 
@@ -38,7 +44,7 @@ class _DescriptionModel(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class JoinEntry(_DescriptionModel):
+class JoinedColumnsEntry(_DescriptionModel):
     """Columns taken from the one row of another file that has the same `on`."""
 
     file: str
@@ -46,14 +52,14 @@ class JoinEntry(_DescriptionModel):
     columns: list[str] = Field(min_length=1)
 
 
-class PairsEntry(_DescriptionModel):
+class PairsFromRanksEntry(_DescriptionModel):
     """Comparisons made from ranks (1 = best) within groups of rows."""
 
     group: list[str] = Field(min_length=1)
     rank: str
 
 
-class TableEntry(_DescriptionModel):
+class TableFileEntry(_DescriptionModel):
     """One file and the shapes it serves, and how it is read where its lines do not tell (`Reading`)."""
 
     file: str
@@ -63,9 +69,9 @@ class TableEntry(_DescriptionModel):
     header: Literal["", "none"] | list[str] = ""
     delimiter: Literal["", "comma", "tab", "semicolon", "bar"] = ""
     where: dict[str, list[str]] = {}
-    join: JoinEntry | None = None
+    join: JoinedColumnsEntry | None = None
     axes: dict[str, str] = {}
-    pairs: PairsEntry | None = None
+    pairs: PairsFromRanksEntry | None = None
     gains: dict[float, float] | None = None
 
     @field_validator("where", mode="before")
@@ -80,7 +86,7 @@ class TableEntry(_DescriptionModel):
         }
 
     @model_validator(mode="after")
-    def _check_fields_agree(self) -> TableEntry:
+    def _check_fields_agree(self) -> TableFileEntry:
         if self.pairs and self.shapes != ["comparisons"]:
             raise ValueError("pairs need shapes: [comparisons]")
         if self.axes and "ratings" not in self.shapes:
@@ -90,7 +96,7 @@ class TableEntry(_DescriptionModel):
         return self
 
 
-class DatasetFile(_DescriptionModel):
+class DatasetDescriptionFile(_DescriptionModel):
     """The whole description."""
 
     name: str = Field(min_length=1)
@@ -100,10 +106,10 @@ class DatasetFile(_DescriptionModel):
     notes: str = ""
     root: str = ""
     tasks: list[str] = []
-    tables: list[TableEntry] = Field(min_length=1)
+    tables: list[TableFileEntry] = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _check_one_table_per_shape(self) -> DatasetFile:
+    def _check_one_table_per_shape(self) -> DatasetDescriptionFile:
         shapes = [shape for entry in self.tables for shape in entry.shapes]
         if twice := next((shape for shape in shapes if shapes.count(shape) > 1), ""):
             raise ValueError(f"only one table may have the shape {twice}")
@@ -119,14 +125,14 @@ class DatasetFile(_DescriptionModel):
         return self
 
 
-def open_description(path: Path, split: str | None, grades: str | None) -> Dataset:
+def open_described_dataset(path: Path, split: str | None, grades: str | None) -> Dataset:
     """The dataset that the YAML file at `path` describes.
 
     Files are relative to its `root`, and that to the YAML file; both may name environment variables, ${NAME}.
     `split` replaces a `where` on the column split, `grades` the gains. DataError for a description that is
     not what it should be and a table that lacks a column, UsageError for a variable that is not set.
     """
-    described = read_description(path)
+    described = read_dataset_description(path)
     folder = path.parent / _expand_variables(described.root, path)
     sources = [_open_entry_source(entry, folder, path, split) for entry in described.tables]
     # A split can only be chosen by a column of that name: without one, all rows would pass for it.
@@ -140,7 +146,7 @@ def open_description(path: Path, split: str | None, grades: str | None) -> Datas
         described.name,
         parts,
         described.lang,
-        gains if grades is None else GainTable.from_grades(grades),
+        gains if grades is None else GainTable.from_grade_map(grades),
         {
             "lang": described.lang,
             "tables": [_list_reading_settings(entry) for entry in described.tables],
@@ -151,7 +157,7 @@ def open_description(path: Path, split: str | None, grades: str | None) -> Datas
     )
 
 
-def read_description(path: Path) -> DatasetFile:
+def read_dataset_description(path: Path) -> DatasetDescriptionFile:
     """The checked content of a description; DataError with the field, what was expected and found."""
     content = read_yaml(path)
     if not isinstance(content, dict):
@@ -163,7 +169,7 @@ def read_description(path: Path) -> DatasetFile:
             mend="Begin it with `name:` and `tables:`.",
         )
     try:
-        return DatasetFile.model_validate(content)
+        return DatasetDescriptionFile.model_validate(content)
     except ValidationError as error:
         raise _make_first_fault_error(path, error) from error
 
@@ -178,7 +184,9 @@ def _make_first_fault_error(path: Path, error: ValidationError) -> DataError:
         return DataError(f"the field {where} is missing{more}.", path=path, mend="Add it.")
     if fault["type"] == "extra_forbidden":
         fields = [
-            name for model in (DatasetFile, TableEntry, JoinEntry, PairsEntry) for name in model.model_fields
+            name
+            for model in (DatasetDescriptionFile, TableFileEntry, JoinedColumnsEntry, PairsFromRanksEntry)
+            for name in model.model_fields
         ]
         near = find_nearest_name(str(fault["loc"][-1]), fields)
         return DataError(
@@ -199,7 +207,7 @@ def _make_first_fault_error(path: Path, error: ValidationError) -> DataError:
     )
 
 
-def _list_reading_settings(entry: TableEntry) -> dict[str, Any]:
+def _list_reading_settings(entry: TableFileEntry) -> dict[str, Any]:
     """The entry as it decides what is read; what is told from the file is not said."""
     dumped = entry.model_dump(mode="json")
     return {name: value for name, value in dumped.items() if value or name not in READING}
@@ -209,27 +217,29 @@ def _format_field_path(loc: tuple[int | str, ...]) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc).lstrip(".")
 
 
-def _open_entry_source(entry: TableEntry, folder: Path, description: Path, split: str | None) -> RowSource:
+def _open_entry_source(
+    entry: TableFileEntry, folder: Path, description: Path, split: str | None
+) -> RowSource:
     def open_entry_file(name: str) -> RowSource:
-        return open_table(folder / _expand_variables(name, description))
+        return open_table_file(folder / _expand_variables(name, description))
 
     header = entry.header if isinstance(entry.header, str) else tuple(entry.header)
-    reading = TableReading(entry.quoting, header, entry.delimiter)
-    source: RowSource = open_table(folder / _expand_variables(entry.file, description), reading)
+    reading = DelimitedReadOptions(entry.quoting, header, entry.delimiter)
+    source: RowSource = open_table_file(folder / _expand_variables(entry.file, description), reading)
     if entry.join:
-        source = JoinedView(
+        source = JoinedColumnsView(
             source, open_entry_file(entry.join.file), entry.join.on, tuple(entry.join.columns)
         )
-    source = RenamedView(
+    source = RenamedColumnsView(
         source, {**entry.map, **{f"axis.{axis}": column for axis, column in entry.axes.items()}}
     )
     where: Mapping[str, Any] = entry.where
     if split is not None and "split" in source.columns() and "train" not in entry.shapes:
         where = {**where, "split": [split]}
     if where:
-        source = FilteredView(source, {column: frozenset(values) for column, values in where.items()})
+        source = FilteredRowsView(source, {column: frozenset(values) for column, values in where.items()})
     if entry.axes:
-        source = SelectedView(
+        source = SelectedColumnsView(
             source, ("id", "text", "summary", "lang", *(f"axis.{axis}" for axis in entry.axes))
         )
     if entry.pairs:
@@ -237,7 +247,7 @@ def _open_entry_source(entry: TableEntry, folder: Path, description: Path, split
     for shape in entry.shapes:
         if missing := find_missing_columns(shape, source.columns()):
             raise make_missing_column_error(source, missing[0])
-    return TitledView(source) if "corpus" in entry.shapes and "title" in source.columns() else source
+    return TitlePrependedView(source) if "corpus" in entry.shapes and "title" in source.columns() else source
 
 
 def _expand_variables(text: str, path: Path) -> str:

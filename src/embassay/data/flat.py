@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from embassay.data.corpus import limit_corpus, make_documents, read_corpus
-from embassay.data.intake import RowIntake, collect_columns, make_unusable_error
+from embassay.data.corpus import convert_corpus_to_documents, limit_corpus, read_corpus
+from embassay.data.intake import SkipRecordingReader, collect_ids_and_text_columns, make_no_usable_rows_error
 from embassay.data.rows import (
     Row,
     RowSource,
@@ -18,18 +18,18 @@ from embassay.data.rows import (
     make_missing_column_error,
     raise_or_collect_fault,
     read_binary_label,
-    read_choice,
-    read_label,
-    read_number,
+    read_label_cell,
+    read_number_cell,
+    read_pairwise_choice,
     read_row_id,
-    read_text,
-    read_texts,
+    read_text_cell,
+    read_text_list_cell,
 )
 from embassay.data.shapes import find_axis_columns
-from embassay.data.tables import unroll_lists
+from embassay.data.tables import unroll_list_columns
 from embassay.data.views import (
     OTHER,
-    SeededDraw,
+    SmallestHashSample,
     SourceView,
     check_limit,
     draw_stratified,
@@ -41,12 +41,12 @@ from embassay.records import (
     Classification,
     Documents,
     JudgedSummaries,
-    LabelledPairs,
+    LabelledTextPairs,
     LabelledTexts,
-    Paraphrases,
-    ScoredPairs,
+    ScoredTextPairs,
     SummaryComparisons,
     SummaryRatings,
+    TextsWithParaphrases,
 )
 
 
@@ -59,7 +59,7 @@ class _GroupedItem:
 
 
 def read_judged_summaries(
-    source: RowSource, intake: RowIntake, limit: int | None, seed: int
+    source: RowSource, intake: SkipRecordingReader, limit: int | None, seed: int
 ) -> JudgedSummaries:
     """Texts with people's summaries and rated machine summaries; `limit` counts texts.
 
@@ -76,7 +76,7 @@ def read_judged_summaries(
         source,
         items,
         lambda key, item: _has_usable_summaries(key, item, intake),
-        SeededDraw[tuple[str, _GroupedItem]](limit, seed),
+        SmallestHashSample[tuple[str, _GroupedItem]](limit, seed),
     )
     return JudgedSummaries(
         tuple(key for key, _ in taken),
@@ -87,7 +87,9 @@ def read_judged_summaries(
     )
 
 
-def _read_nested_summaries(source: RowSource, intake: RowIntake) -> Iterable[tuple[str, _GroupedItem]]:
+def _read_nested_summaries(
+    source: RowSource, intake: SkipRecordingReader
+) -> Iterable[tuple[str, _GroupedItem]]:
     def parse(row: Row, key: str) -> _GroupedItem | None:
         item = _read_summarised_text(row, key, intake)
         written, rated = row.cells.get("summaries"), row.cells.get("relevance")
@@ -101,10 +103,12 @@ def _read_nested_summaries(source: RowSource, intake: RowIntake) -> Iterable[tup
         return item
 
     # `drawn` draws, of the usable
-    return intake.read(source, ["text", "references", "summaries", "relevance"], parse, SeededDraw(None, 0))
+    return intake.read(
+        source, ["text", "references", "summaries", "relevance"], parse, SmallestHashSample(None, 0)
+    )
 
 
-def _group_summary_rows(source: RowSource, intake: RowIntake) -> Iterable[tuple[str, _GroupedItem]]:
+def _group_summary_rows(source: RowSource, intake: SkipRecordingReader) -> Iterable[tuple[str, _GroupedItem]]:
     key_column = "doc_id" if "doc_id" in source.columns() else "text"
     # None for a text that cannot be used: its other rows are then passed over, not counted as texts again.
     items: dict[str, _GroupedItem | None] = {}
@@ -113,8 +117,8 @@ def _group_summary_rows(source: RowSource, intake: RowIntake) -> Iterable[tuple[
         drop_repeated_columns((key_column, "text", "references", "summary", "relevance", *lang))
     ):
         try:
-            if key_column == "text" and read_text(row, "text") is None:
-                intake.tally.count_skipped("no text", f"line {row.line}")
+            if key_column == "text" and read_text_cell(row, "text") is None:
+                intake.tally.count_skipped_item("no text", f"line {row.line}")
                 continue
             key = read_row_id(row, key_column)
             if key not in items:
@@ -128,12 +132,12 @@ def _group_summary_rows(source: RowSource, intake: RowIntake) -> Iterable[tuple[
     return [(key, item) for key, item in items.items() if item is not None]
 
 
-def _read_summarised_text(row: Row, key: str, intake: RowIntake) -> _GroupedItem | None:
+def _read_summarised_text(row: Row, key: str, intake: SkipRecordingReader) -> _GroupedItem | None:
     texts = intake.texts(row, key, "text")
     return (
         None
         if texts is None
-        else _GroupedItem(texts[0], [text for text in read_texts(row, "references") if text])
+        else _GroupedItem(texts[0], [text for text in read_text_list_cell(row, "references") if text])
     )
 
 
@@ -141,10 +145,10 @@ def _make_rating_row(row: Row, summary: Any, relevance: Any) -> Row:
     return Row(row.path, row.line, {"summary": summary, "relevance": relevance})
 
 
-def _add_rating(item: _GroupedItem, key: str, row: Row, intake: RowIntake) -> None:
-    summary, relevance = read_text(row, "summary"), read_number(row, "relevance")
+def _add_rating(item: _GroupedItem, key: str, row: Row, intake: SkipRecordingReader) -> None:
+    summary, relevance = read_text_cell(row, "summary"), read_number_cell(row, "relevance")
     if summary is None or relevance is None:
-        intake.tally.count_skipped(
+        intake.tally.count_skipped_item(
             "summaries without text" if summary is None else "summaries without a rating", key
         )
         return
@@ -152,11 +156,11 @@ def _add_rating(item: _GroupedItem, key: str, row: Row, intake: RowIntake) -> No
     item.relevance.append(relevance)
 
 
-def _has_usable_summaries(key: str, item: _GroupedItem, intake: RowIntake) -> bool:
+def _has_usable_summaries(key: str, item: _GroupedItem, intake: SkipRecordingReader) -> bool:
     if item.references and item.summaries:
         return True
     kind = "reference" if not item.references else "rated summary"
-    intake.tally.count_skipped(f"texts without a {kind}", key)
+    intake.tally.count_skipped_item(f"texts without a {kind}", key)
     return False
 
 
@@ -207,33 +211,35 @@ class PreferencePairsFromRanks(SourceView):
         return Row(first.path, max(first.line, second.line), cells)
 
     def _choose_by_rank(self, first: Row, second: Row) -> int | None:
-        ranks = read_number(first, self.rank), read_number(second, self.rank)
+        ranks = read_number_cell(first, self.rank), read_number_cell(second, self.rank)
         if ranks[0] is None or ranks[1] is None or ranks[0] == ranks[1]:
             return None
         return int(ranks[0] > ranks[1])
 
 
-def read_documents(source: RowSource, intake: RowIntake, limit: int | None, seed: int) -> Documents:
+def read_documents(source: RowSource, intake: SkipRecordingReader, limit: int | None, seed: int) -> Documents:
     """Texts; rows without one are skipped."""
     check_limit(limit)
     corpus = read_corpus(source, _read_usable_text, intake, "texts, without blank ones")
-    return make_documents(limit_corpus(corpus, limit, seed), intake)
+    return convert_corpus_to_documents(limit_corpus(corpus, limit, seed), intake)
 
 
-def _read_usable_text(row: Row, key: str, intake: RowIntake) -> str | None:
+def _read_usable_text(row: Row, key: str, intake: SkipRecordingReader) -> str | None:
     texts = intake.texts(row, key, "text")
     return texts[0] if texts else None
 
 
-def read_summarised_texts(source: RowSource, intake: RowIntake, limit: int | None, seed: int) -> Documents:
+def read_summarised_texts(
+    source: RowSource, intake: SkipRecordingReader, limit: int | None, seed: int
+) -> Documents:
     """Texts with their summaries; rows without either are skipped."""
 
     def parse(row: Row, key: str) -> tuple[str, ...] | None:
         pair = intake.texts(row, key, "text", "summary")
-        return pair and (*pair, read_label(row, "lang") or "")
+        return pair and (*pair, read_label_cell(row, "lang") or "")
 
-    ids, (texts, summaries, langs) = collect_columns(
-        intake.read(source, ["text", "summary"], parse, SeededDraw(limit, seed)), 3
+    ids, (texts, summaries, langs) = collect_ids_and_text_columns(
+        intake.read(source, ["text", "summary"], parse, SmallestHashSample(limit, seed)), 3
     )
     intake.note_odd_texts(ids, texts)
     for key, text, summary in zip(ids, texts, summaries, strict=True):
@@ -242,21 +248,23 @@ def read_summarised_texts(source: RowSource, intake: RowIntake, limit: int | Non
     return Documents(ids, texts, summaries, langs if "lang" in source.columns() else None)
 
 
-def read_comparisons(
-    source: RowSource, intake: RowIntake, limit: int | None, seed: int
+def read_summary_comparisons(
+    source: RowSource, intake: SkipRecordingReader, limit: int | None, seed: int
 ) -> SummaryComparisons:
     """Choices between two summaries; ties and rows without a text or summary are skipped."""
 
     def parse(row: Row, key: str) -> tuple[tuple[str, ...], int] | None:
         texts = intake.texts(row, key, "text", "summary_1", "summary_2")
-        choice = read_choice(row, "choice")
+        choice = read_pairwise_choice(row, "choice")
         if texts is not None and choice is None:
-            intake.tally.count_skipped("tie or no choice", key)
+            intake.tally.count_skipped_item("tie or no choice", key)
         return None if texts is None or choice is None else (texts, choice)
 
     columns = ["text", "summary_1", "summary_2", "choice"]
-    taken = intake.read(source, columns, parse, SeededDraw(limit, seed))
-    ids, (sources, first, second) = collect_columns([(key, texts) for key, (texts, _) in taken], 3)
+    taken = intake.read(source, columns, parse, SmallestHashSample(limit, seed))
+    ids, (sources, first, second) = collect_ids_and_text_columns(
+        [(key, texts) for key, (texts, _) in taken], 3
+    )
     for key, x, y in zip(ids, first, second, strict=True):
         if x == y:
             intake.tally.note("comparisons of identical summaries", key)
@@ -265,22 +273,24 @@ def read_comparisons(
     )
 
 
-def read_ratings(source: RowSource, intake: RowIntake, limit: int | None, seed: int) -> SummaryRatings:
+def read_summary_ratings(
+    source: RowSource, intake: SkipRecordingReader, limit: int | None, seed: int
+) -> SummaryRatings:
     """Ratings per axis, NaN where one is missing (counted); rows with none at all are skipped."""
     axes = find_axis_columns(source.columns())
 
     def parse(row: Row, key: str) -> tuple[tuple[str, ...], list[float | None]] | None:
         texts = intake.texts(row, key, "text", "summary")
-        values = [read_number(row, column) for column in axes.values()]
+        values = [read_number_cell(row, column) for column in axes.values()]
         if texts is None:
             return None
         for axis, value in zip(axes, values, strict=True):
             if value is None:
-                intake.tally.count_skipped(f"no rating on the axis {axis}", key)
+                intake.tally.count_skipped_item(f"no rating on the axis {axis}", key)
         return None if all(value is None for value in values) else (texts, values)
 
-    taken = intake.read(source, ["text", "summary", *axes.values()], parse, SeededDraw(limit, seed))
-    ids, (sources, summaries) = collect_columns([(key, texts) for key, (texts, _) in taken], 2)
+    taken = intake.read(source, ["text", "summary", *axes.values()], parse, SmallestHashSample(limit, seed))
+    ids, (sources, summaries) = collect_ids_and_text_columns([(key, texts) for key, (texts, _) in taken], 2)
     table = np.array([values for _, (_, values) in taken], np.float64)
     return SummaryRatings(ids, sources, summaries, {axis: table[:, i] for i, axis in enumerate(axes)})
 
@@ -296,12 +306,12 @@ class LabelSpellings:
 
     def label(self, row: Row, key: str) -> str | None:
         """The label of a row; None where there is none."""
-        label = read_label(row, "label")
+        label = read_label_cell(row, "label")
         if label is not None:
             self._written.setdefault(label, {}).setdefault(repr(row.cells["label"]), key)
         return label
 
-    def unify_spellings(self, labels: Iterable[str], intake: RowIntake) -> list[str]:
+    def unify_label_spellings(self, labels: Iterable[str], intake: SkipRecordingReader) -> list[str]:
         """The labels, in which true and false are 1 and 0 if both ways are used and no other label is; and a warning of
         each that is written in more than one way."""
         known = set(self._written)
@@ -318,7 +328,9 @@ class LabelSpellings:
         return [same.get(label, label) for label in labels]
 
 
-def read_labelled_texts(source: RowSource, intake: RowIntake, limit: int | None, seed: int) -> LabelledTexts:
+def read_labelled_texts(
+    source: RowSource, intake: SkipRecordingReader, limit: int | None, seed: int
+) -> LabelledTexts:
     """Texts with labels; rows without either, and sets with one label only, are skipped.
 
     A row may hold a list of texts and one of labels, and is a set then, as in MTEB's clustering datasets.
@@ -326,29 +338,29 @@ def read_labelled_texts(source: RowSource, intake: RowIntake, limit: int | None,
     """
     if limit is not None and limit < 2:
         raise UsageError(f"The limit is {limit}, but a set of labelled texts needs 2.", mend="Raise --limit.")
-    source = unroll_lists(source, ("text", "label"))
+    source = unroll_list_columns(source, ("text", "label"))
     has_sets, spellings = "set" in source.columns(), LabelSpellings()
 
     def parse(row: Row, key: str) -> tuple[str, ...] | None:
         texts = intake.texts(row, key, "text")
         label = spellings.label(row, key)
         if texts is not None and label is None:
-            intake.tally.count_skipped("no label", key)
-        group = read_label(row, "set") if has_sets else None
+            intake.tally.count_skipped_item("no label", key)
+        group = read_label_cell(row, "set") if has_sets else None
         return None if texts is None or label is None else (*texts, label, group or "")
 
     columns = ["text", "label", *(["set"] if has_sets else [])]
     # All are read: the limit is for each set, and needs to know the labels in it.
-    ids, (texts, written, sets) = collect_columns(
-        intake.read(source, columns, parse, SeededDraw(None, seed)), 3
+    ids, (texts, written, sets) = collect_ids_and_text_columns(
+        intake.read(source, columns, parse, SmallestHashSample(None, seed)), 3
     )
-    labels = spellings.unify_spellings(written, intake)
+    labels = spellings.unify_label_spellings(written, intake)
     chosen_rows: list[int] = []
     for members in _group_texts_by_set(labels, sets, ids, intake).values():
         chosen = draw_stratified([ids[m] for m in members], [labels[m] for m in members], limit, seed)
         chosen_rows.extend(members[i] for i in chosen)
     if not chosen_rows:
-        raise make_unusable_error(source, len(ids), intake.tally.skipped())
+        raise make_no_usable_rows_error(source, len(ids), intake.tally.skipped())
     chosen_rows.sort()
     # A text of another set is no repeat: sets are clustered by themselves.
     intake.note_odd_texts([ids[k] for k in chosen_rows], [f"{sets[k]}\0{texts[k]}" for k in chosen_rows])
@@ -356,7 +368,7 @@ def read_labelled_texts(source: RowSource, intake: RowIntake, limit: int | None,
 
 
 def _group_texts_by_set(
-    labels: Sequence[str], sets: Sequence[str], ids: Sequence[str], intake: RowIntake
+    labels: Sequence[str], sets: Sequence[str], ids: Sequence[str], intake: SkipRecordingReader
 ) -> dict[str, list[int]]:
     """Set -> positions of its texts, for sets with two or more labels; labels with one text get a warning."""
     members: dict[str, list[int]] = {}
@@ -368,7 +380,7 @@ def _group_texts_by_set(
             sizes[labels[position]] = sizes.get(labels[position], 0) + 1
         if len(sizes) < 2:
             for position in members.pop(group):
-                intake.tally.count_skipped("in a set with only one label", ids[position])
+                intake.tally.count_skipped_item("in a set with only one label", ids[position])
             continue
         where = f" in set {group}" if group else ""
         for label, size in sizes.items():
@@ -377,31 +389,35 @@ def _group_texts_by_set(
     return members
 
 
-def read_scored_pairs(source: RowSource, intake: RowIntake, limit: int | None, seed: int) -> ScoredPairs:
+def read_scored_pairs(
+    source: RowSource, intake: SkipRecordingReader, limit: int | None, seed: int
+) -> ScoredTextPairs:
     """Pairs with a score; rows without a text or a score are skipped."""
-    source = unroll_lists(source, ("text", "text2", "score"))
+    source = unroll_list_columns(source, ("text", "text2", "score"))
 
     def parse(row: Row, key: str) -> tuple[tuple[str, ...], float] | None:
         texts = intake.texts(row, key, "text", "text2")
-        score = read_number(row, "score")
+        score = read_number_cell(row, "score")
         if texts is not None and score is None:
-            intake.tally.count_skipped("no score", key)
+            intake.tally.count_skipped_item("no score", key)
         return None if texts is None or score is None else (texts, score)
 
-    taken = intake.read(source, ["text", "text2", "score"], parse, SeededDraw(limit, seed))
-    ids, (first, second) = collect_columns([(key, texts) for key, (texts, _) in taken], 2)
+    taken = intake.read(source, ["text", "text2", "score"], parse, SmallestHashSample(limit, seed))
+    ids, (first, second) = collect_ids_and_text_columns([(key, texts) for key, (texts, _) in taken], 2)
     scores = [score for _, (_, score) in taken]
     _note_repeated_pairs(ids, first, second, intake, scores)
-    return ScoredPairs(ids, first, second, np.array(scores, np.float64))
+    return ScoredTextPairs(ids, first, second, np.array(scores, np.float64))
 
 
-def read_labelled_pairs(source: RowSource, intake: RowIntake, limit: int | None, seed: int) -> LabelledPairs:
+def read_labelled_pairs(
+    source: RowSource, intake: SkipRecordingReader, limit: int | None, seed: int
+) -> LabelledTextPairs:
     """Pairs that belong together or not, drawn in proportion to the labels.
 
     Rows without a text or a label are skipped. DataError for a label that is neither 0 nor 1, and when all
     pairs have one label.
     """
-    source = unroll_lists(source, ("text", "text2", "label"))
+    source = unroll_list_columns(source, ("text", "text2", "label"))
     others: dict[str, list[str]] = {}
 
     def parse(row: Row, key: str) -> tuple[tuple[str, ...], int] | None:
@@ -412,13 +428,13 @@ def read_labelled_pairs(source: RowSource, intake: RowIntake, limit: int | None,
             "others count as different). If it is a typo, correct it or leave the row out."
         )  # fmt: skip
         if texts is not None and label is None:
-            intake.tally.count_skipped("no label", key)
+            intake.tally.count_skipped_item("no label", key)
         elif OTHER in row.cells:
             others.setdefault(row.cells[OTHER], []).append(key)
         return None if texts is None or label is None else (texts, label)
 
     # All are read: the draw is in proportion to the labels, which are known only then.
-    taken = intake.read(source, ["text", "text2", "label"], parse, SeededDraw(None, seed))
+    taken = intake.read(source, ["text", "text2", "label"], parse, SmallestHashSample(None, seed))
     labels = [label for _, (_, label) in taken]
     if len(set(labels)) < 2:
         raise DataError(
@@ -433,17 +449,17 @@ def read_labelled_pairs(source: RowSource, intake: RowIntake, limit: int | None,
             for key in keys:
                 intake.tally.note(f"label {value}, counted as different", key)
     rows = draw_stratified([key for key, _ in taken], [str(label) for label in labels], limit, seed)
-    ids, (first, second) = collect_columns([(taken[k][0], taken[k][1][0]) for k in rows], 2)
+    ids, (first, second) = collect_ids_and_text_columns([(taken[k][0], taken[k][1][0]) for k in rows], 2)
     drawn = [labels[k] for k in rows]
     _note_repeated_pairs(ids, first, second, intake, drawn)
-    return LabelledPairs(ids, first, second, np.array(drawn, np.int8))
+    return LabelledTextPairs(ids, first, second, np.array(drawn, np.int8))
 
 
 def _note_repeated_pairs(
     ids: tuple[str, ...],
     first: tuple[str, ...],
     second: tuple[str, ...],
-    intake: RowIntake,
+    intake: SkipRecordingReader,
     given: Sequence[float],
 ) -> None:
     # As one text each: the second text of many pairs is rightly the same.
@@ -477,7 +493,9 @@ class TestSplitView(SourceView):
             yield Row(path, line, {**cells, "split": split})
 
 
-def read_classification(source: RowSource, intake: RowIntake, limit: int | None, seed: int) -> Classification:
+def read_classification_texts(
+    source: RowSource, intake: SkipRecordingReader, limit: int | None, seed: int
+) -> Classification:
     """Training and test texts with labels; rows without either, and of other splits, are skipped.
 
     `limit` counts the texts of each side, drawn in proportion to the labels. DataError when a side is empty
@@ -487,18 +505,18 @@ def read_classification(source: RowSource, intake: RowIntake, limit: int | None,
     spellings = LabelSpellings()
 
     def parse(row: Row, key: str) -> Labelled | None:
-        split = read_label(row, "split")
+        split = read_label_cell(row, "split")
         if split not in (TRAIN, TEST):
-            intake.tally.count_skipped(f"in the split {split!r}" if split else "no split", key)
+            intake.tally.count_skipped_item(f"in the split {split!r}" if split else "no split", key)
             return None
         texts = intake.texts(row, key, "text")
         label = spellings.label(row, key)
         if texts is not None and label is None:
-            intake.tally.count_skipped("no label", key)
+            intake.tally.count_skipped_item("no label", key)
         return None if texts is None or label is None else (texts[0], label, split)
 
-    read = intake.read(source, ["text", "label", "split"], parse, SeededDraw(None, seed))
-    labels = spellings.unify_spellings((label for _, (_, label, _) in read), intake)
+    read = intake.read(source, ["text", "label", "split"], parse, SmallestHashSample(None, seed))
+    labels = spellings.unify_label_spellings((label for _, (_, label, _) in read), intake)
     taken = [(key, (text, label, split)) for (key, (text, _, split)), label in zip(read, labels, strict=True)]
     train, test = (
         _read_classification_side(taken, side, limit, seed, source, intake) for side in (TRAIN, TEST)
@@ -522,7 +540,7 @@ def _read_classification_side(
     limit: int | None,
     seed: int,
     source: RowSource,
-    intake: RowIntake,
+    intake: SkipRecordingReader,
 ) -> LabelledTexts:
     rows = [(key, text, label) for key, (text, label, split) in taken if split == side]
     if not rows:
@@ -542,13 +560,15 @@ PAIRED = {"text": "paraphrases", "text2": "paraphrases2"}
 """Column of a text -> the column of its paraphrases."""
 
 
-def read_paraphrases(source: RowSource, intake: RowIntake, limit: int | None, seed: int) -> Paraphrases:
+def read_paraphrases(
+    source: RowSource, intake: SkipRecordingReader, limit: int | None, seed: int
+) -> TextsWithParaphrases:
     """Each text once with its other wordings; rows of blank texts and texts without a wording are skipped.
 
     A row with `text2` and `paraphrases2` gives two texts. DataError for a text that comes again with others.
     """
     wordings_of: dict[str, tuple[str, ...]] = {}
-    draw = SeededDraw[tuple[str, tuple[str, ...]]](limit, seed)
+    draw = SmallestHashSample[tuple[str, tuple[str, ...]]](limit, seed)
     for row, text, wordings in _read_rows_with_wordings(source, intake):
         if text in wordings_of:
             # The same sentence in two pairs is common (STS); which of two sets of wordings holds, nobody could say.
@@ -558,28 +578,30 @@ def read_paraphrases(source: RowSource, intake: RowIntake, limit: int | None, se
         wordings_of[text] = wordings
         draw.offer_item(text, (text, wordings))
     if not wordings_of:
-        raise make_unusable_error(
+        raise make_no_usable_rows_error(
             source, sum(skip.count for skip in intake.tally.skipped()), intake.tally.skipped()
         )
     texts, rest = zip(*draw.taken(), strict=True)
-    return Paraphrases(texts, rest)
+    return TextsWithParaphrases(texts, rest)
 
 
 def _read_rows_with_wordings(
-    source: RowSource, intake: RowIntake
+    source: RowSource, intake: SkipRecordingReader
 ) -> Iterator[tuple[Row, str, tuple[str, ...]]]:
     columns = {text: others for text, others in PAIRED.items() if others in source.columns()}
     lang = ("lang",) if "lang" in source.columns() else ()
     for row in source.rows(drop_repeated_columns((*columns, *columns.values(), *lang))):
         for column, others in columns.items():
             try:
-                text = read_text(row, column)
-                wordings = tuple(wording for wording in read_texts(row, others) if wording)
+                text = read_text_cell(row, column)
+                wordings = tuple(wording for wording in read_text_list_cell(row, others) if wording)
             except DataError as error:
                 raise_or_collect_fault(error)
                 continue
             if text is None or not wordings:
-                intake.tally.count_skipped(f"no {column if text is None else others}", f"line {row.line}")
+                intake.tally.count_skipped_item(
+                    f"no {column if text is None else others}", f"line {row.line}"
+                )
                 continue
             intake.note_row_language(row)
             yield row, text, wordings

@@ -7,8 +7,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from embassay.data.column import LONG_TEXT, SeenIds
-from embassay.data.rows import Row, RowSource, raise_or_collect_fault, read_label, read_row_id, read_text
-from embassay.data.views import SeededDraw, drop_repeated_columns
+from embassay.data.rows import (
+    Row,
+    RowSource,
+    raise_or_collect_fault,
+    read_label_cell,
+    read_row_id,
+    read_text_cell,
+)
+from embassay.data.views import SmallestHashSample, drop_repeated_columns
 from embassay.errors import DataError
 from embassay.records import SkippedItems
 
@@ -26,7 +33,7 @@ class ReasonTally:
         self._noted: dict[str, list[str]] = {}
         self._counts: dict[str, int] = {}
 
-    def count_skipped(self, reason: str, item: str) -> None:
+    def count_skipped_item(self, reason: str, item: str) -> None:
         """Count `item` as left out for `reason`."""
         self._count_reason(self._skipped, reason, item)
 
@@ -34,7 +41,9 @@ class ReasonTally:
         """Count `item` as kept, but worth a warning."""
         self._count_reason(self._noted, reason, item)
 
-    def add_counts(self, skipped: Iterable[SkippedItems] = (), noted: Iterable[SkippedItems] = ()) -> None:
+    def add_earlier_counts(
+        self, skipped: Iterable[SkippedItems] = (), noted: Iterable[SkippedItems] = ()
+    ) -> None:
         """Count what was counted before: items left out, and items kept with a warning."""
         for kind, counted in ((self._skipped, skipped), (self._noted, noted)):
             for skip in counted:
@@ -65,7 +74,7 @@ class ReasonTally:
 T = TypeVar("T")
 
 
-class RowIntake:
+class SkipRecordingReader:
     """Reads sources, and remembers what was left out, what is odd, and the languages seen."""
 
     def __init__(self, settings: Mapping[str, Any] = MappingProxyType({})) -> None:
@@ -79,7 +88,7 @@ class RowIntake:
         source: RowSource,
         columns: Iterable[str],
         parse: Callable[[Row, str], T | None],
-        draw: SeededDraw[tuple[str, T]],
+        draw: SmallestHashSample[tuple[str, T]],
     ) -> list[tuple[str, T]]:
         """The drawn (id, parsed row) of all rows for which `parse(row, id)` gives something.
 
@@ -91,7 +100,7 @@ class RowIntake:
             usable += 1
             draw.offer_item(key, (key, item))
         if not usable:
-            raise make_unusable_error(source, ids.count, self.tally.skipped())
+            raise make_no_usable_rows_error(source, ids.count, self.tally.skipped())
         return draw.taken()
 
     def usable(
@@ -123,7 +132,7 @@ class RowIntake:
         source: RowSource,
         items: Iterable[tuple[str, T]],
         is_usable: Callable[[str, T], bool],
-        draw: SeededDraw[tuple[str, T]],
+        draw: SmallestHashSample[tuple[str, T]],
     ) -> list[tuple[str, T]]:
         """The drawn ones of the usable among items put together from rows. DataError when none is usable."""
         usable = 0
@@ -133,16 +142,16 @@ class RowIntake:
                 draw.offer_item(key, (key, item))
         if not usable:
             skipped = self.tally.skipped()
-            raise make_unusable_error(source, sum(skip.count for skip in skipped), skipped)
+            raise make_no_usable_rows_error(source, sum(skip.count for skip in skipped), skipped)
         return draw.taken()
 
     def texts(self, row: Row, key: str, *columns: str) -> tuple[str, ...] | None:
         """The texts of these columns; None, and the row is counted, where one is missing or blank."""
         found: list[str] = []
         for column in columns:
-            text = read_text(row, column)
+            text = read_text_cell(row, column)
             if text is None:
-                self.tally.count_skipped(f"no {column}", key)
+                self.tally.count_skipped_item(f"no {column}", key)
                 return None
             found.append(text)
         return tuple(found)
@@ -159,11 +168,11 @@ class RowIntake:
 
     def note_row_language(self, row: Row) -> None:
         """Remember the language of a row that is used."""
-        if lang := read_label(row, "lang"):
+        if lang := read_label_cell(row, "lang"):
             self.langs.add(lang)
 
 
-def collect_columns(
+def collect_ids_and_text_columns(
     taken: list[tuple[str, tuple[str, ...]]], width: int
 ) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """The ids, and `width` columns of texts, of rows that were read."""
@@ -171,7 +180,7 @@ def collect_columns(
     return ids, [tuple(texts[i] for _, texts in taken) for i in range(width)]
 
 
-def make_unusable_error(source: RowSource, count: int, skipped: tuple[SkippedItems, ...]) -> DataError:
+def make_no_usable_rows_error(source: RowSource, count: int, skipped: tuple[SkippedItems, ...]) -> DataError:
     """The error for a source with no usable row, with the reasons."""
     reasons = "; ".join(f"{skip.reason}: {skip.count}" for skip in skipped)
     return DataError(
@@ -183,10 +192,10 @@ def make_unusable_error(source: RowSource, count: int, skipped: tuple[SkippedIte
     )
 
 
-def name_language(langs: set[str], declared: str = "") -> str:
+def choose_dataset_language(langs: set[str], declared: str = "") -> str:
     """The declared language, else the only one seen, `mul` for several and `und` for none (ISO 639-2).
 
-    >>> name_language({"en"}), name_language({"en", "fr"}), name_language(set())
+    >>> choose_dataset_language({"en"}), choose_dataset_language({"en", "fr"}), choose_dataset_language(set())
     ('en', 'mul', 'und')
     """
     if declared:
@@ -194,10 +203,10 @@ def name_language(langs: set[str], declared: str = "") -> str:
     return "mul" if len(langs) > 1 else next(iter(langs), "und")
 
 
-def find_language(code: str) -> Language:
+def find_language_by_code(code: str) -> Language:
     """The language that a code of ISO 639 or a tag of BCP 47 names, by its shortest code; `und` for what names none.
 
-    >>> str(find_language("deu")), str(find_language("fil")), str(find_language("Deutsch"))
+    >>> str(find_language_by_code("deu")), str(find_language_by_code("fil")), str(find_language_by_code("Deutsch"))
     ('de', 'fil', 'und')
     """
     from langcodes import Language

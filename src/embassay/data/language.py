@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any
 
-from embassay.data.intake import find_language
+from embassay.data.intake import find_language_by_code
 
 _SHORTEST = 20
 """Characters from which on a language can be told; below, the script alone is looked at."""
@@ -45,13 +45,13 @@ _CLOSE = (
 """Languages that an identifier confuses, so one in place of another is no finding."""
 
 
-def find_language_fault(text: str, wording: str, lang: str = "und") -> str:
+def explain_language_mismatch(text: str, wording: str, lang: str = "und") -> str:
     """Why `wording` is not in the language of `text`; empty where it is, or cannot be told.
 
     `lang` is what the data says of the text: ISO 639-1 or -3, also with a script or as a pair (`eng_Latn`, `en-ar`),
     `und` or `mul`. Where the language identifier is not installed, scripts alone are compared.
 
-    >>> find_language_fault("Ein Satz.", "これは文です。")
+    >>> explain_language_mismatch("Ein Satz.", "これは文です。")
     'written in CJK letters, the text in LATIN'
     """
     stated = _list_stated_languages(lang)
@@ -63,20 +63,20 @@ def can_identify_language() -> bool:
     return _load_language_identifier() is not None
 
 
-def count_scripts(text: str) -> Counter[str]:
+def count_letters_by_script(text: str) -> Counter[str]:
     """Letters by script, named as Unicode names its letters (`LATIN`, `CYRILLIC`, `CJK` ...).
 
-    >>> count_scripts("Ω in 東京")
+    >>> count_letters_by_script("Ω in 東京")
     Counter({'LATIN': 2, 'CJK': 2, 'GREEK': 1})
     """
     # Wide, narrow and mathematical letters are those that they stand for.
-    counts = Counter(map(_find_script, unicodedata.normalize("NFKC", text)))
+    counts = Counter(map(_find_letter_script, unicodedata.normalize("NFKC", text)))
     del counts[""]
     return counts
 
 
 def _find_script_fault(text: str, wording: str, stated: frozenset[str]) -> str:
-    of_text, of_wording = count_scripts(text), count_scripts(wording)
+    of_text, of_wording = count_letters_by_script(text), count_letters_by_script(wording)
     if not of_text or of_wording.total() < _FEW_LETTERS:
         return ""
     usual = {_SCRIPTS_OF.get(code, "LATIN") for code in stated}
@@ -113,13 +113,13 @@ def _list_kin_languages(lang: str) -> frozenset[str]:
 def _list_stated_languages(lang: str) -> frozenset[str]:
     """The languages that a label names: two letters where there are, none for `und` and `mul`."""
     parts = (part for part in re.split(r"[-_/+, ]", lang.lower()) if part)
-    codes = (find_language(part).prefer_macrolanguage().language or "und" for part in parts)
+    codes = (find_language_by_code(part).prefer_macrolanguage().language or "und" for part in parts)
     names = frozenset(_LABELS.get(code, code) for code in codes if len(code) in (2, 3))
     return names - {"und", "mul", "zxx"}
 
 
 @lru_cache(maxsize=65_536)
-def _find_script(sign: str) -> str:
+def _find_letter_script(sign: str) -> str:
     """The script of a letter; "" for what is none."""
     if not sign.isalpha():
         return ""
@@ -152,7 +152,7 @@ def explain_foreign_wording(wording: str, lang: str) -> str:
     """
     stated = _list_stated_languages(lang)
     usual = {_SCRIPTS_OF.get(code, "LATIN") for code in stated}
-    letters = count_scripts(wording)
+    letters = count_letters_by_script(wording)
     if stated and letters.total() >= _FEW_LETTERS and not any(letters[code] for code in usual):
         return f"written in {letters.most_common(1)[0][0]} letters, not in those of {lang}"
     if not stated or len(wording) < _SHORTEST or _load_language_identifier() is None:

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import IO
 
 from embassay.data.rows import (
-    FileOrigin,
+    FileRowOrigin,
     Row,
     RowOrigin,
-    collect_faults,
+    collect_row_faults,
     find_nearest_name,
     raise_or_collect_fault,
 )
@@ -170,7 +170,7 @@ _TOLD = 3
 
 # Its name is in the key of a corpus that is kept on disk: see `corpus`.
 @dataclass(frozen=True)
-class TableReading:
+class DelimitedReadOptions:
     """How a table of lines and marks is read, as far as anybody says.
 
     `quoting` is `double` (RFC 4180) or `none` (quotes are characters as others); `header` is `none`, where columns are
@@ -203,10 +203,10 @@ class TableReading:
 
 READING = ("quoting", "header", "delimiter")
 """What a mapping may say besides columns."""
-USUAL = TableReading()
+USUAL = DelimitedReadOptions()
 
 
-def split_reading_from_mapping(mapping: Mapping[str, str]) -> tuple[TableReading, dict[str, str]]:
+def split_reading_from_mapping(mapping: Mapping[str, str]) -> tuple[DelimitedReadOptions, dict[str, str]]:
     """How a mapping says that a table is read, and the columns that it maps.
 
     >>> split_reading_from_mapping({"header": "none", "text": "2"})[1]
@@ -217,7 +217,7 @@ def split_reading_from_mapping(mapping: Mapping[str, str]) -> tuple[TableReading
     if "|" in header:
         header = tuple(str(header).split("|"))
     columns = {target: column for target, column in mapping.items() if target not in READING}
-    return TableReading(parts.get("quoting", ""), header, parts.get("delimiter", "")), columns
+    return DelimitedReadOptions(parts.get("quoting", ""), header, parts.get("delimiter", "")), columns
 
 
 @dataclass(frozen=True)
@@ -227,7 +227,7 @@ class DelimitedTable:
 
     path: Path
     delimiter: str
-    reading: TableReading = field(default_factory=TableReading)
+    reading: DelimitedReadOptions = field(default_factory=DelimitedReadOptions)
 
     def __post_init__(self) -> None:
         if self.reading.delimiter:
@@ -238,7 +238,7 @@ class DelimitedTable:
         quotes = self._quoting_choice
         # What was told is in the settings; what was told from the file would be read otherwise by an older version.
         how = f"quoting={quotes.quoting}" if quotes.quoting == NONE and not self.reading.quoting else ""
-        return (FileOrigin(self.path, how, quotes.notes),)
+        return (FileRowOrigin(self.path, how, quotes.notes),)
 
     def columns(self) -> tuple[str, ...]:
         """The header, or the numbers of the fields."""
@@ -260,7 +260,7 @@ class DelimitedTable:
             )  # fmt: skip
         for name, often in Counter(first).items():
             if often > 1:
-                offer = f" {self.header_advice}" if self.header_advice else ""
+                offer = f" {self.missing_header_advice}" if self.missing_header_advice else ""
                 raise DataError(
                     f"the header names the column {name!r} twice.", path=self.path, line=1,
                     mend=f"Give every column its own name.{offer}"
@@ -304,23 +304,23 @@ class DelimitedTable:
 
     @cached_property
     def _quoting_choice(self) -> QuotingChoice:
-        return choose_quoting(self.path, self.delimiter, self.reading.quoting)
+        return choose_csv_quoting(self.path, self.delimiter, self.reading.quoting)
 
     @property
     def _is_quoted(self) -> bool:
         return self._quoting_choice.quoting != NONE and self._quoting_choice.marked
 
     @cached_property
-    def header_advice(self) -> str:
+    def missing_header_advice(self) -> str:
         """What to try where the first line is no header but a row; empty where it may be one."""
         if self.reading.header:
             return ""
-        with collect_faults(lambda _error: None):
+        with collect_row_faults(lambda _error: None):
             try:
                 first, *rest = [fields for _, fields in islice(self.records(), LOOKED_AT + 1)] or [[]]
             except DataError:
                 return ""
-        if not looks_like_data(first, rest):
+        if not is_first_line_data_row(first, rest):
             return ""
         return (
             "The first line looks like data, not column names: --map header=none calls the columns "
@@ -328,14 +328,14 @@ class DelimitedTable:
         )
 
 
-def looks_like_data(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:
+def is_first_line_data_row(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:
     """Whether the first line of a table is a row like those below rather than names.
 
     Names are short, and not the numbers, long texts or values that stand below them.
 
-    >>> looks_like_data(["A man walks.", "A man is walking.", "4.5"], [["It rains", "The sun shines", "0.2"]])
+    >>> is_first_line_data_row(["A man walks.", "A man is walking.", "4.5"], [["It rains", "The sun shines", "0.2"]])
     True
-    >>> looks_like_data(["text", "label"], [["It rains", "a"]])
+    >>> is_first_line_data_row(["text", "label"], [["It rains", "a"]])
     False
     """
     if not first or not rest:
@@ -380,7 +380,7 @@ class QuotingChoice:
     blank: int = 0
 
 
-def choose_quoting(path: Path, delimiter: str, asked: str = "") -> QuotingChoice:
+def choose_csv_quoting(path: Path, delimiter: str, asked: str = "") -> QuotingChoice:
     """How the quotes of a file are read: as asked for, else from the file.
 
     Quotes around fields are those of RFC 4180. A file of tabs is taken to have none where its quotes do not balance, or
@@ -397,7 +397,7 @@ def choose_quoting(path: Path, delimiter: str, asked: str = "") -> QuotingChoice
 # The stamp is there for the cache: a file that was changed is looked at again.
 def _decide_quoting(path: Path, delimiter: str, asked: str, _stamp: tuple[int, ...]) -> QuotingChoice:
     try:
-        marked, plain, blank = _count_delimiters(path, delimiter)
+        marked, plain, blank = _survey_quotes_and_delimiters(path, delimiter)
     except DataError:  # the reading of the rows says what is wrong
         return QuotingChoice(asked or "double")
     if asked == NONE or not marked:
@@ -433,7 +433,7 @@ def _format_line_numbers(lines: Sequence[int]) -> str:
     return f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines[:_TOLD]))}{more}"
 
 
-def _count_delimiters(path: Path, delimiter: str) -> tuple[bool, bool, int]:
+def _survey_quotes_and_delimiters(path: Path, delimiter: str) -> tuple[bool, bool, int]:
     """Whether there are quotes, whether every line has as many delimiters as the first, at least one, and how many
     lines are blank."""
     marked, even, first, blank = False, True, None, 0
@@ -454,7 +454,7 @@ def _examine_quoted_rows(path: Path, delimiter: str) -> QuotingChoice:
     both: list[int] = []
     broken: list[DataError] = []
     width, last, blank = None, 0, 0
-    with collect_faults(broken.append):
+    with collect_row_faults(broken.append):
         for number, fields in _read_quoted_rows(path, delimiter):
             if not fields:
                 blank += 1

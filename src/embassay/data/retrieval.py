@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from embassay.data.corpus import limit_corpus, make_documents, read_corpus
-from embassay.data.intake import ReasonTally, RowIntake, make_unusable_error
+from embassay.data.corpus import convert_corpus_to_documents, limit_corpus, read_corpus
+from embassay.data.intake import ReasonTally, SkipRecordingReader, make_no_usable_rows_error
 from embassay.data.rows import (
     Row,
     RowOrigin,
@@ -18,12 +18,12 @@ from embassay.data.rows import (
     format_value_for_error,
     make_cell_error,
     raise_or_collect_fault,
-    read_number,
+    read_number_cell,
     read_row_id,
-    read_text,
-    read_texts,
+    read_text_cell,
+    read_text_list_cell,
 )
-from embassay.data.views import SeededDraw, check_limit, drop_repeated_columns
+from embassay.data.views import SmallestHashSample, check_limit, drop_repeated_columns
 from embassay.errors import DataError, UsageError
 from embassay.records import Documents, RerankingSet, RetrievalSet
 
@@ -72,7 +72,7 @@ class GainTable:
     complete: bool = False
 
     @classmethod
-    def from_grades(cls, text: str) -> GainTable:
+    def from_grade_map(cls, text: str) -> GainTable:
         """The gains of a grade map: gain = grade - 1 (spec rag 1.1)."""
         grades = grade_map(text)
         # Grade 1 is "not relevant" on this scale: it gains nothing.
@@ -80,7 +80,7 @@ class GainTable:
 
     def of(self, row: Row, key: str, tally: ReasonTally) -> float | None:
         """The gain of a judgement, None if it is dropped; a value below 0 gains 0, as in trec_eval."""
-        value = read_number(row, "relevance")
+        value = read_number_cell(row, "relevance")
         if value is None:
             raise make_cell_error(row, "relevance", "a number")
         if self.table is None:
@@ -97,7 +97,7 @@ class GainTable:
             )  # fmt: skip
         gain = self.table.get(value)
         if gain is None:
-            tally.count_skipped(f"judgements of value {value:g}", key)
+            tally.count_skipped_item(f"judgements of value {value:g}", key)
         return gain
 
 
@@ -174,7 +174,11 @@ Judgements = Mapping[str, Mapping[str, float]]
 
 
 def read_retrieval_set(
-    parts: Mapping[str, RowSource], gains: GainTable, intake: RowIntake, limit: int | None, seed: int
+    parts: Mapping[str, RowSource],
+    gains: GainTable,
+    intake: SkipRecordingReader,
+    limit: int | None,
+    seed: int,
 ) -> RetrievalSet:
     """The corpus, the queries with a relevant document in it, and their judgements.
 
@@ -191,8 +195,8 @@ def read_retrieval_set(
     _note_unknown_documents(parts["qrels"], judged, here, intake)
     answerable = [query for query in queries if _is_answerable(query, judged, here, intake)]
     if not answerable:
-        raise make_unusable_error(parts["queries"], len(queries), intake.tally.skipped())
-    corpus = make_documents(limit_corpus(whole, limit, seed, relevant), intake)
+        raise make_no_usable_rows_error(parts["queries"], len(queries), intake.tally.skipped())
+    corpus = convert_corpus_to_documents(limit_corpus(whole, limit, seed, relevant), intake)
     # Documents that the limit left out are no longer there to be found: their judgements go too, or recall would be of
     # what no system could return.
     present = here if limit is None else here.intersection(corpus.ids)
@@ -203,18 +207,18 @@ def read_retrieval_set(
     )
 
 
-def _read_queries(source: RowSource, intake: RowIntake, seed: int) -> dict[str, str]:
+def _read_queries(source: RowSource, intake: SkipRecordingReader, seed: int) -> dict[str, str]:
     def parse(row: Row, key: str) -> str | None:
-        text = read_text(row, "text")
+        text = read_text_cell(row, "text")
         if text is None:
-            intake.tally.count_skipped("queries without text", key)
+            intake.tally.count_skipped_item("queries without text", key)
         return text
 
-    return dict(intake.read(source, ["text"], parse, SeededDraw(None, seed)))
+    return dict(intake.read(source, ["text"], parse, SmallestHashSample(None, seed)))
 
 
 def _read_judgements(
-    source: RowSource, gains: GainTable, queries: Container[str], intake: RowIntake
+    source: RowSource, gains: GainTable, queries: Container[str], intake: SkipRecordingReader
 ) -> Judgements:
     judged: dict[str, dict[str, float]] = {}
     unknown: dict[str, None] = {}
@@ -223,7 +227,7 @@ def _read_judgements(
             query, doc = read_row_id(row, "query_id"), read_row_id(row, "doc_id")
             if query not in queries:
                 unknown[query] = None
-                intake.tally.count_skipped("judgements of unknown queries", f"{query} {doc}")
+                intake.tally.count_skipped_item("judgements of unknown queries", f"{query} {doc}")
                 continue
             gain = gains.of(row, f"{query} {doc}", intake.tally)
         except DataError as error:
@@ -235,30 +239,32 @@ def _read_judgements(
     if unknown and not judged:
         raise _make_foreign_ids_error(source, "query", unknown)
     if not judged:
-        raise make_unusable_error(source, 0, intake.tally.skipped())
+        raise make_no_usable_rows_error(source, 0, intake.tally.skipped())
     return judged
 
 
-def _read_row_text(row: Row, _key: str, _intake: RowIntake) -> str:
-    return read_text(row, "text") or ""
+def _read_row_text(row: Row, _key: str, _intake: SkipRecordingReader) -> str:
+    return read_text_cell(row, "text") or ""
 
 
 def _note_unknown_documents(
-    source: RowSource, judged: Judgements, known: Container[str], intake: RowIntake
+    source: RowSource, judged: Judgements, known: Container[str], intake: SkipRecordingReader
 ) -> None:
     unknown = [(query, doc) for query, grades in judged.items() for doc in grades if doc not in known]
     if unknown and len(unknown) == sum(len(grades) for grades in judged.values()):
         raise _make_foreign_ids_error(source, "document", (doc for _, doc in unknown))
     for query, doc in unknown:
-        intake.tally.count_skipped("judgements of unknown documents", f"{query} {doc}")
+        intake.tally.count_skipped_item("judgements of unknown documents", f"{query} {doc}")
 
 
-def _is_answerable(query: str, judged: Judgements, known: Container[str], intake: RowIntake) -> bool:
+def _is_answerable(
+    query: str, judged: Judgements, known: Container[str], intake: SkipRecordingReader
+) -> bool:
     if query not in judged:
-        intake.tally.count_skipped("queries without judgements", query)
+        intake.tally.count_skipped_item("queries without judgements", query)
         return False
     if not any(gain > 0 and doc in known for doc, gain in judged[query].items()):
-        intake.tally.count_skipped("queries without a relevant document in the corpus", query)
+        intake.tally.count_skipped_item("queries without a relevant document in the corpus", query)
         return False
     return True
 
@@ -285,7 +291,7 @@ def _make_foreign_ids_error(source: RowSource, what: str, ids: Iterable[str]) ->
 
 
 @dataclass(frozen=True)
-class RerankingCandidates:
+class RerankingRowsFromTables:
     """The tables of a retrieval set as rows of queries and candidates.
 
     The candidates of a query are those that `top_ranked` names (rows of a query and a list of documents, or of
@@ -322,7 +328,7 @@ class RerankingCandidates:
         # Texts of candidates only: the corpus may have millions of others.
         needed = {doc for docs in shown.values() for doc in docs}
         texts = {
-            key: read_text(row, "text")
+            key: read_text_cell(row, "text")
             for row in self.corpus.rows(("id", "text"))
             if (key := read_row_id(row, "id")) in needed
         }
@@ -341,7 +347,7 @@ class RerankingCandidates:
     def _read_grades(self) -> dict[str, dict[str, float]]:
         judged: dict[str, dict[str, float]] = {}
         for row in self.qrels.rows(("query_id", "doc_id", "relevance")):
-            gain = read_number(row, "relevance")
+            gain = read_number_cell(row, "relevance")
             if gain is None:
                 raise make_cell_error(row, "relevance", "a number")
             judged.setdefault(read_row_id(row, "query_id"), {})[read_row_id(row, "doc_id")] = max(gain, 0.0)
@@ -365,7 +371,9 @@ class _RerankingItem:
     relevance: list[float] = field(default_factory=list)
 
 
-def read_reranking(source: RowSource, intake: RowIntake, limit: int | None, seed: int) -> RerankingSet:
+def read_reranking_set(
+    source: RowSource, intake: SkipRecordingReader, limit: int | None, seed: int
+) -> RerankingSet:
     """Queries with their candidates; `limit` counts queries.
 
     A row is a query (a text or several) with its `positive` and `negative` texts, or a `query`, one `text`
@@ -381,7 +389,7 @@ def read_reranking(source: RowSource, intake: RowIntake, limit: int | None, seed
         source,
         items,
         lambda key, item: _has_usable_candidates(key, item, intake),
-        SeededDraw[tuple[str, _RerankingItem]](limit, seed),
+        SmallestHashSample[tuple[str, _RerankingItem]](limit, seed),
     )
     return RerankingSet(
         tuple(key for key, _ in taken),
@@ -391,63 +399,69 @@ def read_reranking(source: RowSource, intake: RowIntake, limit: int | None, seed
     )
 
 
-def _read_nested_queries(source: RowSource, intake: RowIntake) -> Iterable[tuple[str, _RerankingItem]]:
+def _read_nested_queries(
+    source: RowSource, intake: SkipRecordingReader
+) -> Iterable[tuple[str, _RerankingItem]]:
     def parse(row: Row, key: str) -> _RerankingItem:
-        item = _RerankingItem([query for query in read_texts(row, "query") if query])
+        item = _RerankingItem([query for query in read_text_list_cell(row, "query") if query])
         for column, gain in (("positive", 1.0), ("negative", 0.0)):
-            for text in read_texts(row, column):
+            for text in read_text_list_cell(row, column):
                 _add_candidate(item, key, text, gain, intake)
         return item
 
-    return intake.read(source, ["query", "positive", "negative"], parse, SeededDraw(None, 0))
+    return intake.read(source, ["query", "positive", "negative"], parse, SmallestHashSample(None, 0))
 
 
-def _group_candidate_rows(source: RowSource, intake: RowIntake) -> Iterable[tuple[str, _RerankingItem]]:
+def _group_candidate_rows(
+    source: RowSource, intake: SkipRecordingReader
+) -> Iterable[tuple[str, _RerankingItem]]:
     key_column = "query_id" if "query_id" in source.columns() else "query"
     items: dict[str, _RerankingItem] = {}
     lang = ("lang",) if "lang" in source.columns() else ()
     for row in source.rows(drop_repeated_columns((key_column, "query", "text", "label", *lang))):
         try:
-            if key_column == "query" and read_text(row, "query") is None:
-                intake.tally.count_skipped("queries without text", f"line {row.line}")
+            if key_column == "query" and read_text_cell(row, "query") is None:
+                intake.tally.count_skipped_item("queries without text", f"line {row.line}")
                 continue
-            key, query = read_row_id(row, key_column), read_text(row, "query")
+            key, query = read_row_id(row, key_column), read_text_cell(row, "query")
             item = items.setdefault(key, _RerankingItem())
             if query is not None and query not in item.queries:  # a query may have several wordings
                 item.queries.append(query)
-            _add_candidate(item, key, read_text(row, "text"), _read_candidate_gain(row, key, intake), intake)
+            _add_candidate(
+                item, key, read_text_cell(row, "text"), _read_candidate_gain(row, key, intake), intake
+            )
             intake.note_row_language(row)
         except DataError as error:
             raise_or_collect_fault(error)
     return items.items()
 
 
-def _read_candidate_gain(row: Row, key: str, intake: RowIntake) -> float | None:
-    value = read_number(row, "label")
+def _read_candidate_gain(row: Row, key: str, intake: SkipRecordingReader) -> float | None:
+    value = read_number_cell(row, "label")
     if value is not None and value < 0:
         raise make_cell_error(row, "label", "0 for not relevant, or a gain above it")
     if value is None:
-        intake.tally.count_skipped("candidates without a label", key)
+        intake.tally.count_skipped_item("candidates without a label", key)
     return value
 
 
 def _add_candidate(
-    item: _RerankingItem, key: str, text: str | None, gain: float | None, intake: RowIntake
+    item: _RerankingItem, key: str, text: str | None, gain: float | None, intake: SkipRecordingReader
 ) -> None:
     if text is None:
-        intake.tally.count_skipped("candidates without text", key)
+        intake.tally.count_skipped_item("candidates without text", key)
     elif gain is not None:
         item.candidates.append(text)
         item.relevance.append(gain)
 
 
-def _has_usable_candidates(key: str, item: _RerankingItem, intake: RowIntake) -> bool:
+def _has_usable_candidates(key: str, item: _RerankingItem, intake: SkipRecordingReader) -> bool:
     for lacking, reason in (
         (not item.queries, "queries without text"),
         (not any(gain > 0 for gain in item.relevance), "queries without a relevant candidate"),
         (not any(gain == 0 for gain in item.relevance), "queries without an irrelevant candidate"),
     ):
         if lacking:
-            intake.tally.count_skipped(reason, key)
+            intake.tally.count_skipped_item(reason, key)
             return False
     return True

@@ -23,7 +23,7 @@ _collect: ContextVar[Callable[[DataError], None] | None] = ContextVar("collect",
 
 
 def raise_or_collect_fault(error: DataError) -> None:
-    """Raise `error`; inside `collect_faults` hand it over, and the caller goes on with the next row."""
+    """Raise `error`; inside `collect_row_faults` hand it over, and the caller goes on with the next row."""
     collect = _collect.get()
     if collect is None:
         raise error
@@ -31,7 +31,7 @@ def raise_or_collect_fault(error: DataError) -> None:
 
 
 @contextmanager
-def collect_faults(collect: Callable[[DataError], None]) -> Iterator[None]:
+def collect_row_faults(collect: Callable[[DataError], None]) -> Iterator[None]:
     """Within this block readers give the faults of rows to `collect` and leave those rows out.
 
     What is wrong with a whole file (cut, binary, without a column) is raised as ever.
@@ -43,7 +43,7 @@ def collect_faults(collect: Callable[[DataError], None]) -> Iterator[None]:
         _collect.reset(token)
 
 
-def is_collecting() -> bool:
+def is_collecting_faults() -> bool:
     """Whether faults are collected, so that rows may be left out."""
     return _collect.get() is not None
 
@@ -74,7 +74,7 @@ class RowOrigin(Protocol):
 
 
 @dataclass(frozen=True)
-class FileOrigin:
+class FileRowOrigin:
     """A file as an origin; what it is called doesn't enter its digest. `how` it is read, where that was told from the
     file and is not the usual way, does; `notes` are to be said of it."""
 
@@ -160,7 +160,7 @@ def make_missing_column_error(source: RowSource, column: str, *, target: str = "
         mend += f" It may be {' or '.join(called)}: `embassay data check` shows what they contain."
     if len(names) == 1 and (marks := [name for mark, name in _DELIMITERS.items() if mark in names[0]]):
         mend = f"The fields seem to be separated by {marks[0]}: add --map delimiter={marks[0].removesuffix('s')}."
-    elif offer := _advise_on_header(source):
+    elif offer := _advise_on_missing_header(source):
         mend = offer
     return DataError(
         f"there is no column {column!r}" + (f" to read {target!r} from" if target else ""),
@@ -170,11 +170,11 @@ def make_missing_column_error(source: RowSource, column: str, *, target: str = "
     )
 
 
-def _advise_on_header(source: object) -> str:
+def _advise_on_missing_header(source: object) -> str:
     """What the file under all views of it has to offer where its first line is no header."""
     while (below := getattr(source, "source", None)) is not None:  # views lie on views
         source = below
-    return str(getattr(source, "header_advice", ""))
+    return str(getattr(source, "missing_header_advice", ""))
 
 
 LIKE = 0.6
@@ -186,7 +186,7 @@ def find_nearest_name(name: str, known: Iterable[str], cutoff: float = 0.5) -> s
     return next(iter(get_close_matches(name, list(known), n=1, cutoff=cutoff)), "")
 
 
-def read_text(row: Row, column: str) -> str | None:
+def read_text_cell(row: Row, column: str) -> str | None:
     """The text, or None if it is missing or blank. DataError if it is not a text."""
     value = row.cells.get(column)
     if value is None:
@@ -252,7 +252,7 @@ MISSING = frozenset({"", "nan", "na", "n/a", "<na>", "#n/a", "null", "none"})
 """What other programs write where there is no value, in small letters."""
 
 
-def read_number(row: Row, column: str) -> float | None:
+def read_number_cell(row: Row, column: str) -> float | None:
     """A finite number, from a number or its text; None if it is missing: empty, NaN, NA or null."""
     value = row.cells.get(column)
     if value is None or (isinstance(value, str) and value.strip().lower() in MISSING):
@@ -263,13 +263,13 @@ def read_number(row: Row, column: str) -> float | None:
     try:
         number = parse_plain_number(value)
     except (ValueError, OverflowError):
-        raise make_cell_error(row, column, "a number", _spell_number(str(value).strip())) from None
+        raise make_cell_error(row, column, "a number", _suggest_number_spelling(str(value).strip())) from None
     if math.isinf(number):
         raise make_cell_error(row, column, "a finite number")
     return None if math.isnan(number) else number
 
 
-def _spell_number(text: str) -> str:
+def _suggest_number_spelling(text: str) -> str:
     """How a number that a spreadsheet wrote is to be written; empty for what is none."""
     if re.fullmatch(r"[+-]?\d+,\d+", text):
         return f"Write decimals with a point in the whole column: {text.replace(',', '.')}."
@@ -285,13 +285,13 @@ _CHOICES: Mapping[str, int | None] = {
 """Words that say which of two summaries is better, in any case; None: neither."""
 
 
-def read_choice(row: Row, column: str) -> int | None:
+def read_pairwise_choice(row: Row, column: str) -> int | None:
     """0 or 1, or a word that says it; None for a tie (missing, empty, NaN, or the word `tie`)."""
     value = row.cells.get(column)
     if isinstance(value, str) and (word := value.strip().lower()) in _CHOICES:
         return _CHOICES[word]
     try:
-        number = read_number(row, column)
+        number = read_number_cell(row, column)
     except DataError:
         # Infinity is no choice, so the error below names the choices instead of any number.
         number = math.inf
@@ -308,7 +308,7 @@ _WORDS = {"1": 1, "yes": 1, "y": 1, "true": 1, "t": 1, "0": 0, "no": 0, "n": 0, 
 
 
 def read_binary_label(row: Row, column: str, mend: str = "") -> int | None:
-    """A label of 0 or 1, a truth value or one of `_WORDS`; None if it is missing, as in `read_number`. `mend` is said
+    """A label of 0 or 1, a truth value or one of `_WORDS`; None if it is missing, as in `read_number_cell`. `mend` is said
     where it is another word."""
     value = row.cells.get(column)
     if isinstance(value, bool):
@@ -316,7 +316,7 @@ def read_binary_label(row: Row, column: str, mend: str = "") -> int | None:
     if isinstance(value, str) and value.strip().lower() in _WORDS:
         return _WORDS[value.strip().lower()]
     try:
-        number = read_number(row, column)
+        number = read_number_cell(row, column)
     except DataError:
         number = math.inf
     if number in (None, 0, 1):
@@ -324,7 +324,7 @@ def read_binary_label(row: Row, column: str, mend: str = "") -> int | None:
     raise make_cell_error(row, column, "0 or 1, yes or no, true or false", mend)
 
 
-def read_texts(row: Row, column: str) -> list[str | None]:
+def read_text_list_cell(row: Row, column: str) -> list[str | None]:
     """A list of texts, None for the missing and the blank ones; a single text is a list of one.
 
     DataError if it is neither, or holds what is not a text.
@@ -336,7 +336,7 @@ def read_texts(row: Row, column: str) -> list[str | None]:
     return [None if text is None or is_blank(text) else text for text in values]
 
 
-def read_label(row: Row, column: str) -> str | None:
+def read_label_cell(row: Row, column: str) -> str | None:
     """A label as text (3, "3" and 3.0 are one label, see `format_plain_text`); None if it is missing, empty or NaN."""
     value = row.cells.get(column)
     if value is not None and not isinstance(value, str | int | float):
@@ -402,22 +402,24 @@ def truncate_to_one_line(text: str, most: int = 60) -> str:
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def escape_formula(cell: Any) -> Any:
-    """The cell, after an apostrophe where it is a text that a spreadsheet would take for a formula. `unescape_formula`
+def escape_spreadsheet_formula(cell: Any) -> Any:
+    """The cell, after an apostrophe where it is a text that a spreadsheet would take for a formula. `unescape_spreadsheet_formula`
     takes it off.
 
     Numbers are no formulas, written as texts or not; nor is a sign alone. Source: OWASP, CSV Injection.
 
-    >>> escape_formula('=HYPERLINK("http://x")'), escape_formula("-0.5"), escape_formula("-"), escape_formula(None)
+    >>> escape_spreadsheet_formula('=HYPERLINK("http://x")'), escape_spreadsheet_formula("-0.5"),
+    escape_spreadsheet_formula("-"), escape_spreadsheet_formula(None)
     ('\\'=HYPERLINK("http://x")', '-0.5', '-', None)
     """
     return f"'{cell}" if isinstance(cell, str) and _is_formula(cell.lstrip("'")) else cell
 
 
-def unescape_formula(text: str) -> str:
-    """What `escape_formula` was given.
+def unescape_spreadsheet_formula(text: str) -> str:
+    """What `escape_spreadsheet_formula` was given.
 
-    >>> unescape_formula("'=1+1"), unescape_formula(escape_formula("'=1+1")), unescape_formula("'tis")
+    >>> unescape_spreadsheet_formula("'=1+1"),
+    unescape_spreadsheet_formula(escape_spreadsheet_formula("'=1+1")), unescape_spreadsheet_formula("'tis")
     ('=1+1', "'=1+1", "'tis")
     """
     return text[1:] if text.startswith("'") and _is_formula(text.lstrip("'")) else text

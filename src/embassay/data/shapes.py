@@ -149,10 +149,10 @@ def match_usual_columns(columns: Iterable[str], mapping: Mapping[str, str]) -> d
     {'summary_1': 'summary1', 'summary_2': 'summary2'}
     """
     names = tuple(columns)
-    return match_usual_pair_columns(names, mapping) or _match_usual_comparisons(names, mapping)
+    return match_usual_pair_columns(names, mapping) or _match_comparison_columns(names, mapping)
 
 
-def _match_usual_comparisons(columns: Sequence[str], mapping: Mapping[str, str]) -> dict[str, str]:
+def _match_comparison_columns(columns: Sequence[str], mapping: Mapping[str, str]) -> dict[str, str]:
     """The two summaries, where the text and the choice are called so, or are mapped."""
     lower = {name.lower(): name for name in columns}
     known = lower.keys() | mapping.keys()
@@ -178,13 +178,13 @@ def find_axis_columns(columns: Iterable[str]) -> dict[str, str]:
 
 def find_missing_columns(part: str, columns: Sequence[str]) -> tuple[str, ...]:
     """The columns that `part` (a flat shape or one of PARTS) needs and `columns` lacks, by the nearest layout."""
-    return find_missing_by_layout(part, columns)[0]
+    return find_missing_columns_by_layout(part, columns)[0]
 
 
-def find_missing_by_layout(part: str, columns: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+def find_missing_columns_by_layout(part: str, columns: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     """The same by every layout of `part`, the nearest first.
 
-    >>> find_missing_by_layout("reranking", ["query", "neg"])
+    >>> find_missing_columns_by_layout("reranking", ["query", "neg"])
     (('text', 'label'), ('positive', 'negative'))
     """
     layouts = [PARTS.get(part) or SHAPES[part], *([OTHERWISE[part]] if part in OTHERWISE else [])]

@@ -17,7 +17,7 @@ from embassay.data.catalogue.entries import find_table_in_folder
 from embassay.data.dataset import Dataset
 from embassay.data.flat import TestSplitView
 from embassay.data.lines import split_reading_from_mapping
-from embassay.data.retrieval import GainTable, RerankingCandidates
+from embassay.data.retrieval import GainTable, RerankingRowsFromTables
 from embassay.data.rows import Row, RowSource, find_nearest_name, make_missing_column_error, read_row_id
 from embassay.data.shapes import (
     PARTS,
@@ -27,22 +27,28 @@ from embassay.data.shapes import (
     list_possible_shapes,
     match_usual_columns,
 )
-from embassay.data.tables import FORMATS, JsonLines, find_known_suffix, open_one_of_tables, open_table
+from embassay.data.tables import (
+    FORMATS,
+    JsonLinesTable,
+    find_known_suffix,
+    open_one_of_tables,
+    open_table_file,
+)
 from embassay.data.views import (
-    ChainedView,
-    ConstantView,
+    ChainedSourcesView,
+    ConstantCellsView,
     EqualLabelView,
-    FilteredView,
-    JoinedView,
-    PrefixedView,
-    RenamedView,
-    SelectedView,
+    FilteredRowsView,
+    JoinedColumnsView,
+    PrefixedKeysView,
+    RenamedColumnsView,
+    SelectedColumnsView,
     SourceView,
     ThresholdLabelView,
-    TitledView,
+    TitlePrependedView,
 )
 from embassay.errors import DataError, UsageError
-from embassay.limits import explain_permission, find_forbidden_path, list_bounded_entries
+from embassay.limits import advise_on_denied_reading, find_forbidden_path, list_bounded_folder_entries
 from embassay.records import SkippedItems
 
 
@@ -62,46 +68,53 @@ def open_sample_dataset(folder: Path) -> Dataset:
     is its rating of coverage: how much of what matters it keeps.
     """
     texts, summaries, questions, labelled, pairs = (
-        JsonLines(folder / f"{name}.jsonl")
+        JsonLinesTable(folder / f"{name}.jsonl")
         for name in ("documents", "summaries", "questions", "labelled", "pairs")
     )
-    document = RenamedView(texts, {"doc_id": "id", "document": "text"})
-    rated = RenamedView(
-        JoinedView(summaries, document, "doc_id", ("document",)), {"text": "document", "summary": "text"}
+    document = RenamedColumnsView(texts, {"doc_id": "id", "document": "text"})
+    rated = RenamedColumnsView(
+        JoinedColumnsView(summaries, document, "doc_id", ("document",)),
+        {"text": "document", "summary": "text"},
     )
-    preferred, rest = (FilteredView(rated, {"preferred": frozenset({value})}) for value in ("true", "false"))
-    reference = RenamedView(SelectedView(preferred, ("doc_id", "summary")), {"references": "summary"})
-    second = RenamedView(pairs, {"text": "text2", "paraphrases": "paraphrases2"})
-    passages, grades = SamplePassages(texts), SampleGrades(questions)
-    judged = DocumentGrades(questions)
-    short = RenamedView(
-        SelectedView(preferred, ("doc_id", "summary", "lang")), {"id": "doc_id", "text": "summary"}
+    preferred, rest = (
+        FilteredRowsView(rated, {"preferred": frozenset({value})}) for value in ("true", "false")
+    )
+    reference = RenamedColumnsView(
+        SelectedColumnsView(preferred, ("doc_id", "summary")), {"references": "summary"}
+    )
+    second = RenamedColumnsView(pairs, {"text": "text2", "paraphrases": "paraphrases2"})
+    passages, grades = SampleParagraphs(texts), SamplePassageGrades(questions)
+    judged = SampleDocumentGrades(questions)
+    short = RenamedColumnsView(
+        SelectedColumnsView(preferred, ("doc_id", "summary", "lang")), {"id": "doc_id", "text": "summary"}
     )
     parts: dict[str, RowSource] = {
         "documents": texts,
-        "summarised": RenamedView(preferred, {"id": "doc_id"}),
-        "comparisons": SampleChoices(rated),
+        "summarised": RenamedColumnsView(preferred, {"id": "doc_id"}),
+        "comparisons": SampleSummaryChoices(rated),
         "ratings": rated,
         "labelled": labelled,
         "classification": labelled,
         "pairs": pairs,
         "labelled_pairs": ThresholdLabelView(pairs, "score", 3),
         "reranking": ThresholdLabelView(
-            RerankingCandidates(short, questions, judged, SampleCandidates(judged, texts)), "label", 4
+            RerankingRowsFromTables(short, questions, judged, SampleQuestionCandidates(judged, texts)),
+            "label",
+            4,
         ),
         "corpus": passages,
         "queries": questions,
         "qrels": grades,
-        "summaries": RenamedView(
-            JoinedView(rest, reference, "doc_id", ("references",)), {"relevance": "coverage"}
+        "summaries": RenamedColumnsView(
+            JoinedColumnsView(rest, reference, "doc_id", ("references",)), {"relevance": "coverage"}
         ),
-        "paraphrases": ChainedView((pairs, second, labelled, questions, summaries)),
+        "paraphrases": ChainedSourcesView((pairs, second, labelled, questions, summaries)),
     }
-    return Dataset("sample", parts, gains=GainTable.from_grades("identity"))
+    return Dataset("sample", parts, gains=GainTable.from_grade_map("identity"))
 
 
 # The names of these views, too, are in the key of a corpus that is kept on disk.
-class SampleChoices(SourceView):
+class SampleSummaryChoices(SourceView):
     """The two summaries of each document, in the order of the file, and which of them is preferred."""
 
     def columns(self) -> tuple[str, ...]:
@@ -129,7 +142,7 @@ class SampleChoices(SourceView):
             yield Row(first.path, first.line, {column: cells.get(column) for column in columns})
 
 
-class SamplePassages(SourceView):
+class SampleParagraphs(SourceView):
     """The paragraphs of each document."""
 
     def columns(self) -> tuple[str, ...]:
@@ -144,7 +157,7 @@ class SamplePassages(SourceView):
                 yield Row(path, line, {column: passage.get(column) for column in columns})
 
 
-class SampleGrades(SourceView):
+class SamplePassageGrades(SourceView):
     """The graded passages of each question."""
 
     def columns(self) -> tuple[str, ...]:
@@ -159,7 +172,7 @@ class SampleGrades(SourceView):
                 yield Row(path, line, {column: judgement.get(column) for column in columns})
 
 
-class DocumentGrades(SampleGrades):
+class SampleDocumentGrades(SamplePassageGrades):
     """The graded documents of each question: a document has the grade of its best passage."""
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
@@ -175,7 +188,7 @@ class DocumentGrades(SampleGrades):
 
 
 @dataclass(frozen=True)
-class SampleCandidates(SourceView):
+class SampleQuestionCandidates(SourceView):
     """The documents to choose from for each question: all on its subject, and any other that it grades."""
 
     documents: RowSource
@@ -207,18 +220,22 @@ def split_table_by_shape(
     A classification keeps its rows to train on. What the mapping has as `same` is the label of pairs that are alike.
     DataError for a table that no shape can be made of.
     """
-    source: RowSource = RenamedView(raw, {name: column for name, column in mapping.items() if name != "same"})
+    source: RowSource = RenamedColumnsView(
+        raw, {name: column for name, column in mapping.items() if name != "same"}
+    )
     if "same" in mapping:
         source = EqualLabelView(source, mapping["same"])
     if "title" in mapping:
-        source = TitledView(source)
+        source = TitlePrependedView(source)
     columns = source.columns()
     shapes = list_possible_shapes(columns)
     if "text" not in columns and all(find_missing_columns(shape, columns) for shape in shapes):
         raise make_missing_column_error(source, "text")
     if split is None:
         return dict.fromkeys(shapes, source)
-    parts: dict[str, RowSource] = dict.fromkeys(shapes, FilteredView(source, {"split": frozenset({split})}))
+    parts: dict[str, RowSource] = dict.fromkeys(
+        shapes, FilteredRowsView(source, {"split": frozenset({split})})
+    )
     if "classification" in parts and not find_missing_columns("classification", columns):
         parts["classification"] = TestSplitView(source, split)
     return parts
@@ -227,7 +244,7 @@ def split_table_by_shape(
 SIDES = ("train", "test")
 
 
-def has_tables(folder: Path, split: str | None = None) -> bool:
+def has_dataset_tables(folder: Path, split: str | None = None) -> bool:
     """Whether the names in `folder` say that it is in BEIR's layout, or holds both sides of a classification."""
     sides = all(find_table_in_folder(folder, side) for side in ("train", split or "test"))
     return (
@@ -237,7 +254,7 @@ def has_tables(folder: Path, split: str | None = None) -> bool:
     )
 
 
-def has_documents(folder: Path) -> bool:
+def has_document_files(folder: Path) -> bool:
     """Whether a file in `folder`, or below, is of a kind of document."""
     from embassay.data.documents.folder import has_any_document
 
@@ -251,11 +268,11 @@ def assemble_dataset_parts(tables: Iterable[tuple[Sequence[str], RowSource]]) ->
     by_role = {role: source for roles, source in tables for role in roles}
     parts = {role: source for role, source in by_role.items() if role not in PARTS}
     if all(side in by_role for side in SIDES):
-        sides = (ConstantView(PrefixedView(by_role[side], side), {"split": side}) for side in SIDES)
-        parts["classification"] = ChainedView(tuple(sides))
+        sides = (ConstantCellsView(PrefixedKeysView(by_role[side], side), {"split": side}) for side in SIDES)
+        parts["classification"] = ChainedSourcesView(tuple(sides))
     tables_of_set = {role: by_role[role] for role in RETRIEVAL_PARTS if role in by_role}
     if "top_ranked" in by_role and len(tables_of_set) == len(RETRIEVAL_PARTS):
-        parts["reranking"] = RerankingCandidates(**tables_of_set, top_ranked=by_role["top_ranked"])
+        parts["reranking"] = RerankingRowsFromTables(**tables_of_set, top_ranked=by_role["top_ranked"])
         return parts
     return parts | tables_of_set
 
@@ -284,9 +301,9 @@ def open_retrieval_folder(
     raw = {part: open_one_of_tables(path, reading) for part, path in paths.items()}
     skipped: tuple[SkippedItems, ...] = ()
     if "corpus" not in raw:
-        from embassay.data.documents.passages import DocumentFolder
+        from embassay.data.documents.passages import FolderPassageSource
 
-        documents = DocumentFolder((folder / "corpus").resolve())
+        documents = FolderPassageSource((folder / "corpus").resolve())
         raw["corpus"], skipped = documents, documents.folder_contents.skipped
     for target, column in columns.items():
         if column and not any(column in source.columns() for source in raw.values()):
@@ -297,13 +314,13 @@ def open_retrieval_folder(
         raw["top_ranked"] = open_one_of_tables(ranked, reading)
     tables = {part: _map_part_columns(part, source, columns) for part, source in raw.items()}
     if split is not None and by_column:
-        tables["qrels"] = FilteredView(tables["qrels"], {"split": frozenset({split})})
+        tables["qrels"] = FilteredRowsView(tables["qrels"], {"split": frozenset({split})})
     parts = assemble_dataset_parts(([part], source) for part, source in tables.items())
     parts["documents"] = tables["corpus"]
     return Dataset(
         folder.resolve().name,
         parts,
-        gains=GainTable() if grades is None else GainTable.from_grades(grades),
+        gains=GainTable() if grades is None else GainTable.from_grade_map(grades),
         settings={"mapping": dict(mapping), "split": split, "grades": grades},
         skipped=skipped,
     )
@@ -326,7 +343,7 @@ def _open_classification_sides(
     tables = [
         (
             ["train"] if side == 0 else ["test", "labelled"],
-            _map_part_columns("test", open_table(path, reading), columns),
+            _map_part_columns("test", open_table_file(path, reading), columns),
         )
         for side, path in enumerate(paths)
     ]
@@ -337,11 +354,11 @@ def _open_classification_sides(
 def _map_part_columns(part: str, raw: RowSource, mapping: Mapping[str, str]) -> RowSource:
     # One mapping is for all tables of the folder: each takes of it what it has.
     present = {target: column for target, column in mapping.items() if not column or column in raw.columns()}
-    renamed = RenamedView(raw, present)
+    renamed = RenamedColumnsView(raw, present)
     # After renaming, so that the error offers the mapping that is lacking.
     if missing := find_missing_columns(part, renamed.columns()):
         raise make_missing_column_error(renamed, missing[0])
-    return TitledView(renamed) if part == "corpus" and "title" in renamed.columns() else renamed
+    return TitlePrependedView(renamed) if part == "corpus" and "title" in renamed.columns() else renamed
 
 
 def _find_qrels_file(folder: Path, split: str | None) -> tuple[Path, bool]:
@@ -350,7 +367,7 @@ def _find_qrels_file(folder: Path, split: str | None) -> tuple[Path, bool]:
         return _find_only_file(folder, "qrels", _QRELS), True
     files = {
         _file_stem(path): path
-        for path in sorted(list_bounded_entries((folder / "qrels").iterdir(), folder))
+        for path in sorted(list_bounded_folder_entries((folder / "qrels").iterdir(), folder))
         if path.name.endswith(_QRELS)
     }
     # Of several never train by itself: systems may have been trained on it.
@@ -372,7 +389,7 @@ def _find_only_file(folder: Path, stem: str, suffixes: tuple[str, ...]) -> Path:
     for suffix in suffixes:
         if (path := folder / (stem + suffix)).is_file():
             return path
-    names = sorted(path.name for path in list_bounded_entries(folder.iterdir(), folder))
+    names = sorted(path.name for path in list_bounded_folder_entries(folder.iterdir(), folder))
     raise DataError(
         f"the folder has no {stem} file",
         path=folder,
@@ -423,7 +440,7 @@ BUNDLED = "sample"
 """The dataset that commands take where none is named; a path of the name is written ./sample."""
 
 
-def prefer_own_path(spec: str, place: Path | None = None) -> str:
+def prefer_path_over_catalogue(spec: str, place: Path | None = None) -> str:
     """What a user names: where it is a path that holds data and a name of the catalogue or a suite as well, `./spec`,
     with a warning; else as it is. `place` is where the path leads from a folder other than this.
 
@@ -434,7 +451,7 @@ def prefer_own_path(spec: str, place: Path | None = None) -> str:
     name = spec.partition("?")[0]
     if name == BUNDLED or not (name.partition(":")[0] in DATASETS or name in read_all_suites()):
         return spec
-    if not _holds_data(place or Path(name)):
+    if not _has_data_at_path(place or Path(name)):
         return spec
     kind = "suite" if name in read_all_suites() else "dataset"
     warnings.warn(
@@ -444,13 +461,13 @@ def prefer_own_path(spec: str, place: Path | None = None) -> str:
     return f"./{spec}"
 
 
-def _holds_data(path: Path) -> bool:
+def _has_data_at_path(path: Path) -> bool:
     """Whether a path is a file, or a folder of tables or documents; one of runs is none."""
     if path.is_file():
         return True
     if not path.is_dir() or any(path.glob("manifest.json")) or any(path.glob("*/manifest.json")):
         return False
-    return has_tables(path) or has_documents(path)
+    return has_dataset_tables(path) or has_document_files(path)
 
 
 def split_tasks_from_spec(spec: str) -> tuple[str, tuple[str, ...]]:
@@ -483,27 +500,31 @@ def _open_dataset_spec(
         return _open_catalogue_dataset(spec, {"mapping": mapping, "split": split, "grades": grades})
     path = Path(spec).expanduser()
     if (blocked := find_forbidden_path(path)) is not None:
-        raise DataError("You have no permission to read it", path=blocked, mend=explain_permission(blocked))
+        raise DataError(
+            "You have no permission to read it", path=blocked, mend=advise_on_denied_reading(blocked)
+        )
     if not path.exists():
         if documents := _open_chunked_documents(spec, mapping, split, grades):
             return documents
         raise _make_unknown_dataset_error(spec, path)
     if path.is_dir():
-        return _open_directory(path, mapping, split, grades)
+        return _open_data_folder(path, mapping, split, grades)
     if path.name.lower().endswith(_DESCRIPTIONS):
-        from embassay.data.description import open_description
+        from embassay.data.description import open_described_dataset
 
         if mapping:
             raise UsageError(
                 f"{spec} has its own column names, so --map cannot be used.", mend="Edit its `map`."
             )
-        return open_description(path, split, grades)
+        return open_described_dataset(path, split, grades)
     return _open_table_dataset(path, mapping, split, grades)
 
 
-def _open_directory(path: Path, mapping: Mapping[str, str], split: str | None, grades: str | None) -> Dataset:
+def _open_data_folder(
+    path: Path, mapping: Mapping[str, str], split: str | None, grades: str | None
+) -> Dataset:
     """A folder of tables that say what they are, else one of documents."""
-    if not has_tables(path, split) and has_documents(path):
+    if not has_dataset_tables(path, split) and has_document_files(path):
         return _open_documents(path, "", mapping, split, grades)
     return open_retrieval_folder(path, mapping, split, grades)
 
@@ -520,7 +541,7 @@ def _open_chunked_documents(
 def _open_documents(
     folder: Path, query: str, mapping: Mapping[str, str], split: str | None, grades: str | None
 ) -> Dataset:
-    from embassay.data.documents.passages import USUAL, open_documents, parse_chunking
+    from embassay.data.documents.passages import USUAL, open_document_folder, parse_chunking_options
 
     for flag, value in (("--map", mapping), ("--split", split), ("--grades", grades)):
         if value:
@@ -528,7 +549,9 @@ def _open_documents(
                 f"{folder} is read as a folder of documents, so {flag} cannot be used.",
                 mend=f"Leave {flag} out, or name a table in the folder.",
             )
-    return open_documents(folder, parse_chunking(query, f"{folder}?{query}") if query else USUAL)
+    return open_document_folder(
+        folder, parse_chunking_options(query, f"{folder}?{query}") if query else USUAL
+    )
 
 
 def parse_mapping(text: str) -> dict[str, str]:
@@ -556,7 +579,7 @@ def _open_table_dataset(
     if grades is not None:
         raise UsageError(f"{path} has no judgements, so --grades cannot be used.", mend="Leave --grades out.")
     reading, columns = split_reading_from_mapping(mapping)
-    source = open_table(path, reading)
+    source = open_table_file(path, reading)
     name = path.name[: len(path.name) - len(find_known_suffix(path.name))]
     usual = match_usual_columns(source.columns(), columns)
     settings = {"mapping": {**mapping, **usual}, "split": split}

@@ -13,27 +13,27 @@ from typing import Any
 from embassay.data.lines import (
     MARKS,
     USUAL,
+    DelimitedReadOptions,
     DelimitedTable,
-    TableReading,
     detect_delimiter,
     find_nearest_suffix,
     open_unpacked_file,
     read_text_lines,
 )
 from embassay.data.rows import (
-    FileOrigin,
+    FileRowOrigin,
     Row,
     RowOrigin,
     RowSource,
     make_cell_error,
     raise_or_collect_fault,
-    read_label,
+    read_label_cell,
     read_row_id,
 )
 from embassay.data.views import SourceView, drop_repeated_columns
 from embassay.errors import DataError, UsageError
 from embassay.limits import COLUMNS, parse_bounded_json
-from embassay.parquet import parquet_batches, parquet_columns
+from embassay.parquet import read_parquet_column_names, read_parquet_in_batches
 
 _PEEKED = 1000
 _BATCH = 16_384
@@ -48,11 +48,11 @@ class SingleFileTable:
 
     def list_origins(self) -> tuple[RowOrigin, ...]:
         """The file."""
-        return (FileOrigin(self.path),)
+        return (FileRowOrigin(self.path),)
 
 
 @dataclass(frozen=True)
-class JsonLines(SingleFileTable):
+class JsonLinesTable(SingleFileTable):
     """One JSON object per line, blank lines passed over; its columns are the keys of the first 1,000 rows."""
 
     def columns(self) -> tuple[str, ...]:
@@ -129,7 +129,7 @@ _OPENINGS = ("[", "[{", "{")
 
 
 @dataclass(frozen=True)
-class Parquet(SingleFileTable):
+class ParquetTable(SingleFileTable):
     """A Parquet file; its rows count from 1."""
 
     def columns(self) -> tuple[str, ...]:
@@ -140,7 +140,7 @@ class Parquet(SingleFileTable):
     def _column_names(self) -> tuple[str, ...]:
         with open_unpacked_file(self.path):
             pass  # which says why where it cannot be
-        names = parquet_columns(self.path)
+        names = read_parquet_column_names(self.path)
         if len(names) > COLUMNS.most:
             raise COLUMNS.make_exceeded_error(self.path)
         return names
@@ -149,20 +149,20 @@ class Parquet(SingleFileTable):
         """All rows with these columns; no other column is read."""
         names = [column for column in columns if column in self.columns()]
         number = 0
-        for frame in parquet_batches(self.path, names, rows=_BATCH):
+        for frame in read_parquet_in_batches(self.path, names, rows=_BATCH):
             for values in frame.iter_rows():
                 number += 1
                 yield Row(self.path, number, dict(zip(names, values, strict=True)))
 
 
-_READERS: dict[str, Callable[[Path, TableReading], RowSource]] = {
-    ".jsonl": lambda path, reading: JsonLines(_check_reading_unused(path, reading)),
+_READERS: dict[str, Callable[[Path, DelimitedReadOptions], RowSource]] = {
+    ".jsonl": lambda path, reading: JsonLinesTable(_check_reading_unused(path, reading)),
     ".csv": lambda path, reading: DelimitedTable(path, ",", reading),
     ".tsv": lambda path, reading: DelimitedTable(path, "\t", reading),
     ".txt": lambda path, reading: _open_text_file(path, reading),
 }
 FORMATS = {f"{suffix}{packed}": read for suffix, read in _READERS.items() for packed in ("", ".gz")}
-FORMATS[".parquet"] = lambda path, reading: Parquet(_check_reading_unused(path, reading))
+FORMATS[".parquet"] = lambda path, reading: ParquetTable(_check_reading_unused(path, reading))
 """Suffix -> how such a file is read."""
 
 
@@ -187,7 +187,7 @@ _UNREAD = {
 """Suffixes of files that strangers give and that are not read, and what makes one that is."""
 
 
-def open_table(path: Path, reading: TableReading = USUAL) -> RowSource:
+def open_table_file(path: Path, reading: DelimitedReadOptions = USUAL) -> RowSource:
     """The table at `path`, by the suffix of its name, `reading` saying what the file does not.
 
     A name of another suffix is read as `.txt` where a delimiter is given. DataError for a suffix that is not known,
@@ -210,10 +210,12 @@ def open_table(path: Path, reading: TableReading = USUAL) -> RowSource:
     )  # fmt: skip
 
 
-def open_one_of_tables(path: Path, reading: TableReading) -> RowSource:
+def open_one_of_tables(path: Path, reading: DelimitedReadOptions) -> RowSource:
     """The table at `path`, one of several that are read alike: of lines and marks by `reading`, others as they are."""
     suffix = find_known_suffix(path.name)
-    return open_table(path, reading if not suffix or suffix.startswith((".csv", ".tsv", ".txt")) else USUAL)
+    return open_table_file(
+        path, reading if not suffix or suffix.startswith((".csv", ".tsv", ".txt")) else USUAL
+    )
 
 
 def find_known_suffix(name: str) -> str:
@@ -221,16 +223,16 @@ def find_known_suffix(name: str) -> str:
     return max((suffix for suffix in FORMATS if name.lower().endswith(suffix)), key=len, default="")
 
 
-def _open_text_file(path: Path, reading: TableReading) -> RowSource:
+def _open_text_file(path: Path, reading: DelimitedReadOptions) -> RowSource:
     """A `.txt` may be anything: lines of JSON, fields between marks, or one text per line."""
     if reading == USUAL:
         _, first = next(read_text_lines(path), (1, ""))
         if first.lstrip().startswith("{"):
-            return JsonLines(path)
+            return JsonLinesTable(path)
     return DelimitedTable(path, MARKS[detect_delimiter(path) or "tab"], reading)
 
 
-def _check_reading_unused(path: Path, reading: TableReading) -> Path:
+def _check_reading_unused(path: Path, reading: DelimitedReadOptions) -> Path:
     if settings := reading.as_map_options():
         raise UsageError(
             f"{path} is not a delimited text file, so it has no {next(iter(settings))}.",
@@ -249,17 +251,17 @@ _JSON_NAMES = {
 }
 
 
-def unroll_lists(source: RowSource, lists: tuple[str, ...]) -> RowSource:
+def unroll_list_columns(source: RowSource, lists: tuple[str, ...]) -> RowSource:
     """`source`, unrolled if its first row holds lists in the columns `lists`."""
     # The first row decides for all: a later one that differs is told as a fault.
     first = next(iter(source.rows(lists)), None)
     if first is None or not isinstance(first.cells.get(lists[0]), list):
         return source
-    return UnrolledSource(source, lists)
+    return UnrolledListsSource(source, lists)
 
 
 @dataclass(frozen=True)
-class UnrolledSource(SourceView):
+class UnrolledListsSource(SourceView):
     """One row per place of the lists, `id` = row#place; the rows made of one row are a `set`, within its own."""
 
     lists: tuple[str, ...]
@@ -276,7 +278,7 @@ class UnrolledSource(SourceView):
         ):
             try:
                 key = read_row_id(row, "id") if "id" in keys else str(number)
-                group = f"{outer}/{key}" if "set" in keys and (outer := read_label(row, "set")) else key
+                group = f"{outer}/{key}" if "set" in keys and (outer := read_label_cell(row, "set")) else key
                 values = self._unroll_row(row)
             except DataError as error:
                 raise_or_collect_fault(error)

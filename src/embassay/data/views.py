@@ -18,9 +18,9 @@ from embassay.data.rows import (
     RowSource,
     format_plain_text,
     make_missing_column_error,
-    read_number,
+    read_number_cell,
     read_row_id,
-    read_text,
+    read_text_cell,
 )
 from embassay.errors import DataError, UsageError
 from embassay.randomness import draw_random_bytes
@@ -28,7 +28,7 @@ from embassay.randomness import draw_random_bytes
 T = TypeVar("T")
 
 
-class SeededDraw(Generic[T]):
+class SmallestHashSample(Generic[T]):
     """The `limit` offered items whose ids have the smallest keyed hashes; all of them without a limit.
 
     `required` ids are always drawn; they count towards the limit and may exceed it. Holds at most `limit`
@@ -68,16 +68,16 @@ class SeededDraw(Generic[T]):
 
 def draw(ids: Sequence[str], limit: int | None, seed: int) -> list[int]:
     """Positions of `limit` of the ids, ascending: the same ids are drawn whatever their order."""
-    chosen = SeededDraw[int](limit, seed)
+    chosen = SmallestHashSample[int](limit, seed)
     for position, key in enumerate(ids):
         chosen.offer_item(key, position)
     return chosen.taken()
 
 
-def draw_positions(
+def draw_seeded_positions(
     ids: Sequence[str], limit: int, seed: int, required: Container[str] = ()
 ) -> NDArray[np.int64]:
-    """Positions of what `SeededDraw` takes of the ids, ascending, in 9 bytes an id."""
+    """Positions of what `SmallestHashSample` takes of the ids, ascending, in 9 bytes an id."""
     check_limit(limit)
     ranks, is_required = np.empty(len(ids), np.uint64), np.zeros(len(ids), np.bool_)
     for i, key in enumerate(ids):
@@ -176,7 +176,7 @@ class SourceView:
 
 
 @dataclass(frozen=True)
-class RenamedView(SourceView):
+class RenamedColumnsView(SourceView):
     """Canonical names: `mapping` is target -> source column; it wins over a column called like its target. A target
     that is mapped to nothing is not there."""
 
@@ -213,7 +213,7 @@ class RenamedView(SourceView):
 
 
 @dataclass(frozen=True)
-class FilteredView(SourceView):
+class FilteredRowsView(SourceView):
     """The rows whose cells, as text, are among the allowed values of every named column."""
 
     allowed: Mapping[str, frozenset[str]]
@@ -245,7 +245,7 @@ class FilteredView(SourceView):
 
 
 @dataclass(frozen=True)
-class JoinedView(SourceView):
+class JoinedColumnsView(SourceView):
     """Each row with the `added` columns of the one row of `other` with the same `on`; None without one."""
 
     other: RowSource
@@ -294,7 +294,7 @@ class JoinedView(SourceView):
 
 
 @dataclass(frozen=True)
-class SelectedView(SourceView):
+class SelectedColumnsView(SourceView):
     """Only these columns, where the source has them."""
 
     names: tuple[str, ...]
@@ -305,14 +305,14 @@ class SelectedView(SourceView):
 
 
 @dataclass(frozen=True)
-class TitledView(SourceView):
+class TitlePrependedView(SourceView):
     """`text` = title + " " + text, either alone where the other is blank (spec sage 8)."""
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows with the joined text."""
         for row in self.source.rows(drop_repeated_columns((*columns, "title", "text"))):
             # An article often lacks a title, and a stub its text.
-            parts = (read_text(row, "title"), read_text(row, "text"))
+            parts = (read_text_cell(row, "title"), read_text_cell(row, "text"))
             text = " ".join(part for part in parts if part is not None)
             yield Row(row.path, row.line, {**row.cells, "text": text})
 
@@ -337,7 +337,7 @@ _KEYS = ("id", "query_id", "doc_id", "doc_ids")
 
 
 @dataclass(frozen=True)
-class ChainedView:
+class ChainedSourcesView:
     """Sources one after the other; the columns are those that all have."""
 
     sources: tuple[RowSource, ...]
@@ -363,7 +363,7 @@ class ChainedView:
 
 
 @dataclass(frozen=True)
-class ConstantView(SourceView):
+class ConstantCellsView(SourceView):
     """The same cells in every row, besides its own."""
 
     cells: Mapping[str, Any]
@@ -379,7 +379,7 @@ class ConstantView(SourceView):
 
 
 @dataclass(frozen=True)
-class PrefixedView(SourceView):
+class PrefixedKeysView(SourceView):
     """Keys with `prefix/` before them, so that those of several sources cannot be mistaken for each other."""
 
     prefix: str
@@ -442,6 +442,6 @@ class ThresholdLabelView(SourceView):
         """The rows with their label."""
         names = [name for name in columns if name != "label"]
         for row in self.source.rows(drop_repeated_columns((*names, self.by))):
-            number = read_number(row, self.by)
+            number = read_number_cell(row, self.by)
             label = None if number is None else int(number >= self.least)
             yield Row(row.path, row.line, {**row.cells, "label": label})

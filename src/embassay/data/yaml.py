@@ -71,14 +71,14 @@ def find_yaml_line(path: Path, place: Sequence[str | int]) -> int:
     node: Any = yaml.compose(path.read_text("utf-8"), Loader=_Yaml12Loader)
     line = 1 if node is None else node.start_mark.line + 1
     for part in place:
-        child = _find_child_node(node, part)
+        child = _find_child_line_and_value(node, part)
         if child is None:
             break
         line, node = child
     return line
 
 
-def _find_child_node(node: Any, part: str | int) -> tuple[int, Any] | None:
+def _find_child_line_and_value(node: Any, part: str | int) -> tuple[int, Any] | None:
     """The line of a key or an entry, and its value."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
@@ -91,7 +91,7 @@ def _find_child_node(node: Any, part: str | int) -> tuple[int, Any] | None:
 
 
 @dataclass
-class _DocumentSize:
+class _YamlSizeCount:
     """Values so far with aliases written out, and the collections that are open: anchor, and values before each."""
 
     values: int = 0
@@ -121,7 +121,7 @@ class _DocumentSize:
 def _check_yaml_size(text: str, path: Path) -> None:
     """DataError for values inside each other deeper than _DEEPEST, or more of them than NODES once aliases are written
     out: a few lines can stand for billions of values, and the parser in C overflows its stack."""
-    size, most = _DocumentSize(), NODES.most
+    size, most = _YamlSizeCount(), NODES.most
     event: Any
     for event in yaml.parse(text, Loader=_Yaml12Loader):
         wrong = size.add(event)

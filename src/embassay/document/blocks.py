@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from embassay.contracts import Kind
 from embassay.data.lines import is_number
-from embassay.document.marks import Scale
+from embassay.document.marks import LinearScale
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim
 from embassay.protocols.kernel.tables import MeasureFormat
@@ -26,7 +26,7 @@ from embassay.records import Result
 
 
 @dataclass(frozen=True)
-class SystemNamePart:
+class SystemNameInSentence:
     """A system's name inside a sentence."""
 
     label: str
@@ -34,14 +34,14 @@ class SystemNamePart:
 
 
 @dataclass(frozen=True)
-class CommandText:
+class CommandInSentence:
     """A command line or a file inside a sentence."""
 
     label: str
 
 
 @dataclass(frozen=True)
-class Link:
+class PageLink:
     """Words that lead to another `place` of the page."""
 
     label: str
@@ -57,17 +57,17 @@ class StyledWords:
     style: str
 
 
-Part = str | SystemNamePart | CommandText | Link | StyledWords
+Part = str | SystemNameInSentence | CommandInSentence | PageLink | StyledWords
 Sentence = tuple[Part, ...]
 Said = str | Sentence
 
 
-def join_sentence_text(sentence: Iterable[Part]) -> str:
+def convert_sentence_to_text(sentence: Iterable[Part]) -> str:
     """A sentence as text."""
     return "".join(part if isinstance(part, str) else part.label for part in sentence)
 
 
-def join_names(parts: Sequence[Part], joint: str = "and") -> Sentence:
+def join_names_with_and(parts: Sequence[Part], joint: str = "and") -> Sentence:
     """`a`, `a and b`, `a, b and c`."""
     if len(parts) < 2:
         return tuple(parts)
@@ -87,16 +87,16 @@ class PageFactsLine:
     """The line over a page's heading: what it is of, and `links` to what else there is of it."""
 
     facts: tuple[str, ...]
-    links: tuple[Link, ...] = ()
+    links: tuple[PageLink, ...] = ()
 
     @classmethod
     def of(cls, kind: str, *facts: str) -> PageFactsLine:
         """Those of a run of a kind, with the way to what its scale means, or of no kind of ours to the marks."""
-        return cls(facts, (Link("how to read this", f"reading-{kind}" if kind else "reading"),))
+        return cls(facts, (PageLink("how to read this", f"reading-{kind}" if kind else "reading"),))
 
 
 @dataclass(frozen=True)
-class Verdict:
+class VerdictText:
     """A heading of at most 80 characters and up to four sentences, and the `claims` that both word."""
 
     heading: Sentence
@@ -114,7 +114,7 @@ class Heading:
 
 
 @dataclass(frozen=True)
-class TextBlock:
+class ParagraphBlock:
     """A paragraph; `style` is `how` where it explains what stands beside it, `data` where it is a text of the data."""
 
     said: Said
@@ -132,7 +132,7 @@ class CautionNotes:
 
 
 @dataclass(frozen=True)
-class Bullets:
+class BulletList:
     """A list; with `places` an ordered one, each item by its own."""
 
     items: tuple[Said, ...]
@@ -141,7 +141,7 @@ class Bullets:
 
 
 @dataclass(frozen=True)
-class Term:
+class DefinedTerm:
     """A word with what it `means`; `id` is its address."""
 
     title: Said
@@ -150,14 +150,14 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Terms:
+class TermDefinitions:
     """Words with what each means."""
 
-    terms: tuple[Term, ...]
+    terms: tuple[DefinedTerm, ...]
 
 
 @dataclass(frozen=True)
-class Legend:
+class DrawingLegend:
     """What the grounds of a drawing stand for: a class and words of each."""
 
     signs: tuple[tuple[str, str], ...]
@@ -193,7 +193,7 @@ class TableCell:
 
 
 @dataclass(frozen=True)
-class TableLine:
+class LabelledTableRow:
     """A row by its label; `kind` gives it a sign, `title` is what the label stands for. Lines of one `group` stand
     under its name."""
 
@@ -212,7 +212,7 @@ class Column:
     may take several lines; without one it is `num` where cells have values."""
 
     title: Said
-    scale: Scale | None = None
+    scale: LinearScale | None = None
     style: str | None = None
     group: str = ""
     labels: int = 2
@@ -233,7 +233,7 @@ class Table:
     title: str
     heading: Said
     columns: tuple[str | Column, ...]
-    lines: tuple[TableLine, ...]
+    lines: tuple[LabelledTableRow, ...]
     style: str = "values grid lines"
     digits: int = 2
     is_titled: bool = True
@@ -244,7 +244,7 @@ class Table:
     caption: str = ""
     at: int = 0
     note: Said = ""
-    foot: tuple[TableLine, ...] = ()
+    foot: tuple[LabelledTableRow, ...] = ()
 
     @classmethod
     def of(
@@ -254,7 +254,7 @@ class Table:
         lines = []
         for row in rows:
             cells = [entry if isinstance(entry, TableCell) else TableCell(entry) for entry in row]
-            lines.append(TableLine(cells.pop(at).text, tuple(cells)))
+            lines.append(LabelledTableRow(cells.pop(at).text, tuple(cells)))
         columns = [*heads]
         heading = columns.pop(at)
         title = heading.title if isinstance(heading, Column) else heading
@@ -272,11 +272,13 @@ class Table:
         return tuple(
             column
             if column.style is not None
-            else Column(column.title, column.scale, self._choose_column_style(i), column.group, column.labels)
+            else Column(
+                column.title, column.scale, self._choose_column_alignment(i), column.group, column.labels
+            )
             for i, column in enumerate(every)
         )
 
-    def _choose_column_style(self, place: int) -> str:
+    def _choose_column_alignment(self, place: int) -> str:
         """What stands in a column of values, or of reasons for missing ones, is on the right."""
         if self.is_heatmap:
             return ""
@@ -284,7 +286,7 @@ class Table:
         return "num" if any(entry.exact or entry.why for entry in entries) else ""
 
     @property
-    def groups(self) -> Iterator[tuple[str, list[TableLine]]]:
+    def groups(self) -> Iterator[tuple[str, list[LabelledTableRow]]]:
         """The lines by their group."""
         return ((name, list(lines)) for name, lines in groupby(self.lines, key=lambda line: line.group))
 
@@ -296,7 +298,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class GridPassage:
+class RightOrWrongPassage:
     """A passage of a list; `is_right` where it answers the question."""
 
     id: str
@@ -305,7 +307,7 @@ class GridPassage:
 
 
 @dataclass(frozen=True)
-class GridRow:
+class QuestionGridRow:
     """A question of a grid: for each system the place of the right passage (0: not among the first), the `step` of its
     ground; what the systems have first, one after the other where they have the same; `answer` where nobody has it."""
 
@@ -314,25 +316,25 @@ class GridRow:
     tag: str
     document: str
     ranks: tuple[tuple[int, int], ...]
-    first: tuple[tuple[str, tuple[GridPassage, ...]], ...]
-    answer: GridPassage | None = None
+    first: tuple[tuple[str, tuple[RightOrWrongPassage, ...]], ...]
+    answer: RightOrWrongPassage | None = None
 
 
 @dataclass(frozen=True)
-class QuestionGrid:
+class QuestionSystemGrid:
     """Questions by systems, with what each has first one click away. `outcomes` are the filter's choices: value, words
     and how many."""
 
     id: str
     title: str
     systems: tuple[str, ...]
-    rows: tuple[GridRow, ...]
+    rows: tuple[QuestionGridRow, ...]
     outcomes: tuple[tuple[str, str, int], ...]
     note: str = ""
 
 
 @dataclass(frozen=True)
-class Panes:
+class TabbedBlocks:
     """Blocks that stand one after the other under their titles; a script shows one at a time, and a field called
     `label` to choose it."""
 
@@ -341,7 +343,7 @@ class Panes:
 
 
 @dataclass(frozen=True)
-class Details:
+class CollapsibleBlocks:
     """Blocks that stand one click away."""
 
     summary: Said
@@ -351,7 +353,7 @@ class Details:
 
 
 @dataclass(frozen=True)
-class Box:
+class BlockBox:
     """Blocks side by side (`two`, `panels`), or apart from what surrounds them (`panel`)."""
 
     style: str
@@ -360,19 +362,19 @@ class Box:
 
 Block = (
     PageFactsLine
-    | Verdict
+    | VerdictText
     | Heading
-    | TextBlock
+    | ParagraphBlock
     | CautionNotes
-    | Bullets
-    | Terms
-    | Legend
+    | BulletList
+    | TermDefinitions
+    | DrawingLegend
     | Figure
     | Table
-    | Panes
-    | Details
-    | Box
-    | QuestionGrid
+    | TabbedBlocks
+    | CollapsibleBlocks
+    | BlockBox
+    | QuestionSystemGrid
 )
 
 
@@ -420,7 +422,7 @@ def choose_heat_step(share: float) -> int:
     return min(STEPS, max(1, 1 + int(share * STEPS)))
 
 
-def choose_diverging_step(off: float) -> int:
+def choose_diverging_heat_step(off: float) -> int:
     """The step of a heat around what should be, -5 to 5: below 0 on the wrong side, 0 where it is as it should be."""
     if abs(off) < 0.005:
         return 0
@@ -455,9 +457,10 @@ def _read_table(path: Path) -> Table | None:
     for place, (label, *cells) in enumerate(rows[2:]):
         values = exact[place] if place < len(exact) and len(exact[place]) == len(cells) else [""] * len(cells)
         entries = tuple(
-            TableCell(_strip_markdown(cell), exact=value) for cell, value in zip(cells, values, strict=True)
+            TableCell(_strip_cell_markdown(cell), exact=value)
+            for cell, value in zip(cells, values, strict=True)
         )
-        body.append(TableLine(label.strip("*"), entries))
+        body.append(LabelledTableRow(label.strip("*"), entries))
     last = max(i for i, line in enumerate(lines) if line.startswith("|"))
     note = " ".join(line for line in lines[last + 1 :] if line)
     return Table(
@@ -467,19 +470,19 @@ def _read_table(path: Path) -> Table | None:
     )  # fmt: skip
 
 
-def fold_table(table: Table, most: int = 300) -> Block:
+def build_collapsible_table(table: Table, most: int = 300) -> Block:
     """A table of a run one click away; one of more than `most` lines is only named."""
     if len(table.lines) <= most:
-        return Details(table.title, (table,))
-    file = CommandText(f"tables/{table.id.replace('-', '_')}.csv")
-    return TextBlock((f"{table.title}: {len(table.lines)} rows, in ", file, "."))
+        return CollapsibleBlocks(table.title, (table,))
+    file = CommandInSentence(f"tables/{table.id.replace('-', '_')}.csv")
+    return ParagraphBlock((f"{table.title}: {len(table.lines)} rows, in ", file, "."))
 
 
 def _split_markdown_cells(line: str) -> list[str]:
     return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1]]
 
 
-def _strip_markdown(cell: str) -> str:
+def _strip_cell_markdown(cell: str) -> str:
     """A cell without Markdown's marks, its true minus sign put in."""
     text = cell.replace("<br>", "\n").strip("*")
     return re.sub(r"(?<![\w.])-(?=\d)", numbers.MINUS, text)

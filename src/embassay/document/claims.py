@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from embassay.document.blocks import Part, Sentence, join_names
+from embassay.document.blocks import Part, Sentence, join_names_with_and
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import EQUAL, VERBS, Claim, describe_first_place_claim
 from embassay.protocols.kernel.tables import POINTS, MeasureFormat
@@ -13,7 +13,7 @@ Naming = Callable[[str], Part]
 """A system's name as a sentence shows it."""
 
 
-def describe_first(
+def describe_first_ranked(
     claims: Sequence[Claim],
     naming: Naming,
     on: str,
@@ -29,7 +29,7 @@ def describe_first(
     return (*([before] if before else []), *named)
 
 
-def describe_also_first(
+def describe_others_maybe_first(
     claims: Sequence[Claim], named: Sequence[str], naming: Naming, most: int = 4
 ) -> Sentence:
     """Who may be first beside those that are `named` already; empty where nobody."""
@@ -39,7 +39,7 @@ def describe_also_first(
     parts: list[Part] = [naming(name) for name in others[:most]]
     if len(others) > most:
         parts.append(f"{numbers.spell_count(len(others) - most)} more")
-    return (" ", *join_names(parts), " may also be first.")
+    return (" ", *join_names_with_and(parts), " may also be first.")
 
 
 def describe_gap_of_best_two(
@@ -66,7 +66,7 @@ def describe_gap_of_best_two(
     )
     values: list[Sentence] = [(naming(name), f" {unit.format_value_in_text(value(name))}") for name in (a, b)]
     if claim.relation == "beats":
-        more = describe_also_first(first, (a,), naming)
+        more = describe_others_maybe_first(first, (a,), naming)
         return (*values[0], f" {VERBS['beats']} ", *values[1], f", the next, by {gap}.", *more)
-    more = describe_also_first(first, (a, b), naming)
+    more = describe_others_maybe_first(first, (a, b), naming)
     return (*values[0], " and ", *values[1], f" differ by {gap} and {apart}.", *more)

@@ -19,12 +19,12 @@ from embassay.document import marks
 from embassay.document.blocks import (
     Block,
     Column,
-    CommandText,
-    Link,
+    CommandInSentence,
+    PageLink,
     Part,
     Said,
     StyledWords,
-    SystemNamePart,
+    SystemNameInSentence,
     Table,
     TableCell,
 )
@@ -43,16 +43,18 @@ def make_block_environment(*loaders: BaseLoader) -> Environment:
         lstrip_blocks=True,
     )
     jinja.globals["marks"] = marks
-    jinja.filters.update(said=render_words, attribute=format_html_attribute, classes=list_cell_classes)
+    jinja.filters.update(
+        said=render_words_as_html, attribute=format_html_attribute, classes=list_cell_css_classes
+    )
     return jinja
 
 
-def render_blocks(blocks: Iterable[Block], slug: str = "") -> Markup:
+def render_blocks_as_html(blocks: Iterable[Block], slug: str = "") -> Markup:
     """Blocks as HTML; `slug` begins the id of a verdict's heading."""
     return Markup(make_block_environment().get_template("blocks.html").module.all(tuple(blocks), slug))  # type: ignore[attr-defined]
 
 
-def render_words(words: Said) -> Markup:
+def render_words_as_html(words: Said) -> Markup:
     """Words as HTML: names of systems in bold, isolated from the direction of the text around them."""
     return escape(words) if isinstance(words, str) else Markup("").join(map(_render_part, words))
 
@@ -61,15 +63,15 @@ def _render_part(part: Part) -> Markup:
     match part:
         case str():
             return escape(part)
-        case SystemNamePart():
+        case SystemNameInSentence():
             return Markup("<b><bdi>{}</bdi></b>").format(part.label)
-        case CommandText():
+        case CommandInSentence():
             return Markup("<code>{}</code>").format(part.label)
         case StyledWords() if part.style == "command":
             return Markup('<code class="command">{}</code>').format(part.label)
         case StyledWords() if part.style == "data":
             return Markup('<span class="data" dir="auto">{}</span>').format(part.label)
-        case Link():
+        case PageLink():
             return Markup('<a href="#{}">{}</a>').format(part.place, part.label)
         case StyledWords() if part.style in TAGS:
             return Markup(f"<{part.style}>{{}}</{part.style}>").format(part.label)
@@ -81,7 +83,7 @@ def format_html_attribute(value: Any, name: str) -> Markup:
     return Markup(' {}="{}"').format(name, value) if value else Markup("")
 
 
-def list_cell_classes(entry: TableCell, column: Column, table: Table) -> str:
+def list_cell_css_classes(entry: TableCell, column: Column, table: Table) -> str:
     """The classes of a cell: its ground or its column's style, its own, and whether it is bold."""
     ground = (
         f"{'h' if entry.step >= 0 else 'a'}{abs(entry.step)}"
@@ -122,7 +124,7 @@ def minify_html(html: str) -> str:
 
 
 @lru_cache(maxsize=8)
-def read_assets(package: str, names: tuple[str, ...]) -> str:
+def read_minified_assets(package: str, names: tuple[str, ...]) -> str:
     """The named files of the package, one after the other, without indentation, lines of comment and blanks that mean
     nothing."""
     folder = resources.files(package) / "assets"

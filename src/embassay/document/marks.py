@@ -21,7 +21,7 @@ PADDING = 0.08
 
 
 @dataclass(frozen=True)
-class Scale:
+class LinearScale:
     """A linear scale from `low` to `high`, both multiples of `step`; labels are values times `factor`."""
 
     low: float
@@ -51,17 +51,17 @@ class Scale:
         )
 
 
-SHARES = Scale(0.0, 1.0, 0.5, 100.0)
+SHARES = LinearScale(0.0, 1.0, 0.5, 100.0)
 """Of shares, in percent."""
 
 
-def fit_scale(
+def fit_axis_scale(
     values: Iterable[float],
     *,
     most: int = 4,
     within: tuple[float, float] | None = (0.0, 1.0),
     factor: float = 1.0,
-) -> Scale:
+) -> LinearScale:
     """The scale of pooled values (ends of intervals included): 8% padding, a step of 1, 2 or 5, at most
     `most` steps.
 
@@ -70,7 +70,7 @@ def fit_scale(
     """
     pool = list(values)
     if not pool:
-        return Scale(0.0, 1.0, 0.5, factor)
+        return LinearScale(0.0, 1.0, 0.5, factor)
     low, high = min(pool), max(pool)
     # Values that differ in their last bits alone are one value: a step of that size would end where it began.
     apart = high - low > 1e-9 * max(abs(low), abs(high))
@@ -91,14 +91,14 @@ FULL, FINER = 0.75, 2
 """The least share of a scale that its values fill before more steps are tried, and how many more."""
 
 
-def _round_scale(start: float, end: float, most: int, factor: float) -> Scale:
+def _round_scale(start: float, end: float, most: int, factor: float) -> LinearScale:
     """The scale from the round number at or below `start` to the one at or above `end`, in at most about `most`
     steps."""
     step = _round_step((end - start) / most)
     # 0.3 / 0.1 is a little below 3 in floats, and would begin a step too early.
     first = math.floor(start / step + 1e-9) * step
     last = math.ceil(end / step - 1e-9) * step
-    return Scale(first, last if last > first else first + step, step, factor)
+    return LinearScale(first, last if last > first else first + step, step, factor)
 
 
 def _round_step(least: float) -> float:
@@ -108,7 +108,7 @@ def _round_step(least: float) -> float:
 
 
 @dataclass(frozen=True)
-class LogScale:
+class LogTimeScale:
     """A logarithmic scale of times, from a round number to a round number."""
 
     low: float
@@ -129,7 +129,7 @@ class LogScale:
         return 100 * min(1.0, max(0.0, share))
 
 
-def fit_log_scale(values: Iterable[float]) -> LogScale:
+def fit_log_scale(values: Iterable[float]) -> LogTimeScale:
     """From the next 1, 2 or 5 below the values to the next above."""
     pool = [value for value in values if value > 0] or [1.0]
     # A point on the edge would be cut in half.
@@ -137,7 +137,7 @@ def fit_log_scale(values: Iterable[float]) -> LogScale:
     every = [step * 10.0**power for power in range(-4, 8) for step in (1, 2, 5)]
     first = max(tick for tick in every if tick <= low) if low >= every[0] else every[0]
     last = min(tick for tick in every if tick >= high)
-    return LogScale(first, last if last > first else first * 10)
+    return LogTimeScale(first, last if last > first else first * 10)
 
 
 CLASSES: dict[str, str] = {
@@ -156,7 +156,7 @@ PLACES = re.compile(r"(?<= )([xwtrs])(\d+)(?=[ \">])")
 """Classes of a mark that name a place in halves of a percent: the middle and width of its bar, its tick, two lines."""
 
 
-def draw_kind_shape(kind: Kind) -> Markup:
+def draw_system_kind_sign(kind: Kind) -> Markup:
     """The sign by a system's name: filled circle, hollow square, a square around a dot for what joins both, a triangle
     for an LLM, a dash for a reference, a ring for a file of rankings of which no more is known."""
     return Markup(f'<i class="{CLASSES[kind]}"></i>')
@@ -165,7 +165,7 @@ def draw_kind_shape(kind: Kind) -> Markup:
 def draw_interval_mark(
     row: Result | None,
     kind: Kind,
-    scale: Scale,
+    scale: LinearScale,
     *,
     width: int,
     reference: float | None = None,
@@ -178,24 +178,24 @@ def draw_interval_mark(
     """
     lines = () if reference is None else (reference,)
     if row is None or row.value is None:
-        return draw_bar(None, None, None, "", scale, lines=lines)
+        return draw_range_bar(None, None, None, "", scale, lines=lines)
     style = CLASSES[kind] + (" few" if few else "")
-    return draw_bar(row.value, row.ci_low, row.ci_high, style, scale, width=width, lines=lines)
+    return draw_range_bar(row.value, row.ci_low, row.ci_high, style, scale, width=width, lines=lines)
 
 
 def draw_difference_mark(
-    low: float | None, value: float, high: float | None, kind: Kind, scale: Scale
+    low: float | None, value: float, high: float | None, kind: Kind, scale: LinearScale
 ) -> Markup:
     """The same for a difference, with the zero line in ink."""
-    return draw_bar(value, low, high, f"zero {CLASSES[kind]}".strip(), scale, lines=(0.0,))
+    return draw_range_bar(value, low, high, f"zero {CLASSES[kind]}".strip(), scale, lines=(0.0,))
 
 
-def draw_bar(
+def draw_range_bar(
     value: float | None,
     low: float | None,
     high: float | None,
     style: str,
-    scale: Scale,
+    scale: LinearScale,
     *,
     width: int = 160,
     lines: Sequence[float] = (),
@@ -204,30 +204,30 @@ def draw_bar(
     classes = ["iv", name_grid_class(scale), *style.split()]
     if value is not None and low is not None and high is not None:
         start, end = scale.at(low), scale.at(high)
-        classes += [_name_place_class("x", (start + end) / 2), _name_place_class("w", end - start)]
+        classes += [_name_position_class("x", (start + end) / 2), _name_position_class("w", end - start)]
         classes += ["v"] if (end - start) / 100 * width >= GAP_FROM else []
     if value is not None:
-        classes.append(_name_place_class("t", scale.at(value)))
-    classes += [_name_place_class(name, scale.at(line)) for name, line in zip("rs", lines, strict=False)]
+        classes.append(_name_position_class("t", scale.at(value)))
+    classes += [_name_position_class(name, scale.at(line)) for name, line in zip("rs", lines, strict=False)]
     return Markup(f'<u class="{" ".join(classes)}"></u>')
 
 
 def draw_rank_mark(low: int, high: int, of: int, style: str) -> Markup:
     """A rounded bar over the places from `low` to `high` of `of`; `style` adds classes."""
     start, end = 100 * (low - 1) / of, 100 * high / of
-    places_of = (_name_place_class("x", (start + end) / 2), _name_place_class("w", end - start))
+    places_of = (_name_position_class("x", (start + end) / 2), _name_position_class("w", end - start))
     return Markup(f'<u class="{" ".join(("iv", "rk", *style.split(), *places_of))}"></u>')
 
 
 LEVELS = {"sure": "Sure", "likely": "Likely", "open": "Undecided"}
 
 
-def draw_level_badge(level: str) -> Markup:
+def draw_confidence_badge(level: str) -> Markup:
     """How sure an answer is, in a word; the style sheet draws its sign."""
     return Markup(f'<span class="level {level}">{LEVELS[level]}</span>')
 
 
-def write_place_css(html: str) -> str:
+def write_mark_position_css(html: str) -> str:
     """The rules of all places that the marks of a page name."""
     marks = {
         match.groups() for mark in re.findall(r"<u class=[^>]*>", html) for match in PLACES.finditer(mark)
@@ -235,7 +235,7 @@ def write_place_css(html: str) -> str:
     return _write_css_rules(sorted(marks))
 
 
-def write_all_place_css() -> str:
+def write_all_bar_position_css() -> str:
     """The rules of all places that a bar and its tick can name, for pages that share a style sheet."""
     return _write_css_rules((name, str(at)) for name in "twx" for at in range(201))
 
@@ -244,29 +244,29 @@ def _write_css_rules(named: Iterable[tuple[str, ...]]) -> str:
     return "".join(f".{name}{at}{{--{name}:{int(at) / 2:g}%}}" for name, at in named)
 
 
-def _name_place_class(name: str, percent: float) -> str:
+def _name_position_class(name: str, percent: float) -> str:
     """A class; half a percent is less than a pixel of a narrow mark, two of a wide one."""
     # Classes in half percents and no style of its own for each mark: a page has many marks and 201 places.
     return f"{name}{round(2 * min(100.0, max(0.0, percent)))}"
 
 
-def draw_grey_ticks(values: Sequence[float], scale: Scale) -> Markup:
+def draw_grey_ticks(values: Sequence[float], scale: LinearScale) -> Markup:
     """Many values as grey ticks on one line."""
-    return draw_marks(f"iv {name_grid_class(scale)}", _draw_ticks(values, scale))
+    return draw_aria_hidden_marks(f"iv {name_grid_class(scale)}", _draw_ticks(values, scale))
 
 
-def draw_place_mark(value: float, others: Sequence[float], kind: Kind, scale: Scale) -> Markup:
+def draw_value_among_others(value: float, others: Sequence[float], kind: Kind, scale: LinearScale) -> Markup:
     """One value among others: they as grey ticks, it as the shape of its kind."""
-    x = format_percent_place(scale.at(value))
+    x = format_percent_position(scale.at(value))
     mark = (
         f'<rect class="{CLASSES[kind]} p" x="{x}"/>'
         if kind in ("classical", "hybrid")
         else f'<circle class="{CLASSES[kind]}" cx="{x}" cy="8" r="5"/>'
     )
-    return draw_marks("iv", _draw_ticks(others, scale) + mark)
+    return draw_aria_hidden_marks("iv", _draw_ticks(others, scale) + mark)
 
 
-def draw_axis(scale: Scale, *, labels: int = 3) -> Markup:
+def draw_axis_labels(scale: LinearScale, *, labels: int = 3) -> Markup:
     """The labels of a scale: its ends, and with three labels 0, else the tick in the middle where there is one.
 
     The ends alone are one line of text, set apart by the style sheet.
@@ -275,11 +275,11 @@ def draw_axis(scale: Scale, *, labels: int = 3) -> Markup:
     shown = [ticks[0], ticks[-1]]
     inner = _pick_inner_tick(ticks)
     if labels == 2 or inner is None:
-        return draw_end_labels(*map(scale.label, shown))
+        return draw_scale_end_labels(*map(scale.label, shown))
     shown.insert(1, inner)
     anchors = {ticks[0]: "", ticks[-1]: ' text-anchor="end"'}
     texts = "".join(
-        f'<text x="{format_percent_place(scale.at(tick))}" y="11"{anchors.get(tick, MIDDLE)}>{scale.label(tick)}</text>'
+        f'<text x="{format_percent_position(scale.at(tick))}" y="11"{anchors.get(tick, MIDDLE)}>{scale.label(tick)}</text>'
         for tick in shown
     )
     return Markup(f'<svg class="ax" aria-hidden="true">{texts}</svg>')
@@ -293,7 +293,7 @@ def _pick_inner_tick(ticks: Sequence[float]) -> float | None:
     return ticks[len(ticks) // 2] if len(ticks) % 2 else None
 
 
-def draw_end_labels(low: str, high: str) -> Markup:
+def draw_scale_end_labels(low: str, high: str) -> Markup:
     """Two labels at the ends of a scale."""
     return Markup('<i class="ax" aria-hidden="true">{} {}</i>').format(low, high)
 
@@ -301,32 +301,32 @@ def draw_end_labels(low: str, high: str) -> Markup:
 MIDDLE = ' text-anchor="middle"'
 
 
-def draw_reference_label(value: float, text: str, scale: Scale) -> Markup:
+def draw_reference_label(value: float, text: str, scale: LinearScale) -> Markup:
     """The name of a dashed line, under it, turned inwards at the edge."""
     x = scale.at(value)
     anchor = "" if x < 15 else ' text-anchor="end"' if x > 85 else MIDDLE
     words = Markup.escape(text)
     return Markup(
-        f'<svg class="ax" aria-hidden="true"><text x="{format_percent_place(x)}" y="11"{anchor}>{words}</text></svg>'
+        f'<svg class="ax" aria-hidden="true"><text x="{format_percent_position(x)}" y="11"{anchor}>{words}</text></svg>'
     )
 
 
-def name_grid_class(scale: Scale) -> str:
+def name_grid_class(scale: LinearScale) -> str:
     """The class that draws a scale's steps as hairlines."""
     return f"g{len(scale.ticks) - 1}"
 
 
-def draw_marks(classes: str, parts: str) -> Markup:
+def draw_aria_hidden_marks(classes: str, parts: str) -> Markup:
     """A drawing of such marks, which says nothing to who listens."""
     return Markup(f'<svg class="{classes}" aria-hidden="true">{parts}</svg>')
 
 
-def _draw_ticks(values: Sequence[float], scale: Scale) -> str:
+def _draw_ticks(values: Sequence[float], scale: LinearScale) -> str:
     """Grey ticks as one path in a drawing that stretches (its strokes do not)."""
     path = "".join(f"M{scale.at(value):.1f} 0V16" for value in values)
     return f'<svg viewBox="0 0 100 16" preserveAspectRatio="none"><path class="o" d="{path}"/></svg>'
 
 
-def format_percent_place(value: float) -> str:
+def format_percent_position(value: float) -> str:
     """A place across: a tenth of a percent is less than a quarter of a pixel."""
     return f"{value:.1f}".rstrip("0").rstrip(".") + "%"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 
 from embassay.contracts import Kind
-from embassay.document.marks import CLASSES, Scale
+from embassay.document.marks import CLASSES, LinearScale
 from embassay.records import Result
 
 HEIGHT = 220
@@ -36,7 +36,7 @@ SIGN = {
 
 
 @dataclass(frozen=True)
-class PlotTrack:
+class PlotLine:
     """A line through points (across, height); `band` has (across, upper, lower) where an interval is known. Hue and
     points are those of the `kind`; the strokes of its first, second ... line are solid, dashed ..."""
 
@@ -46,22 +46,22 @@ class PlotTrack:
     nth: int = 1
 
 
-def compute_plot_height(y: Scale, value: float) -> float:
+def compute_plot_y_position(y: LinearScale, value: float) -> float:
     """Pixels from the top of the plot."""
     return round(8 + (100 - y.at(value)) / 100 * HEIGHT, 1)
 
 
-def draw_scale_labels(y: Scale) -> str:
+def draw_scale_labels(y: LinearScale) -> str:
     """The labels of a scale; its lines are drawn with the tracks."""
     return "".join(
-        f'<text x="{LEFT - 1}%" y="{compute_plot_height(y, tick)}" dy="4" text-anchor="end">{y.label(tick)}</text>'
+        f'<text x="{LEFT - 1}%" y="{compute_plot_y_position(y, tick)}" dy="4" text-anchor="end">{y.label(tick)}</text>'
         for tick in y.ticks
     )
 
 
-def draw_tracks(tracks: Sequence[PlotTrack], y: Scale, more: str = "") -> str:
+def draw_grid_bands_and_lines(tracks: Sequence[PlotLine], y: LinearScale, more: str = "") -> str:
     """Grid, bands, `more`, lines and their points."""
-    rows = "".join(f"M0 {compute_plot_height(y, tick)}H100" for tick in y.ticks)
+    rows = "".join(f"M0 {compute_plot_y_position(y, tick)}H100" for tick in y.ticks)
     bands = "".join(_draw_band(track) for track in tracks)
     lines = "".join(_draw_line(track) for track in tracks)
     inner = stretch_drawing(f'<path class="g" d="{rows}"/>{bands}{more}{lines}', LEFT, WIDE, HEIGHT + 16)
@@ -83,7 +83,7 @@ def draw_dots(points: Sequence[tuple[float, float]]) -> str:
 
 
 def draw_line_names(
-    tracks: Sequence[PlotTrack], called: Sequence[str], *, plain: Sequence[tuple[str, float]] = ()
+    tracks: Sequence[PlotLine], called: Sequence[str], *, plain: Sequence[tuple[str, float]] = ()
 ) -> str:
     """Names at the heights of the line ends, moved apart where they would touch, each beside its sign; those `plain`
     have none."""
@@ -96,29 +96,37 @@ def draw_line_names(
         if i >= len(tracks):
             parts.append(f'<text x="{LEFT + WIDE}%" y="{height:.0f}" dx="8" dy="4">{name}</text>')
             continue
-        parts.append(f'<svg x="{LEFT + WIDE}%" y="{height:.0f}" {BESIDE}>{draw_track_sign(tracks[i])}</svg>')
+        parts.append(
+            f'<svg x="{LEFT + WIDE}%" y="{height:.0f}" {BESIDE}>{draw_line_legend_sign(tracks[i])}</svg>'
+        )
         parts.append(f'<text class="name" x="{LEFT + WIDE}%" y="{height:.0f}" dx="32" dy="4">{name}</text>')
     return "".join(parts)
 
 
-def draw_track_sign(track: PlotTrack) -> str:
+def draw_line_legend_sign(track: PlotLine) -> str:
     """A piece of the line with its point, around 0."""
     kind = CLASSES[track.kind]
     point = SIGN.get(kind, '<circle class="on" r="3.5"/>')
     return f'<path class="ln {kind} d{track.nth}" d="M-11 0H11"/>{point}'
 
 
-def make_tracks(named: Sequence[tuple[Kind, Sequence[tuple[float, Result]]]], y: Scale) -> list[PlotTrack]:
+def make_system_plot_lines(
+    named: Sequence[tuple[Kind, Sequence[tuple[float, Result]]]], y: LinearScale
+) -> list[PlotLine]:
     """The results of systems of a kind, at places across (0 to 1), as lines with their bands."""
     seen: Counter[str] = Counter()
     tracks = []
     for kind, points in named:
         seen[kind] += 1
         tracks.append(
-            PlotTrack(
-                tuple((100 * at, compute_plot_height(y, row.value or 0.0)) for at, row in points),
+            PlotLine(
+                tuple((100 * at, compute_plot_y_position(y, row.value or 0.0)) for at, row in points),
                 tuple(
-                    (100 * at, compute_plot_height(y, row.ci_high), compute_plot_height(y, row.ci_low))
+                    (
+                        100 * at,
+                        compute_plot_y_position(y, row.ci_high),
+                        compute_plot_y_position(y, row.ci_low),
+                    )
                     for at, row in points
                     if row.ci_low is not None and row.ci_high is not None
                 ),
@@ -140,7 +148,7 @@ def spread_label_heights(wanted: Sequence[tuple[float, int]]) -> list[tuple[floa
     return [(height - max(0.0, overflow), i) for height, i in placed]
 
 
-def _draw_band(track: PlotTrack) -> str:
+def _draw_band(track: PlotLine) -> str:
     if len(track.band) < 2:
         return ""
     there = [f"{across:.1f},{upper}" for across, upper, _ in track.band]
@@ -148,7 +156,7 @@ def _draw_band(track: PlotTrack) -> str:
     return f'<polygon class="bd {CLASSES[track.kind]} d{track.nth}" points="{" ".join(there + back)}"/>'
 
 
-def _draw_line(track: PlotTrack) -> str:
+def _draw_line(track: PlotLine) -> str:
     kind, path = CLASSES[track.kind], "L".join(f"{across:.1f} {down}" for across, down in track.points)
     line = f'<path class="ln {kind} d{track.nth}" d="M{path}"/>'
     if kind in GLYPHS:
@@ -157,7 +165,7 @@ def _draw_line(track: PlotTrack) -> str:
     return line + ends + (ends.replace("ln knot", "ln knot in") if kind in ("c", "m") else "")
 
 
-def _draw_track_points(track: PlotTrack) -> str:
+def _draw_track_points(track: PlotLine) -> str:
     kind = CLASSES[track.kind]
     across = " ".join(f"{LEFT + WIDE * at / 100:.2f}%" for at, _ in track.points)
     down = " ".join(f"{height + 4:.1f}" for _, height in track.points)
@@ -165,7 +173,7 @@ def _draw_track_points(track: PlotTrack) -> str:
 
 
 @dataclass(frozen=True)
-class Series:
+class NamedPlotLine:
     """A named line: places across (0 to 1) with the result there; `kind` is that of the system."""
 
     name: str
@@ -177,9 +185,9 @@ _DIAGONAL = '<path class="g" d="M0 {}L100 {}"/>'
 
 
 def draw_line_chart(
-    series: Sequence[Series],
+    series: Sequence[NamedPlotLine],
     ticks: Sequence[tuple[float, str]],
-    y: Scale,
+    y: LinearScale,
     name: str,
     *,
     diagonal: bool = False,
@@ -187,13 +195,13 @@ def draw_line_chart(
     """The drawing of the first four; `ticks` are places across with their labels, `name` says what they are. With the
     line from the lowest corner to the highest where up and across are of one kind."""
     shown = [line for line in series if line.points][:MOST_LINES]
-    tracks = make_tracks([(line.kind, line.points) for line in shown], y)
+    tracks = make_system_plot_lines([(line.kind, line.points) for line in shown], y)
     parts = [
         draw_scale_labels(y),
-        draw_tracks(
+        draw_grid_bands_and_lines(
             tracks,
             y,
-            _DIAGONAL.format(compute_plot_height(y, y.low), compute_plot_height(y, y.high))
+            _DIAGONAL.format(compute_plot_y_position(y, y.low), compute_plot_y_position(y, y.high))
             if diagonal
             else "",
         ),
@@ -219,7 +227,7 @@ MOVES = (0, -LINE, LINE, -2 * LINE, 2 * LINE)
 
 
 @dataclass(frozen=True)
-class Point:
+class PlotPoint:
     """A mark; `label` stands beside it. What it is, and its numbers, stand in a table."""
 
     x: float
@@ -229,16 +237,16 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Axis:
+class PlotAxis:
     """A scale with its name; `line` is a value that is drawn across, with its words."""
 
-    scale: Scale
+    scale: LinearScale
     name: str
     line: float | None = None
     line_words: str = ""
 
 
-def draw_scatter(points: Sequence[Point], x: Axis, y: Axis) -> Markup:
+def draw_scatter_plot(points: Sequence[PlotPoint], x: PlotAxis, y: PlotAxis) -> Markup:
     """The drawing: grid, lines, points, labels."""
     parts = [
         _draw_y_grid_lines(y),
@@ -250,15 +258,15 @@ def draw_scatter(points: Sequence[Point], x: Axis, y: Axis) -> Markup:
     return Markup(f'<svg class="curve" height="{HEIGHT + 52}">{"".join(parts)}</svg>')
 
 
-def _chart_y_position(scale: Scale, value: float) -> float:
+def _chart_y_position(scale: LinearScale, value: float) -> float:
     return round(TOP + (100 - scale.at(value)) / 100 * (HEIGHT - 12), 1)
 
 
-def _chart_x_position(scale: Scale, value: float) -> str:
+def _chart_x_position(scale: LinearScale, value: float) -> str:
     return f"{EDGE + SPAN * scale.at(value) / 100:.2f}%"
 
 
-def _draw_y_grid_lines(y: Axis) -> str:
+def _draw_y_grid_lines(y: PlotAxis) -> str:
     rows = "".join(f"M0 {_chart_y_position(y.scale, tick)}H100" for tick in y.scale.ticks)
     lines = stretch_drawing(f'<path class="g" d="{rows}"/>', EDGE, SPAN, HEIGHT + 52) + "".join(
         f'<text x="{EDGE - 1}%" y="{_chart_y_position(y.scale, tick)}" dy="4" '
@@ -268,7 +276,7 @@ def _draw_y_grid_lines(y: Axis) -> str:
     return f'{lines}<text x="0" y="11">{escape(y.name)}</text>'
 
 
-def _draw_x_grid_lines(x: Axis) -> str:
+def _draw_x_grid_lines(x: PlotAxis) -> str:
     ticks = "".join(
         f'<text x="{_chart_x_position(x.scale, tick)}" y="{HEIGHT + 32}" '
         f'text-anchor="middle">{x.scale.label(tick)}</text>'
@@ -278,7 +286,7 @@ def _draw_x_grid_lines(x: Axis) -> str:
     return f'{ticks}<text x="{middle}%" y="{HEIGHT + 49}" text-anchor="middle">{escape(x.name)}</text>'
 
 
-def _draw_threshold_lines(x: Axis, y: Axis) -> list[str]:
+def _draw_threshold_lines(x: PlotAxis, y: PlotAxis) -> list[str]:
     parts = []
     if y.line is not None:
         at = _chart_y_position(y.scale, y.line)
@@ -291,7 +299,7 @@ def _draw_threshold_lines(x: Axis, y: Axis) -> list[str]:
     return parts
 
 
-def _draw_points(points: Sequence[Point], x: Scale, y: Scale) -> list[str]:
+def _draw_points(points: Sequence[PlotPoint], x: LinearScale, y: LinearScale) -> list[str]:
     """All of a kind in one path, whose strokes of no length end in the sign of the kind; triangles one by one."""
     places = {
         name: [
@@ -315,7 +323,7 @@ def _draw_points(points: Sequence[Point], x: Scale, y: Scale) -> list[str]:
     return [stretch_drawing(drawn, EDGE, SPAN, HEIGHT + 52), *triangles]
 
 
-def _label_points(points: Sequence[Point], x: Scale, y: Scale) -> list[str]:
+def _label_points(points: Sequence[PlotPoint], x: LinearScale, y: LinearScale) -> list[str]:
     """Beside their points, towards the middle of the plot; above or below where another stands in the way, which on a
     phone may be one far across."""
     parts: list[str] = []

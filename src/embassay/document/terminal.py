@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from embassay.document.blocks import (
-    Bullets,
+    BulletList,
     CautionNotes,
     Column,
-    CommandText,
+    CommandInSentence,
     Heading,
     Said,
     StyledWords,
     Table,
     TableCell,
-    Verdict,
-    join_sentence_text,
+    VerdictText,
+    convert_sentence_to_text,
 )
-from embassay.document.blocks import TextBlock as Paragraph
-from embassay.document.marks import Scale
+from embassay.document.blocks import ParagraphBlock as Paragraph
+from embassay.document.marks import LinearScale
 from embassay.protocols.kernel import tables as numbers
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ SIGNS = "✕✓◔◐ "
 
 
 @dataclass(frozen=True)
-class TerminalRoom:
+class TerminalPrintLimits:
     """Columns there are, whether tables may be wider, and whether more than ASCII can be printed."""
 
     width: int = 80
@@ -47,7 +47,7 @@ class TerminalRoom:
     unicode: bool = True
 
 
-def draw_blocks(
+def draw_terminal_blocks(
     blocks: Iterable[Block], *, width: int = 80, wide: bool = False, unicode: bool = True
 ) -> Text:
     """Verdicts, texts, tables, lists and notes one below the other, a line between; print it with a rich console.
@@ -57,7 +57,7 @@ def draw_blocks(
     """
     from rich.text import Text
 
-    room = TerminalRoom(width, wide, unicode)
+    room = TerminalPrintLimits(width, wide, unicode)
     parts = (Text("\n").join(_DRAWN[type(block)](block, room)) for block in blocks)
     return Text("\n\n").join(part for part in parts if part)
 
@@ -70,12 +70,12 @@ def select_drawable_blocks(blocks: Iterable[Block]) -> Iterator[Block]:
 def is_table_within_width(table: Table, width: int) -> bool:
     """Whether every column of the table fits."""
     return (
-        len(_choose_fitting_columns(_PrintableGrid.of(table, TerminalRoom()).column_widths, width))
+        len(_choose_fitting_columns(_PrintableGrid.of(table, TerminalPrintLimits()).column_widths, width))
         == len(table.columns) + 1
     )
 
 
-def fold_text(text: str, width: int, unicode: bool, style: str = "") -> list[Text]:
+def fold_text_to_width(text: str, width: int, unicode: bool, style: str = "") -> list[Text]:
     """`text` in lines of at most `width` characters, broken at spaces only: names and numbers stay whole."""
     import textwrap
 
@@ -88,42 +88,44 @@ def fold_text(text: str, width: int, unicode: bool, style: str = "") -> list[Tex
     return [Text(line, style=style) for line in lines] or [Text("")]
 
 
-def _draw_verdict(block: Verdict, room: TerminalRoom) -> list[Text]:
-    lede = " ".join(map(join_sentence_text, block.lede))
+def _draw_verdict(block: VerdictText, room: TerminalPrintLimits) -> list[Text]:
+    lede = " ".join(map(convert_sentence_to_text, block.lede))
     return [
-        *fold_text(join_sentence_text(block.heading), room.width, room.unicode, "bold"),
-        *(fold_text(lede, room.width, room.unicode) if lede else ()),
+        *fold_text_to_width(convert_sentence_to_text(block.heading), room.width, room.unicode, "bold"),
+        *(fold_text_to_width(lede, room.width, room.unicode) if lede else ()),
     ]
 
 
-def _draw_heading(block: Heading, room: TerminalRoom) -> list[Text]:
-    text = block.said if isinstance(block.said, str) else join_sentence_text(block.said)
-    return fold_text(text, room.width, room.unicode, "bold")
+def _draw_heading(block: Heading, room: TerminalPrintLimits) -> list[Text]:
+    text = block.said if isinstance(block.said, str) else convert_sentence_to_text(block.said)
+    return fold_text_to_width(text, room.width, room.unicode, "bold")
 
 
-def _draw_paragraph(block: Paragraph, room: TerminalRoom) -> list[Text]:
+def _draw_paragraph(block: Paragraph, room: TerminalPrintLimits) -> list[Text]:
     """A text that names a file or a command stays whole, so that it can be copied."""
     from rich.text import Text
 
     parts = (block.said,) if isinstance(block.said, str) else block.said
-    if any(isinstance(part, CommandText) for part in parts):
-        return [Text(join_sentence_text(parts))]
-    return fold_text(join_sentence_text(parts), room.width, room.unicode, _choose_text_style(parts))
+    if any(isinstance(part, CommandInSentence) for part in parts):
+        return [Text(convert_sentence_to_text(parts))]
+    return fold_text_to_width(
+        convert_sentence_to_text(parts), room.width, room.unicode, _choose_emphasis_style(parts)
+    )
 
 
-def _draw_bullets(block: Bullets, room: TerminalRoom) -> list[Text]:
-    items = (item if isinstance(item, str) else join_sentence_text(item) for item in block.items)
-    return [line for item in items for line in fold_text(f"- {item}", room.width, room.unicode)]
+def _draw_bullets(block: BulletList, room: TerminalPrintLimits) -> list[Text]:
+    items = (item if isinstance(item, str) else convert_sentence_to_text(item) for item in block.items)
+    return [line for item in items for line in fold_text_to_width(f"- {item}", room.width, room.unicode)]
 
 
-def _draw_caution_notes(block: CautionNotes, room: TerminalRoom) -> list[Text]:
+def _draw_caution_notes(block: CautionNotes, room: TerminalPrintLimits) -> list[Text]:
     """The first notes unless all are asked for, and how many more there are; `more`, what the signs of the table mean,
     is one note, the last, and always there."""
     from rich.text import Text
 
     legend = (" ".join(map(_join_plain_words, block.more)),) if block.more else ()
     shown = block.notes if room.wide else block.notes[: MOST_NOTES - len(legend)]
-    lines = _draw_bullets(Bullets((*shown, *legend)), room)
+    lines = _draw_bullets(BulletList((*shown, *legend)), room)
     if more := len(block.notes) - len(shown):
         them = "it" if more == 1 else "them"
         lines.append(
@@ -140,7 +142,7 @@ class _PrintableGrid:
     cells: tuple[tuple[Text, ...], ...]
 
     @classmethod
-    def of(cls, table: Table, room: TerminalRoom) -> _PrintableGrid:
+    def of(cls, table: Table, room: TerminalPrintLimits) -> _PrintableGrid:
         """That of a table, its titles the first row."""
         columns, at = [*table.heads], table.at
         columns.insert(at, Column(table.heading, style=""))
@@ -168,7 +170,7 @@ class _PrintableGrid:
         )
 
 
-def _draw_table(table: Table, room: TerminalRoom) -> list[Text]:
+def _draw_table(table: Table, room: TerminalPrintLimits) -> list[Text]:
     """A rule under the header and no box. The first two columns always stay; one that `wrap`s, the last, takes the room
     that is left."""
     from rich.text import Text
@@ -199,7 +201,7 @@ def _choose_fitting_columns(widths: Sequence[int], width: int) -> Sequence[int]:
     return widths[:shown]
 
 
-def _add_interval_strip(grid: _PrintableGrid, table: Table, room: TerminalRoom) -> _PrintableGrid:
+def _add_interval_strip(grid: _PrintableGrid, table: Table, room: TerminalPrintLimits) -> _PrintableGrid:
     """Strips of intervals after the column that has a scale: on a broad terminal, and only where no number has to go
     for them."""
     place, scale = next(
@@ -220,7 +222,7 @@ def _list_interval_ends(entry: TableCell) -> list[float]:
     return [float(number) for number in entry.exact.split(",") if number]
 
 
-def _draw_interval_strip(ends: Sequence[float], scale: Scale, width: int) -> str:
+def _draw_interval_strip(ends: Sequence[float], scale: LinearScale, width: int) -> str:
     """`··━━┃━━··`."""
     if not ends:
         return ""
@@ -234,12 +236,12 @@ def _draw_interval_strip(ends: Sequence[float], scale: Scale, width: int) -> str
     return "".join(marks)
 
 
-def _draw_cell(entry: TableCell, room: TerminalRoom) -> Text:
+def _draw_cell(entry: TableCell, room: TerminalPrintLimits) -> Text:
     """A cell on one line without control characters: its text, and the interval of its value; coloured by its state."""
     from rich.text import Text
 
     said = _join_plain_words(entry.text) + (f" {entry.small}" if entry.small and entry.exact else "")
-    style = "bold" if entry.bold else STYLES.get(entry.style) or _choose_text_style(entry.text)
+    style = "bold" if entry.bold else STYLES.get(entry.style) or _choose_emphasis_style(entry.text)
     text = _replace_unprintable(said, room.unicode)
     if not room.unicode and style == STYLES["state failed"]:
         text = text.upper()
@@ -252,20 +254,20 @@ def _replace_unprintable(text: str, unicode: bool) -> str:
     if unicode:
         return clean
     return (
-        numbers.to_ascii(clean.lstrip(SIGNS) if clean[:1] in SIGNS[:-1] else clean)
+        numbers.convert_text_to_ascii(clean.lstrip(SIGNS) if clean[:1] in SIGNS[:-1] else clean)
         .encode("ascii", "replace")
         .decode()
     )
 
 
-def _choose_text_style(said: Said) -> str:
+def _choose_emphasis_style(said: Said) -> str:
     """The style of words that stand apart."""
     words = said[0] if said and not isinstance(said, str) else None
     return STYLES.get(words.style, "") if isinstance(words, StyledWords) else ""
 
 
 def _join_plain_words(said: Said) -> str:
-    return said if isinstance(said, str) else join_sentence_text(said)
+    return said if isinstance(said, str) else convert_sentence_to_text(said)
 
 
 def _draw_table_line(cells: Sequence[Text], columns: Sequence[Column], widths: Sequence[int]) -> Text:
@@ -291,15 +293,15 @@ def _wrap_row(row: Sequence[Text], columns: Sequence[Column], widths: Sequence[i
     if columns[last].style != "wrap" or row[last].cell_len <= widths[last]:
         yield _draw_table_line(row, columns, widths)
         return
-    for i, piece in enumerate(fold_text(row[last].plain, widths[last], True)):
+    for i, piece in enumerate(fold_text_to_width(row[last].plain, widths[last], True)):
         yield _draw_table_line([*(row[:last] if i == 0 else [Text("")] * last), piece], columns, widths)
 
 
-_DRAWN: dict[type, Callable[[Any, TerminalRoom], list[Text]]] = {
-    Verdict: _draw_verdict,
+_DRAWN: dict[type, Callable[[Any, TerminalPrintLimits], list[Text]]] = {
+    VerdictText: _draw_verdict,
     Heading: _draw_heading,
     Paragraph: _draw_paragraph,
-    Bullets: _draw_bullets,
+    BulletList: _draw_bullets,
     CautionNotes: _draw_caution_notes,
     Table: _draw_table,
 }

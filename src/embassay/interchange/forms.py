@@ -12,14 +12,14 @@ from typing import Any, Literal
 
 from embassay import __version__
 from embassay.errors import DataError, UsageError
-from embassay.interchange.papers import DRAWINGS, make_figures, write_latex_table
+from embassay.interchange.papers import DRAWINGS, make_run_figures, write_latex_table
 from embassay.interchange.publication import WRITERS
 from embassay.interchange.tables import (
-    RunTables,
-    find_runs,
-    format_long_csv,
-    format_long_parquet,
-    format_wide_csv,
+    LoadedRunFolder,
+    find_runs_in_folders,
+    format_results_as_long_csv,
+    format_results_as_parquet,
+    format_systems_as_wide_csv,
     make_wide_table,
 )
 from embassay.protocols.hume.exchange.export import MODEL
@@ -37,7 +37,7 @@ from embassay.protocols.mteb.survey import (
     make_published_name,
 )
 from embassay.records import Result
-from embassay.runs.folder import digest_json, slugify_name, write_atomic
+from embassay.runs.folder import digest_json, slugify_name, write_file_atomically
 
 Form = Literal["mteb", "csv", "latex", "parquet", "figures", "eee", "hub"]
 FORMS: tuple[Form, ...] = ("mteb", "csv", "latex", "parquet", "figures", "eee", "hub")
@@ -80,35 +80,37 @@ def export(folders: Sequence[Path], form: Form, out: Path, *, table: str = "", s
         raise UsageError(
             f"--table selects one table, but {form} always has all results.", mend="Export it as latex."
         )
-    runs = find_runs(folders)
+    runs = find_runs_in_folders(folders)
     if form in WRITERS:
         return _publish_runs(runs, form, out, source)
     if not single:
-        write_atomic(out / "references.bib", cite_papers(runs))
+        write_file_atomically(out / "references.bib", format_paper_bibtex(runs))
     if form == "figures":
         return _export_figures(runs, out, single, table)
     if table:
         return _export_one_table(runs, table, out, single)
-    writers: Mapping[Form, Callable[[Sequence[RunTables], Path, bool], Exported]] = {
+    writers: Mapping[Form, Callable[[Sequence[LoadedRunFolder], Path, bool], Exported]] = {
         "mteb": _export_mteb, "csv": _export_csv, "latex": _export_latex, "parquet": _export_parquet
     }  # fmt: skip
     return writers[form](runs, out, single)
 
 
-def _publish_runs(runs: Sequence[RunTables], form: Form, out: Path, source: str) -> Exported:
+def _publish_runs(runs: Sequence[LoadedRunFolder], form: Form, out: Path, source: str) -> Exported:
     files, rows, lost = WRITERS[form](runs, out, source)
     return Exported(out, files, rows, tuple(LeftOut(*entry) for entry in lost))
 
 
-def make_mteb_documents(runs: Sequence[RunTables], left_out: list[LeftOut]) -> Iterator[Document]:
+def make_mteb_documents(runs: Sequence[LoadedRunFolder], left_out: list[LeftOut]) -> Iterator[Document]:
     """The runs as documents of MTEB; imported ones as they were published."""
     for run in runs:
         yield from (
-            read_original_documents(run.path) if run.protocol == "mteb" else make_run_documents(run, left_out)
+            read_original_documents(run.path)
+            if run.protocol == "mteb"
+            else make_mteb_run_documents(run, left_out)
         )
 
 
-def _export_mteb(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
+def _export_mteb(runs: Sequence[LoadedRunFolder], out: Path, single: bool) -> Exported:
     left_out: list[LeftOut] = []
     documents = make_mteb_documents(runs, left_out)
     if single:
@@ -123,7 +125,9 @@ def _export_mteb(runs: Sequence[RunTables], out: Path, single: bool) -> Exported
             }
             text = format_json({**head, "n": entries, "results": records}, indent=1) + "\n"
             # No time inside: the same results are the same bytes.
-            write_atomic(out, gzip.compress(text.encode("ascii"), mtime=0) if out.suffix == ".gz" else text)
+            write_file_atomically(
+                out, gzip.compress(text.encode("ascii"), mtime=0) if out.suffix == ".gz" else text
+            )
     else:
         written = write_result_files(documents, out, _collect_model_metas(runs))
         entries, files = written.entries, written.files + written.models
@@ -136,11 +140,11 @@ def _export_mteb(runs: Sequence[RunTables], out: Path, single: bool) -> Exported
     return Exported(out, files, rows, tuple(left_out))
 
 
-def _load_mteb_head(run: RunTables) -> Mapping[str, Any]:
+def _load_mteb_head(run: LoadedRunFolder) -> Mapping[str, Any]:
     return load_original_metadata(run.path).head
 
 
-def _collect_model_metas(runs: Sequence[RunTables]) -> Mapping[Owner, Mapping[str, Any]]:
+def _collect_model_metas(runs: Sequence[LoadedRunFolder]) -> Mapping[Owner, Mapping[str, Any]]:
     metas: dict[Owner, Mapping[str, Any]] = {}
     for run in runs:
         if run.protocol == "mteb":
@@ -148,7 +152,7 @@ def _collect_model_metas(runs: Sequence[RunTables]) -> Mapping[Owner, Mapping[st
             continue
         for system in run.manifest.get("systems", ()):
             name, revision = (
-                format_model_name(run.protocol, system["name"]),
+                format_mteb_model_name(run.protocol, system["name"]),
                 make_system_revision(run, system["name"]),
             )
             metas[name, revision, ""] = _make_model_meta(run, system, name, revision)
@@ -156,33 +160,35 @@ def _collect_model_metas(runs: Sequence[RunTables]) -> Mapping[Owner, Mapping[st
 
 
 def _make_model_meta(
-    run: RunTables, system: Mapping[str, Any], name: str, revision: str
+    run: LoadedRunFolder, system: Mapping[str, Any], name: str, revision: str
 ) -> Mapping[str, Any]:
     facts = system.get("facts") or {}
     spoken = {row.lang for row in run.rows if row.system == system["name"]} - {"", "mul"}
     numbers = {"embed_dim": "dims", "max_tokens": "max_tokens", "n_parameters": "parameters"}
     known = {theirs: facts[ours] for theirs, ours in numbers.items() if isinstance(facts.get(ours), int)}
-    return make_model_meta(name, revision, map(format_dataset_language, spoken), **known)
+    return make_model_meta(name, revision, map(format_mteb_language, spoken), **known)
 
 
-def _export_csv(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
-    write_atomic(out if single else out / "results.csv", format_long_csv(runs))
+def _export_csv(runs: Sequence[LoadedRunFolder], out: Path, single: bool) -> Exported:
+    write_file_atomically(out if single else out / "results.csv", format_results_as_long_csv(runs))
     if not single:
         for name, run in _name_run_files(runs).items():
-            write_atomic(out / f"{name}.csv", format_wide_csv(make_wide_table(run)))
+            write_file_atomically(out / f"{name}.csv", format_systems_as_wide_csv(make_wide_table(run)))
     return Exported(out, 1 if single else len(runs) + 1, sum(len(run.rows) for run in runs))
 
 
-def _export_latex(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
+def _export_latex(runs: Sequence[LoadedRunFolder], out: Path, single: bool) -> Exported:
     tables = {name: make_wide_table(run) for name, run in _name_run_files(runs).items()}
     shown = sum(row is not None for table in tables.values() for cells in table.cells for row in cells)
     if single:
-        write_atomic(
-            out, "\n".join(map(write_latex_table, tables.values())) + format_latex_comments(cite_papers(runs))
+        write_file_atomically(
+            out,
+            "\n".join(map(write_latex_table, tables.values()))
+            + format_latex_comments(format_paper_bibtex(runs)),
         )
     else:
         for name, table in tables.items():
-            write_atomic(out / f"{name}.tex", write_latex_table(table))
+            write_file_atomically(out / f"{name}.tex", write_latex_table(table))
     left = [
         LeftOut(table.run.name, len(table.run.rows) - sum(row is not None for cells in table.cells for row in cells),
                 "not in the table of headlines; csv and parquet have every row")
@@ -193,7 +199,7 @@ def _export_latex(runs: Sequence[RunTables], out: Path, single: bool) -> Exporte
     )
 
 
-def _export_one_table(runs: Sequence[RunTables], table: str, out: Path, single: bool) -> Exported:
+def _export_one_table(runs: Sequence[LoadedRunFolder], table: str, out: Path, single: bool) -> Exported:
     """The table of that name, as each run wrote it."""
     paths = {name: run.path / "tables" / f"{table}.tex" for name, run in _name_run_files(runs).items()}
     texts = {name: path.read_text("utf-8") for name, path in paths.items() if path.exists()}
@@ -206,10 +212,12 @@ def _export_one_table(runs: Sequence[RunTables], table: str, out: Path, single: 
             mend = f"There is {', '.join(names) or 'none'}."
         raise UsageError(f"No run has a table {table!r}.", mend=mend)
     if single:
-        write_atomic(out, "\n".join(texts.values()) + format_latex_comments(cite_papers(runs)))
+        write_file_atomically(
+            out, "\n".join(texts.values()) + format_latex_comments(format_paper_bibtex(runs))
+        )
     else:
         for name, text in texts.items():
-            write_atomic(out / f"{name}-{table}.tex", text)
+            write_file_atomically(out / f"{name}-{table}.tex", text)
     left = [
         LeftOut(run.name, len(run.rows), f"has no table {table}")
         for name, run in _name_run_files(runs).items() if name not in texts
@@ -218,25 +226,25 @@ def _export_one_table(runs: Sequence[RunTables], table: str, out: Path, single: 
     return Exported(out, 1 if single else len(texts), rows - len(texts), tuple(left))
 
 
-def _name_figures(runs: Sequence[RunTables]) -> str:
+def _list_figure_names(runs: Sequence[LoadedRunFolder]) -> str:
     """What figures there are, under the names that --table takes."""
     from embassay.interchange.side_by_side import NAME, NUMBER
 
     numbers = {NAME: NUMBER, **{drawing.table: drawing.number for drawing in DRAWINGS if drawing.number}}
-    names = dict.fromkeys(drawn.name for run in runs for drawn in make_figures(run))
+    names = dict.fromkeys(drawn.name for run in runs for drawn in make_run_figures(run))
     said = [f"{name} ({numbers[name]})" if numbers.get(name, name) != name else name for name in names]
     return f"There is {', '.join(said)}." if said else "Export it as csv."
 
 
-def _export_figures(runs: Sequence[RunTables], out: Path, single: bool, table: str) -> Exported:
+def _export_figures(runs: Sequence[LoadedRunFolder], out: Path, single: bool, table: str) -> Exported:
 
     figures = [
-        (name, drawn) for name, run in _name_run_files(runs).items() for drawn in make_figures(run, table)
+        (name, drawn) for name, run in _name_run_files(runs).items() for drawn in make_run_figures(run, table)
     ]
     if not figures:
         raise UsageError(
             f"No run here has numbers for {f'the figure {table}' if table else 'a figure'}.",
-            mend=_name_figures(runs) if table else "Export it as csv.",
+            mend=_list_figure_names(runs) if table else "Export it as csv.",
         )
     if single and len(figures) > 1:
         names = ", ".join(dict.fromkeys(drawn.name for _, drawn in figures))
@@ -254,7 +262,7 @@ def _export_figures(runs: Sequence[RunTables], out: Path, single: bool, table: s
         }
     )
     for path, content in files.items():
-        write_atomic(path, content)
+        write_file_atomically(path, content)
     left = tuple(
         LeftOut(f"{run}, figure {drawn.name}", drawn.left, "without a value, or beyond what it shows")
         for run, drawn in figures
@@ -263,7 +271,7 @@ def _export_figures(runs: Sequence[RunTables], out: Path, single: bool, table: s
     return Exported(out, len(files), sum(drawn.rows for _, drawn in figures), left)
 
 
-def cite_papers(runs: Sequence[RunTables]) -> str:
+def format_paper_bibtex(runs: Sequence[LoadedRunFolder]) -> str:
     """BibTeX of the papers whose methods the runs use, and where the numbers come from."""
     papers = [
         "@software{embassay,", "title = {Embassay: what embeddings, metrics and retrieval stacks understand},",
@@ -279,14 +287,14 @@ def format_latex_comments(text: str) -> str:
     return "".join(f"% {line}\n" if line else "%\n" for line in text.splitlines())
 
 
-def _export_parquet(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
-    write_atomic(out if single else out / "results.parquet", format_long_parquet(runs))
+def _export_parquet(runs: Sequence[LoadedRunFolder], out: Path, single: bool) -> Exported:
+    write_file_atomically(out if single else out / "results.parquet", format_results_as_parquet(runs))
     return Exported(out, 1, sum(len(run.rows) for run in runs))
 
 
-def _name_run_files(runs: Sequence[RunTables]) -> dict[str, RunTables]:
+def _name_run_files(runs: Sequence[LoadedRunFolder]) -> dict[str, LoadedRunFolder]:
     """A file name for each run: its own, with a number where several share one; `results` is taken."""
-    by_name: dict[str, RunTables] = {}
+    by_name: dict[str, LoadedRunFolder] = {}
     for run in runs:
         name, number = slugify_name(run.name) or "run", 2
         stem = name
@@ -312,7 +320,7 @@ class LeftOut:
     reason: str
 
 
-def make_run_documents(run: RunTables, left_out: list[LeftOut]) -> Iterator[Document]:
+def make_mteb_run_documents(run: LoadedRunFolder, left_out: list[LeftOut]) -> Iterator[Document]:
     """A document for each system, task and dataset: an entry for each subset and language that has a headline.
 
     `main_score` is the headline, NaN where it has no value; the other measures stand beside it, those of variants as
@@ -371,13 +379,13 @@ def results_of(documents: Iterable[Document]) -> list[Result]:
     return [row for _, _, row in sorted(placed, key=lambda row: (runs[row[0]], row[1]))]
 
 
-def make_system_revision(run: RunTables, system: str) -> str:
+def make_system_revision(run: LoadedRunFolder, system: str) -> str:
     """What stands for the revision of a system: a fingerprint of its identity, the same in all runs of it."""
     identities = {system["name"]: system.get("identity") for system in run.manifest.get("systems", ())}
     return digest_json(identities.get(system) or system)[:12]
 
 
-def _make_mteb_document(run: RunTables, rows: Sequence[Numbered]) -> Document | None:
+def _make_mteb_document(run: LoadedRunFolder, rows: Sequence[Numbered]) -> Document | None:
     first = rows[0][1]
     headline = run.find_headline_measure(first.task) or next(
         (row.measure for _, row in rows if not row.variant), None
@@ -399,7 +407,7 @@ def _make_mteb_document(run: RunTables, rows: Sequence[Numbered]) -> Document | 
     }  # fmt: skip
     body = {
         "dataset_revision": run.fingerprint(first.dataset),
-        "task_name": format_task_name(
+        "task_name": format_mteb_task_name(
             run.kind, first.task, first.dataset, published=_is_published_hume_run(run)
         ),
         "mteb_version": None,
@@ -409,11 +417,11 @@ def _make_mteb_document(run: RunTables, rows: Sequence[Numbered]) -> Document | 
         BLOCK: block,
     }
     return Document(
-        format_model_name(run.protocol, first.system), make_system_revision(run, first.system), body
+        format_mteb_model_name(run.protocol, first.system), make_system_revision(run, first.system), body
     )
 
 
-def _is_published_hume_run(run: RunTables) -> bool:
+def _is_published_hume_run(run: LoadedRunFolder) -> bool:
     """Whether a HUME run was made of result files (`hume score --from-mteb`), and not of a study of one's own."""
     return run.protocol == "hume" and "results" in (run.manifest.get("arguments") or {})
 
@@ -422,15 +430,17 @@ def _make_score_entry(head: Result, rows: Sequence[Numbered]) -> dict[str, Any]:
     of_head = [row for _, row in rows if (row.subset, row.lang) == (head.subset, head.lang)]
     return {
         **{
-            format_score_name(row.variant, row.measure): row.value for row in of_head if row.value is not None
+            format_mteb_score_name(row.variant, row.measure): row.value
+            for row in of_head
+            if row.value is not None
         },
         MAIN: math.nan if head.value is None else head.value,
         "hf_subset": head.subset or "default",
-        "languages": [format_dataset_language(head.lang)],
+        "languages": [format_mteb_language(head.lang)],
     }
 
 
-def _find_cell_seconds(run: RunTables, first: Result) -> float | None:
+def _find_cell_seconds(run: LoadedRunFolder, first: Result) -> float | None:
     cells: Iterable[Mapping[str, Any]] = run.manifest.get("cells") or ()
     where = (first.task, first.dataset, first.system)
     times = [
@@ -453,22 +463,22 @@ _UNSAID = {"mul": "mul-Zyyy", "": "und-Zyyy"}
 """ISO 639-3 and 15924 for many languages and for one nobody named: MTEB leaves out an entry without any."""
 
 
-def format_model_name(protocol: str, system: str) -> str:
+def format_mteb_model_name(protocol: str, system: str) -> str:
     """A system as MTEB's `organization/model`; people are its baseline.
 
-    >>> format_model_name("sage", "minilm"), format_model_name("hume", "Human")
+    >>> format_mteb_model_name("sage", "minilm"), format_mteb_model_name("hume", "Human")
     ('embassay/minilm', 'baseline/Human')
     """
     return MODEL if (protocol, system) == ("hume", "Human") else make_published_name(system)
 
 
-def format_task_name(kind: str, task: str, dataset: str, *, published: bool = False) -> str:
+def format_mteb_task_name(kind: str, task: str, dataset: str, *, published: bool = False) -> str:
     """The name of a task: one of ours, since the items, or how they are scored, are not those of MTEB's; but MTEB's own
     where the scores are its `published` ones.
 
-    >>> format_task_name("hume", "sts", "STS12", published=True), format_task_name("pteb", "sts", "STS12")
+    >>> format_mteb_task_name("hume", "sts", "STS12", published=True), format_mteb_task_name("pteb", "sts", "STS12")
     ('HUMESTS12', 'PTEB-sts-STS12')
-    >>> format_task_name("score", "score", "qrels")
+    >>> format_mteb_task_name("score", "score", "qrels")
     'RAG-qrels'
     """
     if published and f"HUME{dataset}" in load_task_types():
@@ -476,10 +486,11 @@ def format_task_name(kind: str, task: str, dataset: str, *, published: bool = Fa
     return "-".join([_TITLES.get(kind, kind), *([] if task == kind else [task]), dataset])
 
 
-def format_score_name(variant: str, measure: str) -> str:
+def format_mteb_score_name(variant: str, measure: str) -> str:
     """A measure by MTEB's name where it has one, behind its variant.
 
-    >>> format_score_name("", "nDCG@10"), format_score_name("original", "v_measure"), format_score_name("", "RA-nWG@5")
+    >>> format_mteb_score_name("", "nDCG@10"), format_mteb_score_name("original", "v_measure"),
+    format_mteb_score_name("", "RA-nWG@5")
     ('ndcg_at_10', 'original/v_measure', 'RA-nWG@5')
     """
     cut = re.fullmatch(r"(\w+)@(\d+)", measure)
@@ -487,10 +498,10 @@ def format_score_name(variant: str, measure: str) -> str:
     return f"{variant}/{name}" if variant else name
 
 
-def format_dataset_language(lang: str) -> str:
+def format_mteb_language(lang: str) -> str:
     """A language with its script, as MTEB writes it.
 
-    >>> format_dataset_language("en"), format_dataset_language("mul")
+    >>> format_mteb_language("en"), format_mteb_language("mul")
     ('eng-Latn', 'mul-Zyyy')
     """
     return _UNSAID.get(lang) or add_language_script(convert_to_iso_639_3(lang))

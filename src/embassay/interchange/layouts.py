@@ -13,7 +13,7 @@ ALL = "all tasks"
 
 
 @dataclass(frozen=True)
-class SuiteMean:
+class PaperMeanScope:
     """What a figure of a paper is a mean over: all sets of a `suite` for `task`, or for `ALL`. Without a suite it is of
     data that nobody else has."""
 
@@ -21,7 +21,7 @@ class SuiteMean:
     task: str = ALL
 
 
-Whole = Callable[[str, str], SuiteMean | None]
+Whole = Callable[[str, str], PaperMeanScope | None]
 """What the cell of a row and a column is a mean over; None for a cell of the one set that it names, or of none."""
 
 CLASSICAL: Mapping[str, str] = {
@@ -50,20 +50,20 @@ class PaperTableLayout:
 def make_suite_mean_rule(suite: str, task: str = ALL, *beginnings: str) -> Whole:
     """For a table whose cells are means over a suite; with `beginnings` only those of rows that begin so are."""
 
-    def find_suite_mean(row: str, column: str) -> SuiteMean | None:
+    def find_suite_mean(row: str, column: str) -> PaperMeanScope | None:
         del column
-        return SuiteMean(suite, task) if not beginnings or row.startswith(beginnings) else None
+        return PaperMeanScope(suite, task) if not beginnings or row.startswith(beginnings) else None
 
     return find_suite_mean
 
 
-def format_model_title(system: str) -> str:
+def format_paper_model_title(system: str) -> str:
     """What the papers call a system.
 
-    >>> (format_model_title("st:sentence-transformers/all-mpnet-base-v2?dims=64"),
-    ... format_model_title("ollama:gemma3:27b"))
+    >>> (format_paper_model_title("st:sentence-transformers/all-mpnet-base-v2?dims=64"),
+    ... format_paper_model_title("ollama:gemma3:27b"))
     ('all-mpnet-base-v2', 'gemma3-27b')
-    >>> format_model_title("rouge")
+    >>> format_paper_model_title("rouge")
     'ROUGE Score'
     """
     plain = system.partition("?")[0]
@@ -72,16 +72,16 @@ def format_model_title(system: str) -> str:
     return CLASSICAL.get(plain, plain.rpartition("/")[2].rpartition(":")[2])
 
 
-def format_judge_title(name: str) -> str:
+def format_judge_model_title(name: str) -> str:
     """A chat model, by its name with or without the server.
 
-    >>> format_judge_title("gpt-oss:20b"), format_judge_title("ollama:qwen3:32b")
+    >>> format_judge_model_title("gpt-oss:20b"), format_judge_model_title("ollama:qwen3:32b")
     ('gpt-oss-20b', 'qwen3-32b')
     """
-    return format_model_title(name if name.startswith("ollama:") else f"ollama:{name}")
+    return format_paper_model_title(name if name.startswith("ollama:") else f"ollama:{name}")
 
 
-def format_dataset_title(dataset: str) -> str:
+def format_paper_dataset_title(dataset: str) -> str:
     """A dataset as the papers' suites call it, whatever language of it stands behind the name."""
     name = dataset.partition(" ")[0]
     return _read_suite_titles().get(name, name)
@@ -96,7 +96,7 @@ def _read_suite_titles() -> Mapping[str, str]:
     }
 
 
-def make_column_renamer(names: Mapping[str, str]) -> Callable[[str], str]:
+def make_paper_column_renamer(names: Mapping[str, str]) -> Callable[[str], str]:
     """A column by its name in the paper, in small letters where it is not among `names`."""
     return lambda column: names.get(column, column.lower())
 
@@ -122,9 +122,9 @@ _SAGE_TITLES = (
 _SAGE_TASKS = {"overall": ALL, "human_preference": "preference"}
 
 
-def _find_mean_over_task(row: str, column: str) -> SuiteMean:
+def _find_mean_over_task(row: str, column: str) -> PaperMeanScope:
     del row
-    return SuiteMean("sage", _SAGE_TASKS.get(column, column))
+    return PaperMeanScope("sage", _SAGE_TASKS.get(column, column))
 
 
 _SAGE_MEANS: Mapping[int, Whole] = {
@@ -136,8 +136,8 @@ SAGE = tuple(
         f"table {number}",
         title,
         f"sage_table{number}",
-        _make_cell_reader("system", format_model_title),
-        make_column_renamer(_SAGE),
+        _make_cell_reader("system", format_paper_model_title),
+        make_paper_column_renamer(_SAGE),
         over=_SAGE_MEANS.get(number, PaperTableLayout.over),
     )
     for number, title in enumerate(_SAGE_TITLES, 1)
@@ -146,7 +146,7 @@ SAGE = tuple(
 # PTEB ---------------------------------------------------------------------------------------------------------------
 
 _LONGER = {"MasakhaNEWS": "MasakhaNEWSClusteringS2S", "RuBQ": "RuBQReranking", "STSBenchmark": "STSB"}
-_SHIFT = make_column_renamer({"ci_low": "hl_ci_low", "ci_high": "hl_ci_high"})
+_SHIFT = make_paper_column_renamer({"ci_low": "hl_ci_low", "ci_high": "hl_ci_high"})
 _PARAPHRASERS = {
     "Similarity": "semantic_similarity",
     "Edit distance": "edit_distance",
@@ -161,7 +161,7 @@ _PROMPTS = {"default": "Default", **{f"variant{number}": f"Variant {number}" for
 
 
 def _format_set_title(dataset: str) -> str:
-    title = format_dataset_title(dataset)
+    title = format_paper_dataset_title(dataset)
     return _LONGER.get(title, title)
 
 
@@ -171,16 +171,18 @@ def _format_set_and_model(row: Row) -> str:
     if system == "Average":
         return ""
     several = row.get("task") == "sts" and dataset.endswith("datasets")
-    return f"{'9 STS datasets' if several else _format_set_title(dataset)}, {format_model_title(system)}"
+    return (
+        f"{'9 STS datasets' if several else _format_set_title(dataset)}, {format_paper_model_title(system)}"
+    )
 
 
 def _format_sts_title(row: Row) -> str:
-    return format_model_title(row["system"]) if row["scope"] == "sts" else ""
+    return format_paper_model_title(row["system"]) if row["scope"] == "sts" else ""
 
 
 def _find_qwen_size(row: Row) -> str:
     """The size of a Qwen3 embedding model: the paper's ablation."""
-    name = format_model_title(row["system"])
+    name = format_paper_model_title(row["system"])
     return name.rpartition("-")[2] if name.lower().startswith("qwen3-embedding-") else ""
 
 
@@ -192,10 +194,10 @@ def _format_parameters(row: Row) -> str:
 _MEAN_STS = make_suite_mean_rule("pteb-sts", "sts")
 
 
-def _find_mean_over_seven_sets(row: str, column: str) -> SuiteMean | None:
+def _find_mean_over_seven_sets(row: str, column: str) -> PaperMeanScope | None:
     if row.startswith("9 STS datasets"):
         return _MEAN_STS(row, column)
-    return SuiteMean("pteb-en") if row.startswith("Average") else None
+    return PaperMeanScope("pteb-en") if row.startswith("Average") else None
 
 
 PTEB = (
@@ -203,24 +205,25 @@ PTEB = (
         _make_cell_reader("dataset", _format_set_title), label="dataset"),
     PaperTableLayout("table 2", "judges: Spearman with people x 100", "pteb_table2",
         _make_cell_reader("Dataset", _format_set_title),
-           format_judge_title, "Dataset",
+           format_judge_model_title, "Dataset",
            over=make_suite_mean_rule("pteb-sts", "sts", "Average")),
     PaperTableLayout("table 3", "judges by size", "pteb_table3", _format_parameters,
-        make_column_renamer({"Score": "sts_score"}),
+        make_paper_column_renamer({"Score": "sts_score"}),
            "Judge",
            over=_MEAN_STS),
-    PaperTableLayout("table 4", "paraphrasers", "pteb_table4", _make_cell_reader("Paraphraser", format_judge_title),
-           make_column_renamer(_PARAPHRASERS), "Paraphraser",
+    PaperTableLayout("table 4", "paraphrasers", "pteb_table4",
+        _make_cell_reader("Paraphraser", format_judge_model_title),
+           make_paper_column_renamer(_PARAPHRASERS), "Paraphraser",
            over=_MEAN_STS),
     PaperTableLayout("table 5", "the paraphraser by judge", "pteb_table5",
-        _make_cell_reader("Judge", format_judge_title),
-           make_column_renamer(_JUDGES), "Judge",
+        _make_cell_reader("Judge", format_judge_model_title),
+           make_paper_column_renamer(_JUDGES), "Judge",
            over=_MEAN_STS),
     PaperTableLayout("table 6", "STS", "pteb_table6", _format_set_and_model,
         over=make_suite_mean_rule("pteb-sts", "sts", "Average")),
     PaperTableLayout("table 7", "shifts, runs pooled", "pteb_table7", _format_sts_title, _SHIFT, over=_MEAN_STS),
     PaperTableLayout("table 8", "encoders by size", "pteb_table8", _find_qwen_size,
-        make_column_renamer({"vram_gib": "vram_gb"}),
+        make_paper_column_renamer({"vram_gib": "vram_gb"}),
            others=False,
            over=make_suite_mean_rule("pteb-en")),
     PaperTableLayout("table 9", "seven tasks", "pteb_table9", _format_set_and_model, over=_find_mean_over_seven_sets),
@@ -228,7 +231,7 @@ PTEB = (
         over=make_suite_mean_rule("pteb-multi", ALL, "Average")),
     PaperTableLayout("table 11", "people's ratings", "pteb_table11",
         lambda row: _LANGUAGES.get(row["lang"], row["lang"]),
-           make_column_renamer({"mean": "mean_similarity", "median": "median_similarity"}), "lang"),
+           make_paper_column_renamer({"mean": "mean_similarity", "median": "median_similarity"}), "lang"),
     PaperTableLayout("table 12", "prompts", "pteb_table12", lambda row: _PROMPTS.get(row["prompt"], row["prompt"]),
            over=_MEAN_STS),
     PaperTableLayout("table 14", "shifts, runs averaged", "pteb_table14", _format_sts_title, _SHIFT, over=_MEAN_STS)
@@ -262,8 +265,8 @@ def format_stack_title(row: Row) -> str:
     """Encoder, dimensions, reranker and depth of a dense pool in an exact index, as the paper's tables have them."""
     if row["Mode"] != "dense" or not row["Index"].startswith("flat"):
         return ""
-    reranker = "" if row["Reranker"] == "none" else f"{format_model_title(row['Reranker'])}, "
-    return f"{format_model_title(row['Encoder'])}, {row['Dimensions']}, {reranker}K={row['K']}"
+    reranker = "" if row["Reranker"] == "none" else f"{format_paper_model_title(row['Reranker'])}, "
+    return f"{format_paper_model_title(row['Encoder'])}, {row['Dimensions']}, {reranker}K={row['K']}"
 
 
 def _format_unreranked_title(row: Row) -> str:
@@ -273,7 +276,7 @@ def _format_unreranked_title(row: Row) -> str:
 
 def _format_method_title(row: Row) -> str:
     """The six stacks that are compared are of 50 candidates."""
-    method = _METHODS.get((row["Mode"], format_model_title(row["Reranker"])), "")
+    method = _METHODS.get((row["Mode"], format_paper_model_title(row["Reranker"])), "")
     return method if row["K"] == "50" and row["Index"].startswith("flat") else ""
 
 
@@ -287,7 +290,7 @@ def _format_index_title(row: Row) -> str:
 
 def _make_probe_titler(names: Mapping[str, str]) -> Callable[[Row], str]:
     return lambda row: (
-        f"{row['lang'].upper()}, {names.get(format_model_title(row['system']), format_model_title(row['system']))}"
+        f"{row['lang'].upper()}, {names.get(format_paper_model_title(row['system']), format_paper_model_title(row['system']))}"
     )
 
 
@@ -298,15 +301,15 @@ def _format_unnoised_probe_title(row: Row) -> str:
 def _make_ablation_titler(lang: str) -> Callable[[Row], str]:
     return lambda row: (
         f"{lang}, {row['condition']}, "
-        f"{_ABLATED.get(format_model_title(row['system']), format_model_title(row['system']))}"
+        f"{_ABLATED.get(format_paper_model_title(row['system']), format_paper_model_title(row['system']))}"
     )
 
 
-def _find_mean_of_quality(row: str, column: str) -> SuiteMean | None:
+def _find_mean_of_quality(row: str, column: str) -> PaperMeanScope | None:
     """The paper's corpus is its own: prices, sizes and times compare, and how good what was found is does not."""
     del row
     return (
-        SuiteMean("")
+        PaperMeanScope("")
         if column.startswith(("n_recall", "ra_nwg", "ceiling", "percent_proc", "avg_perf"))
         else None
     )
@@ -316,7 +319,14 @@ def _make_stack_layout(
     table: str, title: str, file: str, row: Callable[[Row], str], names: Mapping[str, str]
 ) -> PaperTableLayout:
     return PaperTableLayout(
-        table, title, file, row, make_column_renamer(names), "Stack", others=False, over=_find_mean_of_quality
+        table,
+        title,
+        file,
+        row,
+        make_paper_column_renamer(names),
+        "Stack",
+        others=False,
+        over=_find_mean_of_quality,
     )
 
 
@@ -333,7 +343,7 @@ RAG = (
     _make_stack_layout("5.2 leaderboard, @30", "best by RA-nWG@30", "rag_table6", format_stack_title,
               {"RA-nWG@30": "ra_nwg", "PROC": "ceiling_proc"}),
     PaperTableLayout("5.3 indexes", "indexes of 1,024 dimensions", "rag_table7", _format_index_title,
-        make_column_renamer(_CHANGES),
+        make_paper_column_renamer(_CHANGES),
            "Encoder", False,
            over=_find_mean_of_quality),
     _make_stack_layout("5.5 scenarios", "scenarios", "rag_stacks", format_stack_title,
@@ -341,20 +351,20 @@ RAG = (
     _make_stack_layout("A.1 efficiency", "efficiency", "rag_table9", format_stack_title, {
         "Per second of reranking": "efficiency", "AvgPerf": "avg_performance", "Rerank ms": "latency_ms"}),
     PaperTableLayout("A.2 margins", "margins of names and topics", "rag_table10", _make_probe_titler(_PROBED),
-           make_column_renamer(_MARGINS)),
+           make_paper_column_renamer(_MARGINS)),
     PaperTableLayout("A.3 name over topic", "names over topics", "rag_table11", _make_probe_titler(_PROBED),
-           make_column_renamer({"name/topic": "name_topic_ratio"})),
+           make_paper_column_renamer({"name/topic": "name_topic_ratio"})),
     PaperTableLayout("4.1 names, EN", "changes of names, in percent of the margin", "name_margin_en",
         _make_ablation_titler("EN"),
-           make_column_renamer({"percent": "delta_name_change_percent"}), others=False),
+           make_paper_column_renamer({"percent": "delta_name_change_percent"}), others=False),
     PaperTableLayout("4.2 names, FR", "changes of names, in percent of the margin", "name_margin_fr",
         _make_ablation_titler("FR"),
-           make_column_renamer({"percent": "delta_name_change_percent"}), others=False),
+           make_paper_column_renamer({"percent": "delta_name_change_percent"}), others=False),
     PaperTableLayout("4.4 similarity", "similarity by small talk", "rag_table12", _format_unnoised_probe_title),
     PaperTableLayout("4.4 noise", "its drop in percent", "rag_table13", _format_unnoised_probe_title,
-        make_column_renamer({"drop %": "drop_percent"})),
+        make_paper_column_renamer({"drop %": "drop_percent"})),
     _make_stack_layout("A.5 tokens", "tokens per candidate", "rag_table14",
-              lambda row: f"{format_model_title(row['Reranker'])}, K={row['K']}" if format_stack_title(row) else "",
+              lambda row: f"{format_paper_model_title(row['Reranker'])}, K={row['K']}" if format_stack_title(row) else "",
               {"Tokens per candidate": "mean_tokens", "SD": "std"}),
     _make_stack_layout("A.6 reranking time", "time of reranking", "rag_table1[56]", format_stack_title,
               {"Rerank p50 ms": "median_latency_ms"}),
@@ -400,7 +410,7 @@ HUME = (
         "table 1",
         "people among models, by family and language",
         "hume_table1",
-        _make_cell_reader("model", format_model_title),
+        _make_cell_reader("model", format_paper_model_title),
         label="model",
     ),
     PaperTableLayout(
@@ -411,7 +421,7 @@ HUME = (
             f"table {number}",
             title,
             f"hume_table{number}",
-            _make_cell_reader("model", format_model_title),
+            _make_cell_reader("model", format_paper_model_title),
             label="model",
         )
         for number, title in _HUME_SETS
@@ -421,7 +431,7 @@ HUME = (
         "people, pair by pair",
         "hume_table8",
         _format_pair_title,
-        make_column_renamer({"outside_interval": "significant"}),
+        make_paper_column_renamer({"outside_interval": "significant"}),
         "task",
     ),
     PaperTableLayout("table 9", "sizes of models", "hume_table9", _make_cell_reader("model"), label="model"),

@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from embassay.contracts import Kind
 from embassay.errors import UsageError
 from embassay.interchange.side_by_side import NAME, NUMBER, draw_side_by_side_texts, read_paraphrased_texts
-from embassay.interchange.tables import RunTables, ScoreColumn, WideTable, find_runs, make_wide_table
+from embassay.interchange.tables import (
+    LoadedRunFolder,
+    ScoreColumn,
+    SystemScoreTable,
+    find_runs_in_folders,
+    make_wide_table,
+)
 from embassay.limits import read_bounded_file
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import (
@@ -26,14 +32,14 @@ from embassay.protocols.kernel.tables import (
     replace_control_characters,
 )
 from embassay.records import Result
-from embassay.runs.folder import write_atomic
+from embassay.runs.folder import write_file_atomically
 from embassay.stats import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["DRAWINGS", "PaperFigure", "TableDrawing", "make_figures", "plot_figure"]
+__all__ = ["DRAWINGS", "PaperFigure", "TableDrawingPlan", "make_run_figures", "plot_run_figure"]
 
 WIDEST = 4
 """Columns of values that fit a page; a table with more comes in parts."""
@@ -52,7 +58,7 @@ def format_value_with_interval(
     )
 
 
-def write_latex_table(table: WideTable) -> str:
+def write_latex_table(table: SystemScoreTable) -> str:
     r"""The table of a run, in parts where it has many columns; to be read with `\input`, needs booktabs and graphicx.
 
     The columns over datasets, or all where there are none such. Missing values are n/a, their reasons below; a column
@@ -79,7 +85,7 @@ def _has_result_value(row: Result | None) -> bool:
 
 
 def _write_latex_table_part(
-    table: WideTable, places: Sequence[int], of: str, number: int, empty: Sequence[int] = ()
+    table: SystemScoreTable, places: Sequence[int], of: str, number: int, empty: Sequence[int] = ()
 ) -> Iterator[str]:
     unit, ranked = choose_measure_format(table.run.protocol), any(table.ranks)
     yield from (r"\begin{table}", r"\centering", r"\small", r"\setlength{\tabcolsep}{4pt}")
@@ -97,7 +103,7 @@ def _write_latex_table_part(
             yield r"\midrule"
         values = [_format_cell(table.cells[i][j], system in table.first[j], unit) for j in places]
         rank = table.ranks[i]
-        place = [escape_latex(numbers.format_rank(*rank)) if rank else ""] if ranked else []
+        place = [escape_latex(numbers.format_rank_range(*rank)) if rank else ""] if ranked else []
         yield " & ".join([*place, escape_latex(system), *values]) + r" \\"
     yield from (r"\bottomrule", r"\end{tabular}}")
     if reasons := [*_list_missing_reasons(table, places), *_describe_empty_columns(table, empty)]:
@@ -123,7 +129,7 @@ def _escape_latex_words(name: str) -> str:
     return escape_latex(name.replace("_", " "))
 
 
-def _write_table_caption(table: WideTable, unit: MeasureFormat, of: str) -> str:
+def _write_table_caption(table: SystemScoreTable, unit: MeasureFormat, of: str) -> str:
     sentences = [f"{escape_latex(table.run.title)}{of}."]
     if any(row is not None and row.ci_low is not None for cells in table.cells for row in cells):
         sentences.append(r"Values with 95\% intervals.")
@@ -144,7 +150,7 @@ def _format_cell(row: Result | None, best: bool, unit: MeasureFormat) -> str:
     return format_value_with_interval(row.value, row.ci_low, row.ci_high, unit, bold=best)
 
 
-def _list_missing_reasons(table: WideTable, places: Sequence[int]) -> Iterator[str]:
+def _list_missing_reasons(table: SystemScoreTable, places: Sequence[int]) -> Iterator[str]:
     """Why values are missing: each reason once with whom it is true of."""
     reasons: dict[str, list[str]] = {}
     for system, cells in zip(table.systems, table.cells, strict=True):
@@ -156,7 +162,7 @@ def _list_missing_reasons(table: WideTable, places: Sequence[int]) -> Iterator[s
         yield f"{escape_latex(', '.join(systems))}, {escape_latex(reason)}."
 
 
-def _describe_empty_columns(table: WideTable, empty: Sequence[int]) -> Iterator[str]:
+def _describe_empty_columns(table: SystemScoreTable, empty: Sequence[int]) -> Iterator[str]:
     """Which columns nobody has a value in, each with its first reason."""
     for j in empty:
         reasons = dict.fromkeys(
@@ -195,7 +201,7 @@ ENDS: Mapping[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class TableDrawing:
+class TableDrawingPlan:
     """How the table of that name is drawn.
 
     `intervals`: a row each, called by `names`, a mark at `x` with a bar from `low` to `high`; with `also` (a column,
@@ -222,7 +228,7 @@ class TableDrawing:
     def number(self) -> str:
         """What the figure is called after its paper, such as `pteb_figure7`; empty for one of ours.
 
-        >>> TableDrawing("judge_by_words", "lines", "PTEB, figure 4: by words", "", ()).number
+        >>> TableDrawingPlan("judge_by_words", "lines", "PTEB, figure 4: by words", "", ()).number
         'pteb_figure4'
         """
         paper, _, place = self.title.partition(", figure ")
@@ -233,45 +239,47 @@ WITHOUT_SCORES = ("golden", "sweep")
 """Runs whose rows are counts, or too many stacks for a figure."""
 POINTS = "points (x 100)"
 DRAWINGS = (
-    TableDrawing("sensitivity_similarity_by_variant", "lines", "Similarity as text is added or removed", "similarity",
+    TableDrawingPlan("sensitivity_similarity_by_variant", "lines", "Similarity as text is added or removed",
+        "similarity",
         ("system",), over=("insertion", "removal")),
-    TableDrawing("robustness_by_edit", "lines", "Similarity after each edit", "similarity", ("system",)),
-    TableDrawing("judge_error_by_gold", "lines", "PTEB, figure 3: error of ratings by gold score",
+    TableDrawingPlan("robustness_by_edit", "lines", "Similarity after each edit", "similarity", ("system",)),
+    TableDrawingPlan("judge_error_by_gold", "lines", "PTEB, figure 3: error of ratings by gold score",
         "mean absolute error", ("Judge",)),
-    TableDrawing("judge_by_words", "lines", "PTEB, figure 4: Spearman correlation by words of a pair", POINTS,
+    TableDrawingPlan("judge_by_words", "lines", "PTEB, figure 4: Spearman correlation by words of a pair", POINTS,
         ("Dataset",)),
-    TableDrawing("rating_distribution", "lines", "PTEB, figure 6: ratings by people", "ratings, or pairs by their mean",
+    TableDrawingPlan("rating_distribution", "lines", "PTEB, figure 6: ratings by people",
+        "ratings, or pairs by their mean",
         ("lang", "of")),
-    TableDrawing("scores_by_dataset", "intervals", "PTEB, figure 7: change under paraphrase", POINTS,
+    TableDrawingPlan("scores_by_dataset", "intervals", "PTEB, figure 7: change under paraphrase", POINTS,
         ("task", "dataset", "system"), "delta", "delta_low", "delta_high", zero=True),
-    TableDrawing("drop_by_edit_distance", "scatter", "PTEB, figure 8: change against edit distance",
+    TableDrawingPlan("drop_by_edit_distance", "scatter", "PTEB, figure 8: change against edit distance",
         "mean edit distance", ("system",), "edit_distance", y="delta", up=POINTS),
-    TableDrawing("hteb_profiles", "intervals", "HTEB: axis profiles, change from the original", POINTS,
+    TableDrawingPlan("hteb_profiles", "intervals", "HTEB: axis profiles, change from the original", POINTS,
         ("system", "axis"),
         "change", "low", "high", zero=True),
-    TableDrawing("hume_figure1", "intervals", "HUME, figure 1: overall scores", POINTS, ("system",), "mean",
+    TableDrawingPlan("hume_figure1", "intervals", "HUME, figure 1: overall scores", POINTS, ("system",), "mean",
         "low", "high"),
-    TableDrawing("hume_figure2", "intervals", "HUME, figure 2: models (range) and people by dataset", POINTS,
+    TableDrawingPlan("hume_figure2", "intervals", "HUME, figure 2: models (range) and people by dataset", POINTS,
         ("dataset", "lang"), "median", "min", "max", also=("human", "human_low", "human_high")),
-    TableDrawing("hume_figure3", "intervals", "HUME, figure 3: share of datasets where people win", "percent",
+    TableDrawingPlan("hume_figure3", "intervals", "HUME, figure 3: share of datasets where people win", "percent",
         ("panel", "group", "against"), "win_rate", "low", "high"),
-    TableDrawing("hume_figure4", "intervals", "HUME, figure 4: people minus the best model", POINTS,
+    TableDrawingPlan("hume_figure4", "intervals", "HUME, figure 4: people minus the best model", POINTS,
         ("dataset", "lang"), "gap", zero=True),
-    TableDrawing("hume_figure5", "intervals", "HUME, figure 5: people minus the median model", POINTS,
+    TableDrawingPlan("hume_figure5", "intervals", "HUME, figure 5: people minus the median model", POINTS,
         ("dataset", "lang"), "gap", zero=True),
-    TableDrawing("hume_figure6", "intervals", "HUME, figure 6: how hard a dataset is for people", POINTS,
+    TableDrawingPlan("hume_figure6", "intervals", "HUME, figure 6: how hard a dataset is for people", POINTS,
         ("dataset", "lang"), "human", "low", "high"),
-    TableDrawing("hume_figure7", "intervals", "HUME, figure 7: range of the models", POINTS,
+    TableDrawingPlan("hume_figure7", "intervals", "HUME, figure 7: range of the models", POINTS,
         ("dataset", "lang"), "range"),
-    TableDrawing("hume_figure8", "scatter", "HUME, figure 8: agreement and the lead of the best model", "agreement",
+    TableDrawingPlan("hume_figure8", "scatter", "HUME, figure 8: agreement and the lead of the best model", "agreement",
         ("dataset", "lang"), "agreement", y="best_minus_human", up=POINTS),
-    TableDrawing("rag_frontier", "scatter", "Quality and time on the frontier", "p50, ms a query",
+    TableDrawingPlan("rag_frontier", "scatter", "Quality and time on the frontier", "p50, ms a query",
         ("Encoder", "Reranker"),
         "p50 ms", y="RA-nWG@10", up="RA-nWG@10", is_log=True),
-    TableDrawing("rag_table12", "lines", "Similarity as small talk is added", "similarity",
+    TableDrawingPlan("rag_table12", "lines", "Similarity as small talk is added", "similarity",
         ("system", "lang", "wording"),
         over=("level",)),
-    TableDrawing("name_margin_en", "intervals", "The margin of a name, English", "change", ("system", "condition"),
+    TableDrawingPlan("name_margin_en", "intervals", "The margin of a name, English", "change", ("system", "condition"),
         "change", "change low", "change high", zero=True)
 )  # fmt: skip
 
@@ -291,7 +299,7 @@ class PaperFigure:
         target = Path(path)
         if (end := target.suffix.lstrip(".")) not in self.files:
             raise UsageError(f"{target} is not a valid name for a figure.", mend="End it in .svg or .pdf.")
-        write_atomic(target, self.files[end])
+        write_file_atomically(target, self.files[end])
         return target
 
     def _repr_svg_(self) -> str:
@@ -299,7 +307,7 @@ class PaperFigure:
         return self.files["svg"].decode("utf-8")
 
 
-def make_figures(run: RunTables, only: str = "") -> list[PaperFigure]:
+def make_run_figures(run: LoadedRunFolder, only: str = "") -> list[PaperFigure]:
     """The figures that a run has numbers for: `scores`, then those of its tables; with `only` that one.
 
     UsageError without matplotlib.
@@ -321,17 +329,17 @@ def make_figures(run: RunTables, only: str = "") -> list[PaperFigure]:
         return drawn
 
 
-def plot_figure(folder: Path, name: str = "scores") -> PaperFigure:
+def plot_run_figure(folder: Path, name: str = "scores") -> PaperFigure:
     """One figure of a run folder. UsageError for one that it has no numbers for, with those there are."""
-    run = find_runs([folder])[0]
-    figures = make_figures(run, name)
+    run = find_runs_in_folders([folder])[0]
+    figures = make_run_figures(run, name)
     if not figures:
-        names = ", ".join(drawn.name for drawn in make_figures(run)) or "none"
+        names = ", ".join(drawn.name for drawn in make_run_figures(run)) or "none"
         raise UsageError(f"{folder} has no figure {name!r}.", mend=f"There is {names}.")
     return figures[0]
 
 
-def _draw_table_figures(run: RunTables, only: str) -> Iterator[PaperFigure]:
+def _draw_table_figures(run: LoadedRunFolder, only: str) -> Iterator[PaperFigure]:
     for drawing in DRAWINGS:
         path = run.path / "tables" / f"{drawing.table}.csv"
         names = ("", drawing.table, drawing.table.removeprefix("rag_"), drawing.number)
@@ -340,11 +348,11 @@ def _draw_table_figures(run: RunTables, only: str) -> Iterator[PaperFigure]:
             yield from _draw_figure(drawing, rows, _map_systems_to_kinds(run))
 
 
-def _map_systems_to_kinds(run: RunTables) -> dict[str, Kind]:
+def _map_systems_to_kinds(run: LoadedRunFolder) -> dict[str, Kind]:
     return {system["name"]: system.get("kind", "embedding") for system in run.manifest.get("systems", ())}
 
 
-def _draw_score_panels(run: RunTables) -> Iterator[PaperFigure]:
+def _draw_score_panels(run: LoadedRunFolder) -> Iterator[PaperFigure]:
     """A panel per task: every system's score with its interval, in the order of the run's table."""
     table = make_wide_table(run)
     places = [
@@ -356,7 +364,7 @@ def _draw_score_panels(run: RunTables) -> Iterator[PaperFigure]:
     height = ROW * min(len(table.systems), MOST_ROWS) + 0.6
     # Two panels a row, rounded up.
     down = -(-len(shown) // 2) if len(shown) > 1 else 1
-    figure = _make_figure(height * down, down, 1 if len(shown) == 1 else 2)
+    figure = _make_panel_figure(height * down, down, 1 if len(shown) == 1 else 2)
     for axes, place in zip(figure.axes, shown, strict=False):
         _draw_score_panel(axes, table, place, _map_systems_to_kinds(run))
     for axes in figure.axes[len(shown) :]:
@@ -366,12 +374,12 @@ def _draw_score_panels(run: RunTables) -> Iterator[PaperFigure]:
     yield _save_figure("scores", figure, rows, len(cells) - rows)
 
 
-def _has_value(table: WideTable, system: int, place: int) -> bool:
+def _has_value(table: SystemScoreTable, system: int, place: int) -> bool:
     row = table.cells[system][place]
     return row is not None and row.value is not None
 
 
-def _draw_score_panel(axes: Axes, table: WideTable, place: int, kinds: Mapping[str, Kind]) -> None:
+def _draw_score_panel(axes: Axes, table: SystemScoreTable, place: int, kinds: Mapping[str, Kind]) -> None:
     unit, column = choose_measure_format(table.run.protocol), table.columns[place]
     marks = []
     for j, system in enumerate(table.systems[:MOST_ROWS]):
@@ -379,20 +387,20 @@ def _draw_score_panel(axes: Axes, table: WideTable, place: int, kinds: Mapping[s
         value = None if row is None or row.value is None else row.value * unit.factor
         ends = (None, None) if row is None else (row.ci_low, row.ci_high)
         low, high = (None if end is None else end * unit.factor for end in ends)
-        marks.append(FigureMark(value, low, high, name=system, kind=kinds.get(system, "embedding")))
-    _draw_marks(axes, marks)
+        marks.append(NamedEstimate(value, low, high, name=system, kind=kinds.get(system, "embedding")))
+    _draw_mark_rows(axes, marks)
     axes.set_title(column.title.replace("_", " "))
 
 
 @dataclass(frozen=True, kw_only=True)
-class FigureMark(Estimate):
+class NamedEstimate(Estimate):
     """A value with its interval, called `name`."""
 
     name: str
     kind: str = "embedding"
 
 
-def _draw_marks(axes: Axes, marks: Sequence[FigureMark], names: Sequence[str] = ()) -> None:
+def _draw_mark_rows(axes: Axes, marks: Sequence[NamedEstimate], names: Sequence[str] = ()) -> None:
     """Marks from the top down; a name without a value keeps its row."""
     for place, mark in enumerate(marks):
         colour, sign, filled = SIGNS.get(mark.kind, SIGNS["embedding"])
@@ -418,38 +426,38 @@ def _draw_marks(axes: Axes, marks: Sequence[FigureMark], names: Sequence[str] = 
 
 
 def _draw_figure(
-    drawing: TableDrawing, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]
+    drawing: TableDrawingPlan, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]
 ) -> Iterator[PaperFigure]:
     # A run of an earlier version may lack a column, and then has no such figure.
     if not rows or any(name not in rows[0] for name in (*drawing.names, drawing.x, drawing.y) if name):
         return
-    draw = {"intervals": _draw_intervals, "scatter": _draw_scatter, "lines": _draw_lines}[drawing.form]
+    draw = {"intervals": _draw_intervals, "scatter": _draw_scatter, "lines": _draw_line_per_row}[drawing.form]
     figure, shown = draw(drawing, rows, kinds)
     if shown:
         yield _save_figure(drawing.table, figure, shown, len(rows) - shown)
 
 
 def _draw_intervals(
-    drawing: TableDrawing, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]
+    drawing: TableDrawingPlan, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]
 ) -> tuple[Figure, int]:
     shown = [row for row in rows if _read_number(row, drawing.x) is not None][:MOST_ROWS]
-    figure = _make_figure(ROW * len(shown) + 0.9)
+    figure = _make_panel_figure(ROW * len(shown) + 0.9)
     axes = figure.axes[0]
     marks = [
-        FigureMark(
+        NamedEstimate(
             _read_number(row, drawing.x),
             _read_number(row, drawing.low),
             _read_number(row, drawing.high),
             name=_format_row_name(drawing, row),
-            kind=_find_row_kind(row, kinds),
+            kind=_find_row_system_kind(row, kinds),
         )
         for row in shown
     ]
-    _draw_marks(axes, marks)
+    _draw_mark_rows(axes, marks)
     if drawing.also:
         value, low, high = drawing.also
         people = [
-            FigureMark(
+            NamedEstimate(
                 _read_number(row, value),
                 _read_number(row, low),
                 _read_number(row, high),
@@ -458,7 +466,7 @@ def _draw_intervals(
             )
             for row in shown
         ]
-        _draw_marks(axes, people, [mark.name for mark in marks])
+        _draw_mark_rows(axes, people, [mark.name for mark in marks])
     if drawing.zero:
         axes.axvline(0, color="#1A1F26", linewidth=0.8)
     axes.set_title(drawing.title)
@@ -467,16 +475,16 @@ def _draw_intervals(
 
 
 def _draw_scatter(
-    drawing: TableDrawing, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]
+    drawing: TableDrawingPlan, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]
 ) -> tuple[Figure, int]:
-    figure = _make_figure(3.6)
+    figure = _make_panel_figure(3.6)
     named: set[str] = set()
     axes, shown = figure.axes[0], 0
     for row in rows:
         x, y = _read_number(row, drawing.x), _read_number(row, drawing.y)
         if x is None or y is None:
             continue
-        colour, sign, filled = SIGNS.get(_find_row_kind(row, kinds), SIGNS["embedding"])
+        colour, sign, filled = SIGNS.get(_find_row_system_kind(row, kinds), SIGNS["embedding"])
         axes.plot([x], [y], sign, color=colour, markersize=4.5, markerfacecolor=colour if filled else "white")
         # One label per name: a system has a point for each of its datasets.
         if (name := _format_row_name(drawing, row)) not in named and len(named) < MOST_SERIES * 2:
@@ -494,8 +502,8 @@ def _draw_scatter(
     return figure, shown
 
 
-def _draw_lines(
-    drawing: TableDrawing, rows: Sequence[Mapping[str, str]], _kinds: Mapping[str, Kind]
+def _draw_line_per_row(
+    drawing: TableDrawingPlan, rows: Sequence[Mapping[str, str]], _kinds: Mapping[str, Kind]
 ) -> tuple[Figure, int]:
     """A line per row over the columns; those of a count of items (`n ...`) and of all bins are no places."""
     heads = [
@@ -506,7 +514,7 @@ def _draw_lines(
         and (not drawing.over or name.startswith(drawing.over))
         and any(_read_number(row, name) is not None for row in rows)
     ]
-    figure = _make_figure(3.6)
+    figure = _make_panel_figure(3.6)
     axes, shown = figure.axes[0], 0
     for row in rows:
         points = [
@@ -544,16 +552,16 @@ def _read_number(row: Mapping[str, str], name: str) -> float | None:
         return None
 
 
-def _format_row_name(drawing: TableDrawing, row: Mapping[str, str]) -> str:
+def _format_row_name(drawing: TableDrawingPlan, row: Mapping[str, str]) -> str:
     return str(replace_control_characters(", ".join(row[name] for name in drawing.names if row[name])))
 
 
-def _find_row_kind(row: Mapping[str, str], kinds: Mapping[str, Kind]) -> str:
+def _find_row_system_kind(row: Mapping[str, str], kinds: Mapping[str, Kind]) -> str:
     """That which the table states, or the manifest of the system in it."""
     return row.get("kind") or kinds.get(row.get("system") or row.get("Encoder") or "", "embedding")
 
 
-def _make_figure(height: float, down: int = 1, across: int = 1) -> Figure:
+def _make_panel_figure(height: float, down: int = 1, across: int = 1) -> Figure:
     """A figure of panels; without pyplot, which keeps every figure and asks for a display."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -17,12 +17,12 @@ from typing import Any
 import yaml
 
 from embassay.errors import UsageError
-from embassay.interchange.tables import RunTables, ScoreColumn
-from embassay.interchange.trackers import TrackedHeadline, list_headlines, redact_secrets
+from embassay.interchange.tables import LoadedRunFolder, ScoreColumn
+from embassay.interchange.trackers import TrackedSystemHeadline, list_tracked_headlines, redact_secrets
 from embassay.protocols.kernel.comparisons import OVERALL
-from embassay.protocols.run_values import higher_is_better
+from embassay.protocols.run_values import is_higher_measure_better
 from embassay.records import Result
-from embassay.runs.folder import digest_json, slugify_name, write_atomic, write_json
+from embassay.runs.folder import digest_json, slugify_name, write_file_atomically, write_json
 
 SCHEMA_VERSION = "0.3.0"
 _OWNER = "embassay"
@@ -34,7 +34,7 @@ Plain = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class PublishedModel:
+class PublishedModelName:
     """A system as others name it: `developer/name`, and who ran it."""
 
     developer: str
@@ -47,28 +47,29 @@ class PublishedModel:
         return f"{self.developer}/{self.name}"
 
 
-def describe_model(system: str) -> PublishedModel:
+def make_published_model_name(system: str) -> PublishedModelName:
     """A system's name as `developer/name`. Folders of this machine are `local`, ours `embassay`; what no path may hold
     is replaced.
 
-    >>> describe_model("st:intfloat/e5-base?dims=64").id, describe_model("bm25").id, describe_model("st:./new").id
+    >>> make_published_model_name("st:intfloat/e5-base?dims=64").id, make_published_model_name("bm25").id,
+    make_published_model_name("st:./new").id
     ('intfloat/e5-base-dims-64', 'embassay/bm25', 'local/new')
-    >>> describe_model("openai:text-embedding-3-small")
+    >>> make_published_model_name("openai:text-embedding-3-small")
     PublishedModel(developer='openai', name='text-embedding-3-small', deployment='externally_managed')
     """
     prefix, _, rest = system.partition(":")
     if not rest:
-        return PublishedModel(_OWNER, _clean_path_part(system), "self_deployed")
+        return PublishedModelName(_OWNER, _clean_path_part(system), "self_deployed")
     address, _, parameters = str(redact_secrets(rest, {})).partition("?")
     suffix = f"-{_clean_path_part(parameters)}" if parameters else ""
     if prefix in _HOSTED:
         deployment = "unknown" if "base_url" in parameters else "externally_managed"
-        return PublishedModel(prefix, _clean_path_part(address) + suffix, deployment)
+        return PublishedModelName(prefix, _clean_path_part(address) + suffix, deployment)
     developer, _, name = address.partition("/")
     if prefix not in _OF_THE_HUB or not name or "/" in name or developer.startswith("."):
         own = prefix if prefix not in _OF_THE_HUB else "local"
-        return PublishedModel(own, _clean_path_part(Path(address).name) + suffix, "self_deployed")
-    return PublishedModel(_clean_path_part(developer), _clean_path_part(name) + suffix, "self_deployed")
+        return PublishedModelName(own, _clean_path_part(Path(address).name) + suffix, "self_deployed")
+    return PublishedModelName(_clean_path_part(developer), _clean_path_part(name) + suffix, "self_deployed")
 
 
 def _clean_path_part(text: str) -> str:
@@ -81,8 +82,8 @@ _VALUELESS = "without a value; their reasons are in source_metadata"
 _BASELINE = "of baselines that ignore the text, which are not models"
 
 
-def write_evaluations(
-    runs: Sequence[RunTables], out: Path, organization: str = ""
+def write_every_eval_ever_files(
+    runs: Sequence[LoadedRunFolder], out: Path, organization: str = ""
 ) -> tuple[int, int, list[Lost]]:
     """Write a file of Every Eval Ever for each system of each run, below `out/data` as its datastore has them. Returns
     the number of files, of results in them, and the headlines that are left out. UsageError where there is none."""
@@ -91,7 +92,7 @@ def write_evaluations(
         without, baseline = 0, 0
         for system, values in _group_headlines_by_system(run).items():
             scored = [value for value in values if value.row.value is not None]
-            if is_baseline(run, system):
+            if is_text_blind_baseline(run, system):
                 baseline += len(values)
                 continue
             without += len(values) - len(scored)
@@ -107,22 +108,22 @@ def write_evaluations(
     return files, rows, lost
 
 
-def is_baseline(run: RunTables, system: str) -> bool:
+def is_text_blind_baseline(run: LoadedRunFolder, system: str) -> bool:
     """Whether a system is one that ignores the text, which is there to compare with."""
     listed = run.manifest.get("systems", ())
     return any(entry["name"] == system and entry.get("kind") == "reference" for entry in listed)
 
 
-def _group_headlines_by_system(run: RunTables) -> dict[str, list[TrackedHeadline]]:
-    by_system: dict[str, list[TrackedHeadline]] = {}
-    for value in list_headlines(run):
+def _group_headlines_by_system(run: LoadedRunFolder) -> dict[str, list[TrackedSystemHeadline]]:
+    by_system: dict[str, list[TrackedSystemHeadline]] = {}
+    for value in list_tracked_headlines(run):
         by_system.setdefault(value.system, []).append(value)
     return by_system
 
 
-def _name_evaluation_file(run: RunTables, system: str) -> Path:
+def _name_evaluation_file(run: LoadedRunFolder, system: str) -> Path:
     """A name of its own that is the same each time: the format wants a random UUID (version 4)."""
-    model = describe_model(system)
+    model = make_published_model_name(system)
     digest = bytes.fromhex(digest_json([run.identity, system]))
     return (
         Path("data")
@@ -134,9 +135,9 @@ def _name_evaluation_file(run: RunTables, system: str) -> Path:
 
 
 def _make_evaluation(
-    run: RunTables, system: str, values: Sequence[TrackedHeadline], organization: str
+    run: LoadedRunFolder, system: str, values: Sequence[TrackedSystemHeadline], organization: str
 ) -> Plain:
-    model, moment = describe_model(system), _format_epoch_seconds(run.manifest.get("updated"))
+    model, moment = make_published_model_name(system), _format_epoch_seconds(run.manifest.get("updated"))
     missing = [value for value in values if value.row.value is None]
     notes = {f"missing: {value.column.title}": value.row.reason or "no value" for value in missing}
     return {
@@ -168,13 +169,13 @@ def _make_evaluation(
     }  # fmt: skip
 
 
-def _describe_party_relation(organization: str, model: PublishedModel) -> str:
+def _describe_party_relation(organization: str, model: PublishedModelName) -> str:
     if not organization:
         return "other"
     return "first_party" if organization.lower() == model.developer.lower() else "third_party"
 
 
-def _list_system_facts(run: RunTables, system: str) -> dict[str, str]:
+def _list_system_facts(run: LoadedRunFolder, system: str) -> dict[str, str]:
     """What the run knows of a system; the format has texts alone."""
     known: Mapping[str, Any] = next(
         (entry for entry in run.manifest.get("systems", ()) if entry["name"] == system), {}
@@ -192,7 +193,7 @@ def _format_epoch_seconds(moment: Any) -> str:
         return "0"
 
 
-def _make_result_record(run: RunTables, value: TrackedHeadline) -> Plain:
+def _make_result_record(run: LoadedRunFolder, value: TrackedSystemHeadline) -> Plain:
     row, column = value.row, value.column
     where = {"variant": row.variant, "subset": row.subset, "language": row.lang}
     details = {name: text for name, text in where.items() if text}
@@ -211,7 +212,7 @@ def _make_result_record(run: RunTables, value: TrackedHeadline) -> Plain:
     }
 
 
-def _describe_data(run: RunTables, column: ScoreColumn) -> Plain:
+def _describe_data(run: LoadedRunFolder, column: ScoreColumn) -> Plain:
     names = [column.dataset] if column.dataset else _list_task_datasets(run, column.task)
     details = {f"fingerprint of {name}": run.fingerprint(name) for name in names if run.fingerprint(name)}
     described = {
@@ -227,32 +228,32 @@ def _describe_data(run: RunTables, column: ScoreColumn) -> Plain:
 
 
 @dataclass(frozen=True)
-class HubDataset:
+class HubDatasetLocation:
     """Where on the hub a dataset lies."""
 
     repository: str
     revision: str
 
 
-def find_hub_dataset(run: RunTables, dataset: str) -> HubDataset | None:
+def find_hub_dataset(run: LoadedRunFolder, dataset: str) -> HubDatasetLocation | None:
     """A dataset of the catalogue on the hub; None for all others."""
-    from embassay.data.catalogue.entries import read_all_entries
+    from embassay.data.catalogue.entries import read_catalogue_entries
 
     listed = run.manifest.get("datasets", ())
     source = next((str(entry.get("source")) for entry in listed if entry.get("name") == dataset), "")
-    record = read_all_entries().get(dataset)
+    record = read_catalogue_entries().get(dataset)
     if record is None or not record.hub or not source.startswith(dataset):
         return None
-    return HubDataset(record.hub, record.revision)
+    return HubDatasetLocation(record.hub, record.revision)
 
 
-def _describe_metric(run: RunTables, column: ScoreColumn) -> Plain:
+def _describe_metric(run: LoadedRunFolder, column: ScoreColumn) -> Plain:
     name, _, cutoff = column.measure.partition("@")
     described: Plain = {
         "metric_id": f"embassay.{run.protocol}.{column.task}.{column.measure}",
         "metric_name": column.measure,
         "metric_kind": name,
-        "lower_is_better": not higher_is_better(column.measure),
+        "lower_is_better": not is_higher_measure_better(column.measure),
     }
     if cutoff.isdecimal():
         described["metric_parameters"] = {"k": int(cutoff)}
@@ -271,17 +272,17 @@ CARD = "model_card.md"
 RESULTS = ".eval_results"
 
 
-def write_hub_files(
-    runs: Sequence[RunTables], out: Path, source_url: str = ""
+def write_hub_results_and_cards(
+    runs: Sequence[LoadedRunFolder], out: Path, source_url: str = ""
 ) -> tuple[int, int, list[Lost]]:
     """Write for each system `out/DEVELOPER__NAME/.eval_results/*.yaml`, what its scores on datasets of the hub are, and
     `model_card.md`, a table of all its headlines; baselines have none. Returns files, results, and the rows that only
     the table has."""
-    systems: dict[str, list[tuple[RunTables, TrackedHeadline]]] = {}
+    systems: dict[str, list[tuple[LoadedRunFolder, TrackedSystemHeadline]]] = {}
     for run in runs:
-        for value in list_headlines(run):
-            if not is_baseline(run, value.system):
-                systems.setdefault(describe_model(value.system).id, []).append((run, value))
+        for value in list_tracked_headlines(run):
+            if not is_text_blind_baseline(run, value.system):
+                systems.setdefault(make_published_model_name(value.system).id, []).append((run, value))
     files, beside = 0, dict.fromkeys((run.name for run in runs), 0)
     for model, values in systems.items():
         # A file system has no folders in names; the hub's own caches write the sign so too.
@@ -296,8 +297,10 @@ def write_hub_files(
                 _make_hub_result_entry(run, value, hub, source_url)
             )
         for dataset, listed in entries.items():
-            write_atomic(folder / RESULTS / f"embassay-{slugify_name(dataset)}.yaml", _format_yaml(listed))
-        write_atomic(folder / CARD, format_model_card_table(values))
+            write_file_atomically(
+                folder / RESULTS / f"embassay-{slugify_name(dataset)}.yaml", _format_yaml(listed)
+            )
+        write_file_atomically(folder / CARD, format_model_card_table(values))
         files += len(entries) + 1
     rows = sum(map(len, systems.values()))
     if not rows:
@@ -310,7 +313,9 @@ def _format_yaml(entries: Sequence[Plain]) -> str:
     return str(yaml.safe_dump(list(entries), sort_keys=False, allow_unicode=True, width=1000))
 
 
-def _make_hub_result_entry(run: RunTables, value: TrackedHeadline, hub: HubDataset, source_url: str) -> Plain:
+def _make_hub_result_entry(
+    run: LoadedRunFolder, value: TrackedSystemHeadline, hub: HubDatasetLocation, source_url: str
+) -> Plain:
     dataset = {"id": hub.repository, "task_id": value.column.task}
     if hub.revision != "main":
         dataset["revision"] = hub.revision
@@ -323,7 +328,7 @@ def _make_hub_result_entry(run: RunTables, value: TrackedHeadline, hub: HubDatas
     return entry
 
 
-def _describe_score(run: RunTables, value: TrackedHeadline) -> str:
+def _describe_score(run: LoadedRunFolder, value: TrackedSystemHeadline) -> str:
     row = value.row
     limit = (run.manifest.get("arguments") or {}).get("limit")
     parts = [
@@ -338,7 +343,7 @@ def _describe_score(run: RunTables, value: TrackedHeadline) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def format_model_card_table(values: Sequence[tuple[RunTables, TrackedHeadline]]) -> str:
+def format_model_card_table(values: Sequence[tuple[LoadedRunFolder, TrackedSystemHeadline]]) -> str:
     """The headlines of a system as a table of Markdown, with the missing ones and their reasons. A mean over one
     dataset is not repeated."""
     lines = ["| Evaluation | Data | Measure | Score | 95% CI | n | Method |", "|---|---|---|---|---|---|---|"]
@@ -364,7 +369,7 @@ def _write_interval(row: Result, digits: int) -> str:
     return f"{row.ci_low:.{digits}f} to {row.ci_high:.{digits}f}"
 
 
-def _list_task_datasets(run: RunTables, task: str) -> list[str]:
+def _list_task_datasets(run: LoadedRunFolder, task: str) -> list[str]:
     """The datasets that a task's mean is over; all of them for `overall`."""
     listed = run.manifest.get("datasets", ())
     return [str(entry["name"]) for entry in listed if task == OVERALL or task in entry.get("tasks", ())]
@@ -374,5 +379,5 @@ def _escape_markdown_cell(text: str) -> str:
     return re.sub(r"([|<>`*_\[\]\\])", r"\\\1", text.replace("\n", " "))
 
 
-Writer = Callable[[Sequence[RunTables], Path, str], tuple[int, int, list[Lost]]]
-WRITERS: Mapping[str, Writer] = {"eee": write_evaluations, "hub": write_hub_files}
+Writer = Callable[[Sequence[LoadedRunFolder], Path, str], tuple[int, int, list[Lost]]]
+WRITERS: Mapping[str, Writer] = {"eee": write_every_eval_ever_files, "hub": write_hub_results_and_cards}

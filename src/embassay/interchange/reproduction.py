@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from embassay.data.catalogue.suites import read_all_suites
 from embassay.errors import DataError, UsageError
-from embassay.interchange.layouts import ALL, LAYOUTS, PaperTableLayout, Row, SuiteMean
+from embassay.interchange.layouts import ALL, LAYOUTS, PaperMeanScope, PaperTableLayout, Row
 from embassay.limits import parse_bounded_json, read_bounded_file
 
 Arguments = tuple[tuple[str, str], ...]
@@ -264,7 +264,7 @@ HEAD = ("table", "row", "column", "published")
 
 
 @dataclass(frozen=True)
-class PrintedFigure:
+class PrintedPaperFigure:
     """A figure of a paper: the table, row and column it stands in, and the text that is printed."""
 
     table: str
@@ -274,11 +274,11 @@ class PrintedFigure:
 
 
 @cache
-def read_printed_figures(paper: str) -> tuple[PrintedFigure, ...]:
+def read_published_numbers(paper: str) -> tuple[PrintedPaperFigure, ...]:
     """The figures of `SAGE`, `PTEB`, `HTEB`, `RAG` or `HUME`, in the order of its tables."""
     path = Path(__file__).parent / "published" / f"{paper.lower()}.csv"
     with path.open(encoding="utf-8", newline="") as stream:
-        return tuple(PrintedFigure(**row) for row in csv.DictReader(stream))
+        return tuple(PrintedPaperFigure(**row) for row in csv.DictReader(stream))
 
 
 @dataclass(frozen=True)
@@ -330,7 +330,7 @@ class ReproducedFigure:
         return float(f"1e{int(exponent or 0) - _count_decimals(mantissa)}")
 
 
-def make_reproduced_figure(
+def make_reproduced_number(
     paper: str, table: str, row: str, column: str, published: str, ours: float | str
 ) -> ReproducedFigure:
     """A figure of ours to eight digits, or as the code writes it."""
@@ -352,7 +352,7 @@ REFERENCE = "reference"
 
 
 @dataclass(frozen=True)
-class RunTableLine:
+class RunLineInPaperTable:
     """A line of a run in a table of a paper: the paper's `row`, or none, whose line it is, and its values by column.
     `apart` are the columns whose value is of other data than the printed one."""
 
@@ -371,7 +371,7 @@ class ReproducedTable:
     columns: tuple[str, ...]
     rows: tuple[str, ...]
     printed: Mapping[tuple[str, str], str]
-    lines: tuple[RunTableLine, ...]
+    lines: tuple[RunLineInPaperTable, ...]
 
     @property
     def title(self) -> str:
@@ -385,7 +385,7 @@ class ReproducedTable:
                 if column not in line.apart and (text := self.printed.get((line.row, column))):
                     yield (
                         line.label,
-                        make_reproduced_figure(self.paper, self.layout.table, line.row, column, text, value),
+                        make_reproduced_number(self.paper, self.layout.table, line.row, column, text, value),
                     )
 
     def summarize_differences(self) -> str:
@@ -421,13 +421,13 @@ class ReproducedTable:
         for line in by_row.get("", ()):
             yield [f"here: {line.label}", *(self._format_cell(line, column) for column in self.columns)]
 
-    def _format_cell(self, line: RunTableLine, column: str, *, off: bool = False) -> str:
+    def _format_cell(self, line: RunLineInPaperTable, column: str, *, off: bool = False) -> str:
         """A value of a line with the digits that are printed there, or in its column; or what it is off."""
         value, text = line.values.get(column), self.printed.get((line.row, column), "")
         if value is None or (off and (not text or column in line.apart)):
             return ""
         like = text or next(one for (_, name), one in self.printed.items() if name == column)
-        printed = make_reproduced_figure(self.paper, self.layout.table, line.row, column, like, value)
+        printed = make_reproduced_number(self.paper, self.layout.table, line.row, column, like, value)
         return printed.printed_difference if off else printed.rounded_value
 
     def markdown(self) -> str:
@@ -473,7 +473,7 @@ def find_differing_settings(recipe: PaperRecipe, runs: Iterable[Path]) -> list[s
     return [
         f"{run} was made with {' and '.join(told)}: means over its sets are not compared."
         for run in runs
-        if (told := list_deviations(recipe, _read_manifest(run)))
+        if (told := list_setting_deviations(recipe, _read_manifest(run)))
     ]
 
 
@@ -501,16 +501,16 @@ def _read_manifest(run: Path) -> Mapping[str, Any]:
 def _compare_table(
     paper: str, layout: PaperTableLayout, runs: Sequence[tuple[Path, Mapping[str, Any]]]
 ) -> ReproducedTable | None:
-    figures = [cell for cell in read_printed_figures(paper) if cell.table == layout.table]
+    figures = [cell for cell in read_published_numbers(paper) if cell.table == layout.table]
     columns = {cell.column.lower(): cell.column for cell in figures}
     names = {cell.row.lower(): cell.row for cell in figures}
-    lines: dict[tuple[str, str], RunTableLine] = {}
+    lines: dict[tuple[str, str], RunLineInPaperTable] = {}
     for run, manifest in runs:
         for path in sorted((run / "tables").glob(f"{layout.file}.csv")):
-            for line in _read_table_lines(path, layout, columns, names):
+            for line in _read_paper_table_lines(path, layout, columns, names):
                 label = line.label if len(runs) == 1 else f"{line.label}, {run.name}"
                 apart = _find_deviating_columns(line, layout, manifest, RECIPES[paper.lower()])
-                lines.setdefault((line.row, label), RunTableLine(line.row, label, line.values, apart))
+                lines.setdefault((line.row, label), RunLineInPaperTable(line.row, label, line.values, apart))
     if not any(line.row or layout.others for line in lines.values()):
         return None
     return ReproducedTable(
@@ -524,11 +524,11 @@ def _compare_table(
 
 
 def _find_deviating_columns(
-    line: RunTableLine, layout: PaperTableLayout, manifest: Mapping[str, Any], recipe: PaperRecipe
+    line: RunLineInPaperTable, layout: PaperTableLayout, manifest: Mapping[str, Any], recipe: PaperRecipe
 ) -> frozenset[str]:
     """The columns of a line whose printed figure is a mean over sets that the run has not, or not as the paper had
     them."""
-    others = bool(list_deviations(recipe, manifest))
+    others = bool(list_setting_deviations(recipe, manifest))
     apart = set()
     for column in line.values:
         over = layout.over(line.row, column)
@@ -537,7 +537,7 @@ def _find_deviating_columns(
     return frozenset(apart)
 
 
-def _has_whole_suite(manifest: Mapping[str, Any], over: SuiteMean) -> bool:
+def _has_whole_suite(manifest: Mapping[str, Any], over: PaperMeanScope) -> bool:
     """Whether a run has all sets of a suite for a task, and no other."""
     if not over.suite:
         return False
@@ -558,7 +558,7 @@ def _has_whole_suite(manifest: Mapping[str, Any], over: SuiteMean) -> bool:
     return there == wanted
 
 
-def list_deviations(recipe: PaperRecipe, manifest: Mapping[str, Any]) -> list[str]:
+def list_setting_deviations(recipe: PaperRecipe, manifest: Mapping[str, Any]) -> list[str]:
     """What a run was told otherwise than the paper's command, in words."""
     arguments = manifest.get("arguments") or {}
     options = {**arguments, **(arguments.get("options") or {})}
@@ -571,13 +571,13 @@ def list_deviations(recipe: PaperRecipe, manifest: Mapping[str, Any]) -> list[st
     return told
 
 
-def _index_published_cells(figures: Iterable[PrintedFigure]) -> Mapping[tuple[str, str], str]:
+def _index_published_cells(figures: Iterable[PrintedPaperFigure]) -> Mapping[tuple[str, str], str]:
     return {(cell.row, cell.column): cell.published for cell in figures}
 
 
-def _read_table_lines(
+def _read_paper_table_lines(
     path: Path, layout: PaperTableLayout, columns: Mapping[str, str], names: Mapping[str, str]
-) -> Iterator[RunTableLine]:
+) -> Iterator[RunLineInPaperTable]:
     """The lines of a table that belong to the paper's, and with `others` those that do not."""
     with path.open(encoding="utf-8", newline="") as stream:
         for row in csv.DictReader(stream):
@@ -588,7 +588,7 @@ def _read_table_lines(
             if name or (where and layout.others):
                 counted = f" ({row['dataset']})" if row.get("dataset", "").endswith(" datasets") else ""
                 label = row[layout.label] if name or counted else where
-                yield RunTableLine(name, f"{label}{counted}", _read_line_values(row, layout, columns))
+                yield RunLineInPaperTable(name, f"{label}{counted}", _read_line_values(row, layout, columns))
 
 
 def _find_paper_row(row: Row, layout: PaperTableLayout, path: Path) -> str:
@@ -622,9 +622,9 @@ __all__ = [
     "RECIPES",
     "PaperCommand",
     "PaperRecipe",
-    "PrintedFigure",
+    "PrintedPaperFigure",
     "ReproducedFigure",
     "ReproducedTable",
     "compare_paper_tables",
-    "read_printed_figures",
+    "read_published_numbers",
 ]

@@ -43,7 +43,7 @@ def draw_side_by_side_texts(texts: Sequence[TextWithWordings]) -> Figure:
     """A block for each text: itself in bold, below it what each run made of it with its edit distance."""
     from matplotlib.figure import Figure as Drawn
 
-    lines = [line for text in texts for line in _format_text_lines(text)]
+    lines = [line for text in texts for line in _wrap_lines_with_distance(text)]
     figure = Drawn(figsize=(6.0, LINE * len(lines) + 0.5), layout=None)
     figure.text(
         0.02, 1 - 0.25 / figure.get_figheight(), "PTEB, figure 5: texts and paraphrases", weight="bold"
@@ -58,7 +58,7 @@ def draw_side_by_side_texts(texts: Sequence[TextWithWordings]) -> Figure:
     return figure
 
 
-def _format_text_lines(text: TextWithWordings) -> Iterator[tuple[str, str, bool]]:
+def _wrap_lines_with_distance(text: TextWithWordings) -> Iterator[tuple[str, str, bool]]:
     """The written line, the edit distance behind its first one, and whether it is of the text itself."""
     yield from ((line, "", True) for line in _wrap_text(text.text))
     for wording in text.wordings:

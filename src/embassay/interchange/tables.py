@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embassay.data.rows import escape_formula
+from embassay.data.rows import escape_spreadsheet_formula
 from embassay.errors import DataError
 from embassay.limits import parse_record_json, read_bounded_file
 from embassay.protocols.kernel.comparisons import OVERALL, read_standings
@@ -28,7 +28,7 @@ _TITLES = {"sage": "SAGE", "pteb": "PTEB", "hteb": "HTEB", "score": "RAG", "hume
 
 
 @dataclass(frozen=True)
-class RunTables:
+class LoadedRunFolder:
     """A run folder read once; `scopes` are those of its comparisons.json, `headlines` task -> its headline measure."""
 
     path: Path
@@ -90,7 +90,7 @@ class RunTables:
         return OVERALL if task == OVERALL else self.headlines.get(task)
 
 
-def find_runs(folders: Sequence[Path]) -> list[RunTables]:
+def find_runs_in_folders(folders: Sequence[Path]) -> list[LoadedRunFolder]:
     """The runs in folders, each itself a run or above some. DataError for a folder without one."""
     runs: dict[Path, Path] = {}
     for folder in folders:
@@ -103,7 +103,7 @@ def find_runs(folders: Sequence[Path]) -> list[RunTables]:
     return [read_run_tables(path) for path in runs.values()]
 
 
-def read_run_tables(path: Path) -> RunTables:
+def read_run_tables(path: Path) -> LoadedRunFolder:
     """Read one run folder. DataError where it holds none, or a damaged one."""
     folder = RunFolder(path)
     manifest = folder.read_manifest()
@@ -111,7 +111,7 @@ def read_run_tables(path: Path) -> RunTables:
         raise DataError("There is no run here", path=path, mend="Give the folder of a run (its --out).")
     # The standings name the headline of a task; a kind of run without any has all its measures side by side.
     headlines = {standing.task: standing.measure for standing in read_standings(path)}
-    return RunTables(
+    return LoadedRunFolder(
         path,
         manifest,
         tuple(folder.read_results()),
@@ -138,19 +138,19 @@ COLUMNS = ("run", *(field.name for field in fields(Result)), "manifest")
 _ENDS = ("low", "high", "n", "reason")
 
 
-def list_long_rows(runs: Sequence[RunTables]) -> Iterator[tuple[Any, ...]]:
+def list_result_rows(runs: Sequence[LoadedRunFolder]) -> Iterator[tuple[Any, ...]]:
     """One row per result of every run."""
     for run in runs:
         for row in run.rows:
             yield (run.name, *vars(row).values(), run.manifest_digest)
 
 
-def format_long_csv(runs: Sequence[RunTables]) -> str:
+def format_results_as_long_csv(runs: Sequence[LoadedRunFolder]) -> str:
     """All results in long form; a field is empty where there is nothing, and `reason` says why a value is missing."""
-    return _format_csv([COLUMNS, *list_long_rows(runs)])
+    return _format_csv([COLUMNS, *list_result_rows(runs)])
 
 
-def format_wide_csv(table: WideTable) -> str:
+def format_systems_as_wide_csv(table: SystemScoreTable) -> str:
     """A run's systems with their ranks and, for each column, value, interval, n and the reason of a missing value."""
     heads = [
         f"{column.title}{end}" for column in table.columns for end in ("", *(f" {end}" for end in _ENDS))
@@ -163,7 +163,7 @@ def format_wide_csv(table: WideTable) -> str:
     return _format_csv(lines)
 
 
-def long_frame(runs: Sequence[RunTables]) -> pl.DataFrame:
+def long_frame(runs: Sequence[LoadedRunFolder]) -> pl.DataFrame:
     """The long form as a polars frame with fixed types."""
     import polars as pl
 
@@ -175,10 +175,10 @@ def long_frame(runs: Sequence[RunTables]) -> pl.DataFrame:
         "seed": pl.Int64,
     }
     schema = {name: numbers.get(name, pl.String) for name in COLUMNS}
-    return pl.DataFrame(list(list_long_rows(runs)), schema=schema, orient="row", strict=False)
+    return pl.DataFrame(list(list_result_rows(runs)), schema=schema, orient="row", strict=False)
 
 
-def format_long_parquet(runs: Sequence[RunTables]) -> bytes:
+def format_results_as_parquet(runs: Sequence[LoadedRunFolder]) -> bytes:
     """The same as Parquet."""
     buffer = io.BytesIO()
     long_frame(runs).write_parquet(buffer, compression="zstd")
@@ -192,7 +192,7 @@ def _list_cell_values(row: Result | None) -> tuple[Any, ...]:
 
 
 def _format_csv(lines: Sequence[Sequence[Any]]) -> str:
-    return "".join(format_csv_row(map(escape_formula, line)) for line in lines)
+    return "".join(format_csv_row(map(escape_spreadsheet_formula, line)) for line in lines)
 
 
 _UNGROUPED = (9, 0)
@@ -219,7 +219,7 @@ class ScoreColumn:
 
 
 @dataclass(frozen=True)
-class WideTable:
+class SystemScoreTable:
     """The table: `cells[i][j]` is the row behind system i in column j, None where the run has none.
 
     `ranks` are the places that the tests allow a system on the first column, within its group: those compared with each
@@ -227,7 +227,7 @@ class WideTable:
     each column.
     """
 
-    run: RunTables
+    run: LoadedRunFolder
     columns: tuple[ScoreColumn, ...]
     systems: tuple[str, ...]
     cells: tuple[tuple[Result | None, ...], ...]
@@ -242,7 +242,7 @@ class WideTable:
         return places or tuple(range(len(self.columns)))
 
 
-def make_wide_table(run: RunTables) -> WideTable:
+def make_wide_table(run: LoadedRunFolder) -> SystemScoreTable:
     """The table of a run. Headlines alone where its tasks have one, else every measure; variants are not in it."""
     rows = [row for row in run.rows if not row.variant and not row.subset]
     rows = [row for row in rows if run.find_headline_measure(row.task) in (None, row.measure)]
@@ -260,7 +260,7 @@ def make_wide_table(run: RunTables) -> WideTable:
     groups = _map_system_groups(run, columns[0]) if columns else {}
     systems = [name for name in run.systems if any(name in cells for cells in by_place.values())]
     systems.sort(key=partial(_rank_system_order, groups, lead))
-    return WideTable(
+    return SystemScoreTable(
         run, columns, tuple(systems),
         tuple(tuple(by_place[column].get(name) for column in columns) for name in systems),
         tuple(_find_rank(run, columns[0], name) if columns else None for name in systems),
@@ -269,7 +269,7 @@ def make_wide_table(run: RunTables) -> WideTable:
     )  # fmt: skip
 
 
-def _map_system_groups(run: RunTables, column: ScoreColumn) -> dict[str, tuple[int, int]]:
+def _map_system_groups(run: LoadedRunFolder, column: ScoreColumn) -> dict[str, tuple[int, int]]:
     """System -> its group and its place there, as the comparisons have them."""
     sizes: dict[str, tuple[int, int]] = {}
     for number, scope in enumerate(_find_column_scopes(run, column)):
@@ -286,14 +286,14 @@ def _rank_system_order(
     return groups.get(name, _UNGROUPED), value is None, -(value or 0.0)
 
 
-def _find_column_scopes(run: RunTables, column: ScoreColumn) -> list[dict[str, list[object]]]:
+def _find_column_scopes(run: LoadedRunFolder, column: ScoreColumn) -> list[dict[str, list[object]]]:
     """The comparisons behind a column, if there are any: of its task, or of its measure (`rag score`)."""
     names = [column.task] if not column.dataset else []
     names += [column.measure] if run.find_headline_measure(column.task) is None else []
     return [dict(run.scopes[key]) for name in names for key in (name, name + APART) if key in run.scopes]
 
 
-def _find_rank(run: RunTables, column: ScoreColumn, system: str) -> tuple[int, int] | None:
+def _find_rank(run: LoadedRunFolder, column: ScoreColumn, system: str) -> tuple[int, int] | None:
     for scope in _find_column_scopes(run, column):
         for name, low, high in zip(scope["systems"], scope["rank_low"], scope["rank_high"], strict=False):
             if name == system:
@@ -301,5 +301,5 @@ def _find_rank(run: RunTables, column: ScoreColumn, system: str) -> tuple[int, i
     return None
 
 
-def _find_best_systems(run: RunTables, column: ScoreColumn) -> frozenset[str]:
+def _find_best_systems(run: LoadedRunFolder, column: ScoreColumn) -> frozenset[str]:
     return frozenset(str(name) for scope in _find_column_scopes(run, column) for name in scope["best"])

@@ -9,13 +9,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from embassay.data.check.figures import NearDuplicateRule, TextSketches
+from embassay.data.check.figures import NearDuplicateRule, TextMinHashSignatures
 from embassay.data.judged_runs.traces import (
     TracedDocument,
     TracedSearch,
-    mask_search,
-    read_masked_words,
-    read_traces,
+    build_masked_words_pattern,
+    mask_search_texts,
+    read_searches_from_traces,
 )
 from embassay.errors import UsageError
 from embassay.randomness import draw_random_bytes
@@ -25,7 +25,7 @@ QUERIES, SESSIONS, CORPUS, FACTS = "queries.jsonl", "sessions.jsonl", "corpus.js
 
 
 @dataclass(frozen=True)
-class ImportedTraces:
+class TraceImportSummary:
     """What traces became: `questions` after `merged` repeats, `runs` (stack -> lists) of traces with one search,
     `sessions` of `several` and of one, `passages` whose texts were traced; `failed` searches, and those left out."""
 
@@ -62,7 +62,7 @@ class ImportedTraces:
 
 
 @dataclass(frozen=True)
-class _Trace:
+class _TraceSearches:
     """The searches of one trace, and the id of its question."""
 
     key: str
@@ -79,25 +79,25 @@ def import_traces(
     near: float = 0.9,
     limit: int | None = None,
     seed: int = 1337,
-) -> ImportedTraces:
+) -> TraceImportSummary:
     """Write the questions, runs and sessions of traces into the folder `out`, in which a run is `runs/STACK.jsonl`.
 
     Questions that are equal but for case and spaces, or have a Jaccard index of `near` or more, are one, that of the
     first trace. At most `limit` questions are drawn by `seed`, of each stack as many. With `mask` personal data are
     masked (`mask_text`), with `mask_words` also the words of this file. UsageError where `out` holds
-    files, DataError as `read_traces` raises it.
+    files, DataError as `read_searches_from_traces` raises it.
     """
     if not 0.3 <= near <= 1:
         raise UsageError(f"--near is {near:g}.", mend="Use a share from 0.3 to 1.")
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(f"{out} is not empty.", mend="Name a new folder.")
-    read = read_traces(paths)
-    words = read_masked_words(mask_words) if mask_words else None
+    read = read_searches_from_traces(paths)
+    words = build_masked_words_pattern(mask_words) if mask_words else None
     mask = mask or words is not None
-    searches = [mask_search(search, words) if mask else search for search in read.searches]
+    searches = [mask_search_texts(search, words) if mask else search for search in read.searches]
     traces = list(_group_searches_by_trace(searches))
     kept, merged = _merge_repeated_questions(traces, near)
-    drawn = _draw_traces(kept, limit, seed)
+    drawn = _draw_traces_per_stack(kept, limit, seed)
     whole = [trace for trace in drawn if not any(search.is_failed for search in trace.searches)]
     runs = _collect_runs_by_stack(whole)
     corpus = {key: text for trace in whole for key, text in _list_document_texts(trace) if text}
@@ -109,7 +109,7 @@ def import_traces(
     write_json_lines(out / SESSIONS, [row for trace in whole for row in _make_session_rows(trace)])
     if corpus:
         write_json_lines(out / CORPUS, [{"id": key, "text": text} for key, text in sorted(corpus.items())])
-    done = ImportedTraces(
+    done = TraceImportSummary(
         str(out), read.spans, len(read.searches), len(drawn), len(merged),
         {name: len(rows) for name, rows in runs.items()}, len(whole),
         sum(_has_several_searches(trace) for trace in whole), len(corpus),
@@ -119,21 +119,23 @@ def import_traces(
     return done
 
 
-def _group_searches_by_trace(searches: Sequence[TracedSearch]) -> Iterator[_Trace]:
+def _group_searches_by_trace(searches: Sequence[TracedSearch]) -> Iterator[_TraceSearches]:
     """By trace, in order of time; a search without a trace is one by itself."""
     groups: dict[str, list[TracedSearch]] = {}
     for place, search in enumerate(searches):
         groups.setdefault(search.trace or f" {place}", []).append(search)
     for number, group in enumerate(groups.values(), 1):
         text = next((search.question for search in group if search.question), group[0].query)
-        yield _Trace(f"q{number}", text, tuple(group))
+        yield _TraceSearches(f"q{number}", text, tuple(group))
 
 
-def _merge_repeated_questions(traces: Sequence[_Trace], near: float) -> tuple[list[_Trace], dict[str, str]]:
+def _merge_repeated_questions(
+    traces: Sequence[_TraceSearches], near: float
+) -> tuple[list[_TraceSearches], dict[str, str]]:
     """The traces of different questions, and of the others their id -> that of the one they repeat."""
-    first: dict[str, _Trace] = {}
+    first: dict[str, _TraceSearches] = {}
     merged: dict[str, str] = {}
-    kept: list[_Trace] = []
+    kept: list[_TraceSearches] = []
     for trace in traces:
         same = first.setdefault(" ".join(trace.text.casefold().split()), trace)
         if same is trace:
@@ -141,7 +143,9 @@ def _merge_repeated_questions(traces: Sequence[_Trace], near: float) -> tuple[li
         else:
             merged[trace.key] = same.key
     if near < 1 and len(kept) > 1:
-        for pair in sorted(TextSketches([trace.text for trace in kept], NearDuplicateRule(near)).pairs()):
+        for pair in sorted(
+            TextMinHashSignatures([trace.text for trace in kept], NearDuplicateRule(near)).pairs()
+        ):
             earlier = kept[pair.first].key
             merged[kept[pair.second].key] = merged.get(earlier, earlier)
         # Those merged before into one that is merged now follow it.
@@ -149,11 +153,13 @@ def _merge_repeated_questions(traces: Sequence[_Trace], near: float) -> tuple[li
     return [trace for trace in kept if trace.key not in merged], merged
 
 
-def _draw_traces(traces: Sequence[_Trace], limit: int | None, seed: int) -> list[_Trace]:
+def _draw_traces_per_stack(
+    traces: Sequence[_TraceSearches], limit: int | None, seed: int
+) -> list[_TraceSearches]:
     """As many of each stack, in the order of time."""
     if limit is None or len(traces) <= limit:
         return list(traces)
-    strata: dict[str, list[_Trace]] = {}
+    strata: dict[str, list[_TraceSearches]] = {}
     for trace in sorted(traces, key=lambda trace: draw_random_bytes(8, seed, "traces", trace.text)):
         strata.setdefault(trace.searches[-1].stack, []).append(trace)
     longest = max(map(len, strata.values()))
@@ -162,11 +168,11 @@ def _draw_traces(traces: Sequence[_Trace], limit: int | None, seed: int) -> list
     return [trace for trace in traces if trace.key in chosen]
 
 
-def _has_several_searches(trace: _Trace) -> bool:
+def _has_several_searches(trace: _TraceSearches) -> bool:
     return sum(not search.is_reranker for search in trace.searches) > 1
 
 
-def _collect_runs_by_stack(traces: Sequence[_Trace]) -> dict[str, list[dict[str, Any]]]:
+def _collect_runs_by_stack(traces: Sequence[_TraceSearches]) -> dict[str, list[dict[str, Any]]]:
     """Stack -> a line for each question that it was asked once, as a run."""
     runs: dict[str, list[dict[str, Any]]] = {}
     for trace in traces:
@@ -184,7 +190,7 @@ def _collect_runs_by_stack(traces: Sequence[_Trace]) -> dict[str, list[dict[str,
     return runs
 
 
-def _make_session_rows(trace: _Trace) -> Iterator[dict[str, Any]]:
+def _make_session_rows(trace: _TraceSearches) -> Iterator[dict[str, Any]]:
     for number, search in enumerate(trace.searches, 1):
         effort = {"seconds": search.seconds, "cost": search.usd}
         yield {
@@ -198,13 +204,13 @@ def _list_distinct_documents(search: TracedSearch) -> Iterator[tuple[str, Traced
     """The documents with their ids, the first of equal ones."""
     seen: set[str] = set()
     for document in search.documents:
-        key = _name_document(document)
+        key = _make_document_id(document)
         if key and key not in seen:
             seen.add(key)
             yield key, document
 
 
-def _name_document(document: TracedDocument) -> str:
+def _make_document_id(document: TracedDocument) -> str:
     """Its id, or one made of its text."""
     if document.id or not document.text:
         return document.id
@@ -213,6 +219,6 @@ def _name_document(document: TracedDocument) -> str:
     )
 
 
-def _list_document_texts(trace: _Trace) -> Iterator[tuple[str, str]]:
+def _list_document_texts(trace: _TraceSearches) -> Iterator[tuple[str, str]]:
     for search in trace.searches:
         yield from ((key, document.text) for key, document in _list_distinct_documents(search))

@@ -19,15 +19,15 @@ from typing import Any
 
 from embassay.errors import ModelError, UsageError
 from embassay.interchange.tables import (
-    RunTables,
+    LoadedRunFolder,
     ScoreColumn,
-    find_runs,
-    format_long_parquet,
-    format_wide_csv,
+    find_runs_in_folders,
+    format_results_as_parquet,
+    format_systems_as_wide_csv,
     make_wide_table,
 )
 from embassay.records import Result
-from embassay.runs.folder import to_json, write_json
+from embassay.runs.folder import format_value_as_json, write_json
 
 _CHANGES = ("status", "updated", "embassay", "name", "created")
 REPORT = "report.html"
@@ -43,7 +43,7 @@ class Logged:
 
 
 @dataclass(frozen=True)
-class TrackedHeadline:
+class TrackedSystemHeadline:
     """A headline: whose, in which column, and the row it is of."""
 
     system: str
@@ -51,18 +51,18 @@ class TrackedHeadline:
     row: Result
 
 
-def list_headlines(run: RunTables) -> list[TrackedHeadline]:
+def list_tracked_headlines(run: LoadedRunFolder) -> list[TrackedSystemHeadline]:
     """The headlines of a run, missing ones too, system by system."""
     table = make_wide_table(run)
     return [
-        TrackedHeadline(system, column, row)
+        TrackedSystemHeadline(system, column, row)
         for system, cells in zip(table.systems, table.cells, strict=True)
         for column, row in zip(table.columns, cells, strict=True)
         if row is not None
     ]
 
 
-def split_headline_numbers(value: TrackedHeadline) -> dict[str, float]:
+def split_headline_numbers(value: TrackedSystemHeadline) -> dict[str, float]:
     """The numbers of a headline by their kind: value (an empty name), low, high, n; none where it has no value."""
     row = value.row
     if row.value is None:
@@ -71,7 +71,7 @@ def split_headline_numbers(value: TrackedHeadline) -> dict[str, float]:
     return {kind: float(number) for kind, number in named.items() if number is not None}
 
 
-def list_run_parameters(run: RunTables) -> dict[str, str]:
+def list_run_parameters(run: LoadedRunFolder) -> dict[str, str]:
     """What the run was asked for, on which data: flat names, texts without secrets, in the order of the manifest."""
     data = {str(row.get("name")): row.get("fingerprint") for row in run.manifest.get("datasets", ())}
     parameters = {
@@ -87,7 +87,7 @@ def list_run_parameters(run: RunTables) -> dict[str, str]:
     }
 
 
-def describe_run(run: RunTables) -> dict[str, str]:
+def collect_changing_run_facts(run: LoadedRunFolder) -> dict[str, str]:
     """What may change while the run goes on, and the fingerprint of its manifest."""
     plain = {name: run.manifest[name] for name in _CHANGES if run.manifest.get(name)}
     return {
@@ -96,7 +96,7 @@ def describe_run(run: RunTables) -> dict[str, str]:
     }
 
 
-def list_run_files(run: RunTables) -> Iterator[tuple[str, Path | bytes]]:
+def list_run_files(run: LoadedRunFolder) -> Iterator[tuple[str, Path | bytes]]:
     """The files to keep: name and where it is, or what it holds. The report, if the run has one; its tables; manifest
     and all results."""
     if (run.path / REPORT).is_file():
@@ -104,9 +104,12 @@ def list_run_files(run: RunTables) -> Iterator[tuple[str, Path | bytes]]:
     for path in sorted((run.path / "tables").glob("*")):
         if path.is_file():
             yield f"tables/{path.name}", path
-    yield "manifest.json", (to_json(redact_secrets(run.manifest), indent=1) + "\n").encode("utf-8")
-    yield "headlines.csv", format_wide_csv(make_wide_table(run)).encode("utf-8")
-    yield "results.parquet", format_long_parquet([run])
+    yield (
+        "manifest.json",
+        (format_value_as_json(redact_secrets(run.manifest), indent=1) + "\n").encode("utf-8"),
+    )
+    yield "headlines.csv", format_systems_as_wide_csv(make_wide_table(run)).encode("utf-8")
+    yield "results.parquet", format_results_as_parquet([run])
 
 
 def _flatten_parameters(value: Mapping[str, Any], before: str) -> Iterator[tuple[str, Any]]:
@@ -118,7 +121,7 @@ def _flatten_parameters(value: Mapping[str, Any], before: str) -> Iterator[tuple
 
 
 def _format_parameter_text(value: Any) -> str:
-    return value if isinstance(value, str) else to_json(value)
+    return value if isinstance(value, str) else format_value_as_json(value)
 
 
 HIDDEN = "***"
@@ -184,8 +187,8 @@ def log_to_mlflow(folders: Sequence[Path], store: str, *, experiment: str = "emb
     fails.
     """
     library = _import_mlflow()
-    runs = find_runs(folders)
-    address = _format_store_address(store)
+    runs = find_runs_in_folders(folders)
+    address = _format_mlflow_store_address(store)
     client = _open_mlflow_client(library, address)
     try:
         place = _open_experiment(client, experiment, address)
@@ -197,11 +200,12 @@ def log_to_mlflow(folders: Sequence[Path], store: str, *, experiment: str = "emb
         ) from error
 
 
-def format_metric_name(value: TrackedHeadline, kind: str = "") -> str:
+def format_mlflow_metric_name(value: TrackedSystemHeadline, kind: str = "") -> str:
     """A headline's name in MLflow, which allows letters, digits and few signs.
 
     >>> from embassay.interchange.tables import ScoreColumn
-    >>> format_metric_name(TrackedHeadline("s", ScoreColumn("score", "qrels", "", "N-Recall4+@5"), None), "low")
+    >>> format_mlflow_metric_name(TrackedSystemHeadline("s", ScoreColumn("score", "qrels", "", "N-Recall4+@5"),
+        None), "low")
     'score.qrels.N-Recall4_plus_at_5.low'
     """
     joined = ".".join(filter(None, [*value.column.title.split(" "), kind]))
@@ -227,7 +231,7 @@ def _import_mlflow() -> Any:
     return mlflow
 
 
-def _format_store_address(store: str) -> str:
+def _format_mlflow_store_address(store: str) -> str:
     """MLflow keeps runs in a database; a folder's is called as MLflow's own default."""
     if "://" in store:
         return store
@@ -258,7 +262,7 @@ def _open_experiment(client: Any, name: str, address: str) -> str:
     return str(client.create_experiment(name, artifact_location=beside))
 
 
-def _log_to_mlflow(client: Any, place: str, run: RunTables) -> Logged:
+def _log_to_mlflow(client: Any, place: str, run: LoadedRunFolder) -> Logged:
     known = _find_logged_run(client, place, run.identity, "")
     if known is not None and known.data.tags.get(CONTENT) == run.content:
         return Logged(run.name, known.info.run_id, unchanged=True)
@@ -269,7 +273,7 @@ def _log_to_mlflow(client: Any, place: str, run: RunTables) -> Logged:
         else _create_run(client, place, run, run.name, {**tags, SYSTEM: ""})
     )
     _write_mlflow(client, top, {}, list_run_parameters(run) if known is None else {}, tags)
-    for system, values in _group_headlines_by_system(list_headlines(run)).items():
+    for system, values in _group_headlines_by_system(list_tracked_headlines(run)).items():
         nested = _find_logged_run(client, place, run.identity, system)
         own = {RUN: run.identity, SYSTEM: system, "mlflow.parentRunId": top}
         run_id = nested.info.run_id if nested is not None else _create_run(client, place, run, system, own)
@@ -295,7 +299,7 @@ def _find_logged_run(client: Any, place: str, identity: str, system: str) -> Any
     return next((run for run in runs if run.data.tags.get(SYSTEM, "") == system), None)
 
 
-def _create_run(client: Any, place: str, run: RunTables, name: str, tags: Mapping[str, str]) -> str:
+def _create_run(client: Any, place: str, run: LoadedRunFolder, name: str, tags: Mapping[str, str]) -> str:
     started = _parse_moment(run.manifest.get("created"))
     return str(client.create_run(place, start_time=started, tags=dict(tags), run_name=name).info.run_id)
 
@@ -327,28 +331,28 @@ def _clean_metric_name(text: str) -> str:
     return re.sub(r"[^\w.:/ -]", "_", text, flags=re.ASCII)[:_LONGEST_NAME]
 
 
-def _list_run_tags(run: RunTables) -> dict[str, str]:
-    return {f"embassay.{name}": text for name, text in describe_run(run).items()}
+def _list_run_tags(run: LoadedRunFolder) -> dict[str, str]:
+    return {f"embassay.{name}": text for name, text in collect_changing_run_facts(run).items()}
 
 
-def _list_metrics(values: Sequence[TrackedHeadline]) -> dict[str, float]:
+def _list_metrics(values: Sequence[TrackedSystemHeadline]) -> dict[str, float]:
     return {
-        format_metric_name(value, kind): x
+        format_mlflow_metric_name(value, kind): x
         for value in values
         for kind, x in split_headline_numbers(value).items()
     }
 
 
-def _list_missing_metrics(values: Sequence[TrackedHeadline]) -> dict[str, str]:
+def _list_missing_metrics(values: Sequence[TrackedSystemHeadline]) -> dict[str, str]:
     """Why there is no number, by the name that it would have."""
     return {
-        f"missing.{format_metric_name(value)}": value.row.reason or "no value"
+        f"missing.{format_mlflow_metric_name(value)}": value.row.reason or "no value"
         for value in values
         if value.row.value is None
     }
 
 
-def _write_run_files(run: RunTables, folder: Path) -> Iterator[tuple[str, Path]]:
+def _write_run_files(run: LoadedRunFolder, folder: Path) -> Iterator[tuple[str, Path]]:
     """The files of a run with their names; what is no file yet is written into the folder."""
     for name, content in list_run_files(run):
         path = content if isinstance(content, Path) else folder / Path(name).name
@@ -357,14 +361,16 @@ def _write_run_files(run: RunTables, folder: Path) -> Iterator[tuple[str, Path]]
         yield name, path
 
 
-def _upload_files(client: Any, run_id: str, run: RunTables) -> None:
+def _upload_files(client: Any, run_id: str, run: LoadedRunFolder) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, path in _write_run_files(run, Path(folder)):
             client.log_artifact(run_id, str(path), str(Path(name).parent) if "/" in name else None)
 
 
-def _group_headlines_by_system(values: Sequence[TrackedHeadline]) -> Mapping[str, list[TrackedHeadline]]:
-    of_system: dict[str, list[TrackedHeadline]] = {}
+def _group_headlines_by_system(
+    values: Sequence[TrackedSystemHeadline],
+) -> Mapping[str, list[TrackedSystemHeadline]]:
+    of_system: dict[str, list[TrackedSystemHeadline]] = {}
     for value in values:
         of_system.setdefault(value.system, []).append(value)
     return of_system
@@ -399,7 +405,7 @@ def log_to_wandb(
     """
     library = _import_wandb()
     out.mkdir(parents=True, exist_ok=True)
-    return [_log_to_wandb(library, run, out, project, online=online) for run in find_runs(folders)]
+    return [_log_to_wandb(library, run, out, project, online=online) for run in find_runs_in_folders(folders)]
 
 
 def _import_wandb() -> Any:
@@ -416,7 +422,7 @@ def _import_wandb() -> Any:
     return wandb
 
 
-def _log_to_wandb(library: Any, run: RunTables, out: Path, project: str, *, online: bool) -> Logged:
+def _log_to_wandb(library: Any, run: LoadedRunFolder, out: Path, project: str, *, online: bool) -> Logged:
     key, marks = f"{'online' if online else 'offline'}/{project}/{run.identity}", _read_log_marks(out)
     if marks.get(key) == run.content:
         return Logged(run.name, run.identity, unchanged=True)
@@ -433,7 +439,7 @@ def _log_to_wandb(library: Any, run: RunTables, out: Path, project: str, *, onli
     return Logged(run.name, run.identity)
 
 
-def _write_wandb(library: Any, run: RunTables, out: Path, project: str, *, online: bool) -> None:
+def _write_wandb(library: Any, run: LoadedRunFolder, out: Path, project: str, *, online: bool) -> None:
     settings = library.Settings(
         disable_git=True, save_code=False, disable_code=True, disable_job_creation=True, console="off", silent=True,
         x_disable_meta=True, x_disable_stats=True, x_disable_machine_info=True, x_save_requirements=False,
@@ -446,7 +452,7 @@ def _write_wandb(library: Any, run: RunTables, out: Path, project: str, *, onlin
         reinit="create_new"
     )  # fmt: skip
     try:
-        values = list_headlines(run)
+        values = list_tracked_headlines(run)
         table = [[value.system, value.column.title, *_list_row_cells(value.row)] for value in values]
         opened.log({"headlines": library.Table(columns=list(_HEADS), data=table)})
         for value in values:
@@ -455,7 +461,7 @@ def _write_wandb(library: Any, run: RunTables, out: Path, project: str, *, onlin
                 {f"{name} {kind}".strip(): x for kind, x in split_headline_numbers(value).items()}
             )
         kept = library.Artifact(
-            f"{run.kind}-{run.identity[:12]}", type="embassay-run", metadata=describe_run(run)
+            f"{run.kind}-{run.identity[:12]}", type="embassay-run", metadata=collect_changing_run_facts(run)
         )
         with tempfile.TemporaryDirectory() as folder:
             for name, path in _write_run_files(run, Path(folder)):
@@ -505,7 +511,7 @@ def log_to_trackio(folders: Sequence[Path], out: Path, *, project: str = "embass
     with another folder, ModelError where Trackio fails.
     """
     library = _import_trackio(out)
-    return [_log_to_trackio(library, run, out, project) for run in find_runs(folders)]
+    return [_log_to_trackio(library, run, out, project) for run in find_runs_in_folders(folders)]
 
 
 def _import_trackio(out: Path) -> Any:
@@ -527,14 +533,14 @@ def _import_trackio(out: Path) -> Any:
     return trackio
 
 
-def _log_to_trackio(library: Any, run: RunTables, out: Path, project: str) -> Logged:
+def _log_to_trackio(library: Any, run: LoadedRunFolder, out: Path, project: str) -> Logged:
     key = f"trackio/{project}/{run.identity}"
     if _read_log_marks(out).get(key) == run.content:
         return Logged(run.name, run.identity, unchanged=True)
     shared = {**list_run_parameters(run), **_list_run_tags(run)}
     # Trackio tells what it does on stdout, which is for results.
     with redirect_stdout(io.StringIO()):
-        for system, values in _group_headlines_by_system(list_headlines(run)).items():
+        for system, values in _group_headlines_by_system(list_tracked_headlines(run)).items():
             try:
                 _write_trackio(library, run, system, values, project, shared)
             except (ValueError, OSError) as error:
@@ -547,9 +553,9 @@ def _log_to_trackio(library: Any, run: RunTables, out: Path, project: str) -> Lo
 
 def _write_trackio(
     library: Any,
-    run: RunTables,
+    run: LoadedRunFolder,
     system: str,
-    values: Sequence[TrackedHeadline],
+    values: Sequence[TrackedSystemHeadline],
     project: str,
     shared: Mapping[str, str],
 ) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from embassay.errors import UsageError
-from embassay.protocols.kernel.comparisons import ALPHA, SystemHeadline, read_standings
+from embassay.protocols.kernel.comparisons import ALPHA, SystemHeadlineValue, read_standings
 from embassay.runs.folder import write_json_lines
 
 Verdict = Literal["better", "worse", "cannot be told apart", "not tested"]
@@ -33,7 +33,7 @@ _TELL = logging.getLogger("embassay.training")
 
 
 @dataclass(frozen=True)
-class TrainingLook:
+class TrainingStepEvaluation:
     """One look at a model: its run, its headline with the 95% interval, and how it differs from the base model: that
     minus the base model's, its 95% interval, p, and what follows at the level of this look."""
 
@@ -90,15 +90,15 @@ class TrainingProgress:
         self.task, self.out, self.protocol, self.name = task, Path(out), protocol, name
         # Machines that train often have no network, which the papers' tokenizer needs once.
         self._arguments = {"tokenizer": "words", **arguments}
-        self.evaluations: list[TrainingLook] = []
+        self.evaluations: list[TrainingStepEvaluation] = []
         self.base = self._run_evaluation(base, "base", step=0, epoch=0.0)
         self.best = self.base
         self._write_progress()
 
-    def evaluate(self, model: Any, *, step: int, epoch: float = 0.0) -> TrainingLook:
+    def evaluate(self, model: Any, *, step: int, epoch: float = 0.0) -> TrainingStepEvaluation:
         """Score the model as it is now, compare it with the base model and with the best so far, and keep it."""
         now = self._run_evaluation(model, f"step-{step:08d}", step=step, epoch=epoch)
-        level = compute_look_level(len(self.evaluations) + 1)
+        level = compute_alpha_of_look(len(self.evaluations) + 1)
         to_base, to_best = (self._compare_looks(now, other) for other in (self.base, self.best))
         now = replace(
             now,
@@ -136,7 +136,7 @@ class TrainingProgress:
         """A callback for the trainer that stops by `find_reason_to_stop`. UsageError without the extra `train`."""
         return _make_callback(self, patience, margin)
 
-    def measure(self, evaluation: TrainingLook) -> dict[str, float]:
+    def measure(self, evaluation: TrainingStepEvaluation) -> dict[str, float]:
         """An evaluation as numbers for a log; what has no value is left out."""
         verdicts = {"better": 1.0, "worse": -1.0}
         named: Mapping[str, float | None] = {
@@ -152,7 +152,7 @@ class TrainingProgress:
         numbers = {f"{self.name}_{self.task}{kind}": number for kind, number in named.items()}
         return {name: number for name, number in numbers.items() if number is not None}
 
-    def _run_evaluation(self, model: Any, folder: str, *, step: int, epoch: float) -> TrainingLook:
+    def _run_evaluation(self, model: Any, folder: str, *, step: int, epoch: float) -> TrainingStepEvaluation:
         import embassay
 
         run: Callable[..., Any] = getattr(embassay, self.protocol).run
@@ -160,25 +160,25 @@ class TrainingProgress:
         run({_NAME: model}, tasks=[self.task], out=path, **self._arguments)
         headline = self._find_headline(path)
         low, high = headline.interval
-        return TrainingLook(
+        return TrainingStepEvaluation(
             step, epoch, str(path), headline.value, (low, high), headline.n, reason=headline.reason
         )
 
-    def _find_headline(self, path: Path) -> SystemHeadline:
+    def _find_headline(self, path: Path) -> SystemHeadlineValue:
         for standing in read_standings(path):
             if (standing.task, standing.dataset, standing.system) == (self.task, "", _NAME):
                 return standing.headline
-        return SystemHeadline.none(_NAME, "the run has no score")
+        return SystemHeadlineValue.none(_NAME, "the run has no score")
 
-    def _compare_looks(self, now: TrainingLook, other: TrainingLook) -> _TestedGain:
+    def _compare_looks(self, now: TrainingStepEvaluation, other: TrainingStepEvaluation) -> _TestedDifference:
         from embassay.protocols.compare import compare
 
         if now.score is None or other.score is None:
-            return _TestedGain(None, None, None, None, now.reason or other.reason)
+            return _TestedDifference(None, None, None, None, now.reason or other.reason)
         leading = compare(now.run, other.run, a=_NAME, b=_NAME, tasks=[self.task]).leading
         known = leading.p == leading.p
         low, high, p = (leading.low, leading.high, leading.p) if known else (None, None, None)
-        return _TestedGain(leading.difference, low, high, p, leading.reason)
+        return _TestedDifference(leading.difference, low, high, p, leading.reason)
 
     def _write_progress(self) -> None:
         looks = [self.base, *self.evaluations]
@@ -186,7 +186,7 @@ class TrainingProgress:
 
 
 @dataclass(frozen=True)
-class _TestedGain:
+class _TestedDifference:
     """A difference with its interval and p; None where it is not known, with the reason."""
 
     difference: float | None
@@ -196,10 +196,10 @@ class _TestedGain:
     reason: str = ""
 
 
-def compute_look_level(look: int) -> float:
+def compute_alpha_of_look(look: int) -> float:
     """The level of the k-th look, from 1: all of them sum to 0.05.
 
-    >>> compute_look_level(1), round(sum(map(compute_look_level, range(1, 10_000))), 3)
+    >>> compute_alpha_of_look(1), round(sum(map(compute_alpha_of_look, range(1, 10_000))), 3)
     (0.025, 0.05)
     """
     return ALPHA / (look * (look + 1))

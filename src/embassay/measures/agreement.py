@@ -150,7 +150,7 @@ def krippendorff_alpha(
     >>> round(krippendorff_alpha([[1, 2, 3, None], [1, 2, 4, 2], [1, 3, 3, 2]], "interval"), 4)
     0.8113
     """
-    values, codes = _encode_ratings(ratings, level)
+    values, codes = _encode_ratings_as_positions(ratings, level)
     coincidences = _count_item_coincidences(codes, len(values))
     # Coincidences of items add up: a resample is a weighted sum, and no rating is counted again.
     together = coincidences.sum(axis=0) if counts is None else _resample_coincidences(counts, coincidences)
@@ -158,7 +158,7 @@ def krippendorff_alpha(
     return float(alpha) if counts is None else alpha
 
 
-def _encode_ratings(ratings: Ratings, level: Level) -> tuple[Floats, NDArray[np.int64]]:
+def _encode_ratings_as_positions(ratings: Ratings, level: Level) -> tuple[Floats, NDArray[np.int64]]:
     """The distinct values in their order (their positions where they are nominal), and every rating as its position
     there, -1 where it is missing, (raters, items)."""
     rows = convert_ratings_to_rows(ratings)
@@ -377,7 +377,7 @@ def gwet_ac2(
     alike = 1 - _build_disagreement_weights(len(places), weights) / max(
         1.0, float(_build_disagreement_weights(len(places), weights).max())
     )
-    parts = _agreement_per_item(each, alike)
+    parts = _compute_item_agreement(each, alike)
     drawn = np.ones((1, len(each))) if counts is None else np.asarray(counts, dtype=np.float64)
     if drawn.ndim != 2 or drawn.shape[1] != len(each):
         raise UsageError(
@@ -387,7 +387,7 @@ def gwet_ac2(
     return float(found[0]) if counts is None else found
 
 
-def _agreement_per_item(each: Floats, alike: Floats) -> Floats:
+def _compute_item_agreement(each: Floats, alike: Floats) -> Floats:
     """Of every item (items, values): how far its ratings agree, whether it has two, whether it has any, and its shares
     of values; (items, 3 + values)."""
     n = each.sum(axis=1)
@@ -417,10 +417,10 @@ def percent_agreement(ratings: Ratings, *, min_shared: int = 1) -> float:
     >>> percent_agreement(["aabbccabca", "abbbcaabcc"])
     0.7
     """
-    return mean_pairwise(ratings, _share_of_equal_pairs, min_shared=min_shared).value
+    return mean_pairwise(ratings, _compute_equal_pair_share, min_shared=min_shared).value
 
 
-def _share_of_equal_pairs(x: Sequence[Hashable], y: Sequence[Hashable]) -> float:
+def _compute_equal_pair_share(x: Sequence[Hashable], y: Sequence[Hashable]) -> float:
     return sum(a == b for a, b in zip(x, y, strict=True)) / len(x)
 
 

@@ -116,11 +116,11 @@ def pair_average_precision(labels: ArrayLike, scores: ArrayLike) -> float:
     >>> round(pair_average_precision([1, 0, 1], [0.9, 0.5, 0.1]), 4)
     0.8333
     """
-    from embassay.measures.summary import average_precision_on_resamples
+    from embassay.measures.summary import resample_average_precision
 
     truths = np.asarray(labels)
     if not np.isin(truths, (0, 1)).all():
         raise UsageError(
             "A label is neither 0 nor 1.", mend="Give 1 for pairs that belong together, 0 for others."
         )
-    return float(average_precision_on_resamples(truths, scores, np.ones((1, truths.size), dtype=np.int64))[0])
+    return float(resample_average_precision(truths, scores, np.ones((1, truths.size), dtype=np.int64))[0])

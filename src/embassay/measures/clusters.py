@@ -17,7 +17,7 @@ from embassay.errors import ModelError, UsageError
 from embassay.measures.registry import measure
 
 
-def complete_linkage(distances: NDArray[np.float32], n: int, n_clusters: int) -> NDArray[np.int64]:
+def cluster_by_complete_linkage(distances: NDArray[np.float32], n: int, n_clusters: int) -> NDArray[np.int64]:
     """Labels (n,) of `n_clusters` clusters; `distances`, condensed float32, n(n-1)/2, is overwritten.
 
     The partition is that of scikit-learn's AgglomerativeClustering(linkage="complete",
@@ -131,10 +131,10 @@ def v_measure(labels: Groups, clusters: Groups, *, beta: float = 1.0) -> float:
     return _compute_v_measure(_build_contingency_table(labels, clusters), beta)
 
 
-def v_measure_from_counts(counts: NDArray[np.int64]) -> float:
+def compute_v_measure_from_counts(counts: NDArray[np.int64]) -> float:
     """The V-measure of a table of counts (classes, clusters), as `v_measure` has it; NaN for an empty one.
 
-    >>> round(v_measure_from_counts(np.array([[3, 0, 0], [1, 2, 0], [0, 0, 3]])), 6)
+    >>> round(compute_v_measure_from_counts(np.array([[3, 0, 0], [1, 2, 0], [0, 0, 3]])), 6)
     0.786013
     """
     return _compute_v_measure(
@@ -206,12 +206,12 @@ def ami(labels: Groups, clusters: Groups) -> float:
     """
     from sklearn.metrics import adjusted_mutual_info_score
 
-    first, second = _encode_groups(labels), _encode_groups(clusters)
+    first, second = _number_distinct_values(labels), _number_distinct_values(clusters)
     _check_lengths(first, second)
     return float(adjusted_mutual_info_score(first, second)) if len(first) else float("nan")
 
 
-def _encode_groups(groups: Groups) -> NDArray[np.int64]:
+def _number_distinct_values(groups: Groups) -> NDArray[np.int64]:
     """0, 1, 2 ... per distinct value. Values are told apart as Python does: "1" is not 1."""
     if isinstance(groups, np.ndarray) and groups.dtype != object:
         return np.unique(groups, return_inverse=True)[1].astype(np.int64)
@@ -220,7 +220,7 @@ def _encode_groups(groups: Groups) -> NDArray[np.int64]:
 
 
 def _build_contingency_table(labels: Groups, clusters: Groups) -> _ContingencyTable:
-    first, second = _encode_groups(labels), _encode_groups(clusters)
+    first, second = _number_distinct_values(labels), _number_distinct_values(clusters)
     _check_lengths(first, second)
     width = int(second.max(initial=0)) + 1
     # Each cell of the table as one number; only cells that occur are counted.

@@ -136,15 +136,15 @@ def list_tau(a: AllRetrieved, b: AllRetrieved, k: int, items: Items = "common") 
     check_option_choice("items", items, get_args(Items))
     firsts, seconds, many = _list_top_ids(a, b, k)
     left, right = _rank_compared_items(firsts, seconds, k, items)
-    values = tau_b(left, right)
+    values = compute_kendall_tau_b(left, right)
     return values if many else float(values[0])
 
 
-def tau_b(x: Floats, y: Floats) -> Floats:
+def compute_kendall_tau_b(x: Floats, y: Floats) -> Floats:
     """Kendall's tau-b of `x` and `y` over their last axis, (q, n) -> (q,), where NaN on either side leaves an item
     out."""
     if x.shape[-1] > _WIDE:
-        return np.array([_compute_long_tau_b(left, right) for left, right in zip(x, y, strict=True)])
+        return np.array([_compute_tau_b_by_sorting(left, right) for left, right in zip(x, y, strict=True)])
     first, second = np.triu_indices(x.shape[-1], 1)
     # So many rows at a time that their comparisons fit in memory.
     step = max(1, _COMPARISONS // max(1, len(first)))
@@ -166,7 +166,7 @@ def _compute_tau_b_by_pairs(
         return np.asarray(np.nansum(left * right, axis=1) / sizes)
 
 
-def _compute_long_tau_b(x: Floats, y: Floats) -> float:
+def _compute_tau_b_by_sorting(x: Floats, y: Floats) -> float:
     """The same of one pair of rows, in n log n."""
     from scipy.stats import kendalltau
 
@@ -211,7 +211,7 @@ def _rank_compared_items(
             rows.append([pair for pair in row if pair[1] <= k])  # k + 1 stands for "not there"
         else:
             rows.append(row + [(k + 1, rank_in_second[item]) for item in rank_in_second.keys() - set(first)])
-    # Lists share different numbers of items; NaN fills the rest, which `tau_b` leaves out.
+    # Lists share different numbers of items; NaN fills the rest, which `compute_kendall_tau_b` leaves out.
     width = max(map(len, rows), default=0)
     table = np.full((2, len(rows), width), np.nan)
     for number, row in enumerate(rows):
@@ -252,14 +252,14 @@ def edit_distances(a: Sequence[str], b: Sequence[str]) -> NDArray[np.float64]:
     from rapidfuzz.distance import Levenshtein
     from rapidfuzz.process import cpdist
 
-    pairs = [_encode_words(first, second) for first, second in zip(a, b, strict=True)]
+    pairs = [_encode_words_as_characters(first, second) for first, second in zip(a, b, strict=True)]
     left, right = zip(*pairs, strict=True)
     return np.asarray(
         cpdist(left, right, scorer=Levenshtein.normalized_distance, dtype=np.float64, workers=_ALL_CORES)
     )
 
 
-def _encode_words(a: str, b: str) -> tuple[str, str]:
+def _encode_words_as_characters(a: str, b: str) -> tuple[str, str]:
     """Both texts with every word as one character, equal characters for equal words: strings are compared
     fastest, and exactly, as hashes of words would not be."""
     letters: dict[str, str] = {}

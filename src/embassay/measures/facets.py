@@ -17,7 +17,7 @@ from embassay.errors import UsageError
 from embassay.measures.judgements import (
     ABSENT,
     AllRetrieved,
-    FacetTable,
+    DocumentFacets,
     Floats,
     Graded,
     Retrieved,
@@ -149,7 +149,7 @@ def grade_facets(facets: AllFacets, retrieved: AllRetrieved) -> Graded:
             code = codes.setdefault(document, len(codes))
             rows += [(place, code, names.setdefault(facet, len(names))) for facet in own]
     columns = np.array(rows, dtype=np.int64).reshape(-1, 3).T
-    return replace(graded, facets=FacetTable(top, *columns), many=many)
+    return replace(graded, facets=DocumentFacets(top, *columns), many=many)
 
 
 Query = tuple[list[frozenset[int]], dict[int, frozenset[int]]]
@@ -207,7 +207,9 @@ def _compute_facet_ndcg(query: Query, cutoff: int, alpha: float) -> float:
         return float("nan")
     gained = _sum_discounted_facet_gain(first, alpha)
     # The greedy order is not always the best one, so a ranking may beat it.
-    return min(gained / _sum_discounted_facet_gain(_ideal_order(pool, cutoff, alpha), alpha), 1.0)
+    return min(
+        gained / _sum_discounted_facet_gain(_order_documents_greedily(pool, cutoff, alpha), alpha), 1.0
+    )
 
 
 def _sum_discounted_facet_gain(ranked: Collection[frozenset[int]], alpha: float) -> float:
@@ -228,7 +230,9 @@ def _count_seen_facets(own: Collection[int], seen: dict[int, int]) -> None:
         seen[facet] = seen.get(facet, 0) + 1
 
 
-def _ideal_order(pool: Mapping[int, frozenset[int]], cutoff: int, alpha: float) -> list[frozenset[int]]:
+def _order_documents_greedily(
+    pool: Mapping[int, frozenset[int]], cutoff: int, alpha: float
+) -> list[frozenset[int]]:
     """The facets of the documents in the usual greedy order: each time the one that is worth most."""
     left, seen = list(pool.values()), dict[int, int]()
     chosen: list[frozenset[int]] = []

@@ -28,7 +28,7 @@ Values = float | NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class RelevantPlaces:
+class RelevantDocumentRanks:
     """Relevant documents at their ranks (1 = best), sorted by query, then rank; columns of one length."""
 
     query: NDArray[np.int64]
@@ -46,8 +46,8 @@ class Judged:
     """
 
     queries: int
-    found: RelevantPlaces
-    ideal: RelevantPlaces
+    found: RelevantDocumentRanks
+    ideal: RelevantDocumentRanks
     many: bool = True
     relevant: float | None = None
     worthless: float = 0.0
@@ -77,7 +77,7 @@ def judge(qrels: AllGains, retrieved: AllRetrieved) -> Judged:
     check_entries_by_query(np.isfinite(gain), "gain", names, query, "a finite number")
     relevant = gain > 0
     rank = find_document_ranks(
-        judgements, [score_by_rank(runs.get(name, ())) for name in names], query, relevant
+        judgements, [convert_ranks_to_scores(runs.get(name, ())) for name in names], query, relevant
     )
     return Judged(
         len(names),
@@ -106,7 +106,7 @@ def judge_arrays(gains: ArrayLike, ideal: ArrayLike) -> Judged:
     positive = best > 0
     return Judged(
         len(reached),
-        RelevantPlaces(query, column + 1, reached[query, column]),
+        RelevantDocumentRanks(query, column + 1, reached[query, column]),
         _place_in_best_order(np.nonzero(positive)[0], best[positive]),
     )
 
@@ -148,11 +148,11 @@ def rank_documents(ranking: Retrieved) -> list[str]:
     (['b', 'c', 'a'], ['a', 'b'])
     """
     if not isinstance(ranking, Mapping):
-        return list(score_by_rank(ranking))
+        return list(convert_ranks_to_scores(ranking))
     return sorted(ranking, key=lambda document: (np.float32(ranking[document]), document), reverse=True)
 
 
-def score_by_rank(ranking: Retrieved) -> Mapping[str, float]:
+def convert_ranks_to_scores(ranking: Retrieved) -> Mapping[str, float]:
     """Ids in order become falling scores; the first of equal ids stays."""
     if isinstance(ranking, Mapping):
         return ranking
@@ -171,15 +171,15 @@ def score_by_rank(ranking: Retrieved) -> Mapping[str, float]:
 
 def _build_relevant_places(
     query: NDArray[np.int64], rank: NDArray[np.int64], gain: NDArray[np.float64], keep: NDArray[np.bool_]
-) -> RelevantPlaces:
+) -> RelevantDocumentRanks:
     query, rank, gain = query[keep], rank[keep], gain[keep]
     order = np.lexsort((rank, query))
-    return RelevantPlaces(query[order], rank[order], gain[order])
+    return RelevantDocumentRanks(query[order], rank[order], gain[order])
 
 
-def _place_in_best_order(query: NDArray[np.int64], gain: NDArray[np.float64]) -> RelevantPlaces:
+def _place_in_best_order(query: NDArray[np.int64], gain: NDArray[np.float64]) -> RelevantDocumentRanks:
     order = np.lexsort((-gain, query))
-    return RelevantPlaces(query, number_within_groups(query), gain[order])
+    return RelevantDocumentRanks(query, number_within_groups(query), gain[order])
 
 
 Ints = NDArray[np.int64]
@@ -371,12 +371,12 @@ def weights(counts: ArrayLike, weighting: Weighting = DEFAULT) -> Floats:
     return np.concatenate([below, np.ones_like(n[..., 4:])], axis=-1)
 
 
-def has_fallback_weights(counts: Ints) -> NDArray[np.bool_]:
+def find_pools_without_grade_5(counts: Ints) -> NDArray[np.bool_]:
     """Where the weights are those of a pool without grade 5: (..., 5) -> (...)."""
     return np.asarray(counts[..., 4] == 0)
 
 
-def has_inverted_weights(counts: Ints, weighting: Weighting = DEFAULT) -> NDArray[np.bool_]:
+def find_inverted_weights(counts: Ints, weighting: Weighting = DEFAULT) -> NDArray[np.bool_]:
     """Where a document of a lower grade weighs more than one of a higher grade that the pool also has."""
     worth = np.where(np.asarray(counts) > 0, weights(counts, weighting), np.nan)
     highest_below = np.fmax.accumulate(worth, axis=-1)[..., :-1]
@@ -435,7 +435,7 @@ class Graded:
     pool_sizes: NDArray[np.int64] | None = None
     repeated: NDArray[np.int64] | None = None
     names: tuple[str, ...] = ()
-    facets: FacetTable | None = None
+    facets: DocumentFacets | None = None
 
     def __post_init__(self) -> None:
         shapes = [self.counts.shape, self.top.shape, *([] if self.pool is None else [self.pool.shape])]
@@ -473,7 +473,7 @@ class Sources:
 
 
 @dataclass(frozen=True)
-class FacetTable:
+class DocumentFacets:
     """Which facets documents have: codes of the documents of `top` (q, w), `ABSENT` beyond a list's end; and all that
     have any as columns of one length, sorted by query: `query`, `document`, `facet`."""
 
@@ -563,8 +563,8 @@ def convert_graded_to_judged(graded: Graded) -> Judged:
     owner = np.repeat(np.arange(len(graded.counts)), graded.counts.sum(axis=1))
     return Judged(
         len(graded.counts),
-        RelevantPlaces(query, column + 1, graded.top[query, column].astype(np.float64)),
-        RelevantPlaces(owner, number_within_groups(owner), np.repeat(falling, counts)),
+        RelevantDocumentRanks(query, column + 1, graded.top[query, column].astype(np.float64)),
+        RelevantDocumentRanks(owner, number_within_groups(owner), np.repeat(falling, counts)),
         graded.many,
         relevant=RELEVANT,
         worthless=GRADES[0],
@@ -602,12 +602,12 @@ def grade(
         np.isin(values, GRADES), "grade", names, query, "1, 2, 3, 4 or 5; map other scales first"
     )
     lists = _list_rankings_by_query(retrieved, names, many)
-    runs = [score_by_rank(ranking) for ranking in lists]
+    runs = [convert_ranks_to_scores(ranking) for ranking in lists]
     top = _look_up_rank_grades(pools, runs, query, values)
     restricted = (
         None
         if pool is None
-        else [score_by_rank(ranking) for ranking in _list_rankings_by_query(pool, names, many)]
+        else [convert_ranks_to_scores(ranking) for ranking in _list_rankings_by_query(pool, names, many)]
     )
     return Graded(
         _count_grades_by_query(query, values, len(names)),

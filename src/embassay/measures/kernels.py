@@ -17,13 +17,13 @@ Groups = NDArray[np.int64]
 
 
 @compile_lazily
-def spearman_of_counts(x: Groups, y: Groups, counts: Counts) -> NDArray[np.float64]:
+def compute_spearman_of_counts(x: Groups, y: Groups, counts: Counts) -> NDArray[np.float64]:
     """Rank correlation of every row of counts; `x` and `y` are the items' places among the distinct values."""
     values = np.empty(len(counts))
     ranks_x, ranks_y = np.empty(x.max() + 1), np.empty(y.max() + 1)
     for row in range(len(counts)):
         drawn = counts[row]
-        spread = _centred_ranks(x, drawn, ranks_x) * _centred_ranks(y, drawn, ranks_y)
+        spread = _fill_centred_ranks(x, drawn, ranks_x) * _fill_centred_ranks(y, drawn, ranks_y)
         together = 0.0
         for i in range(len(drawn)):
             together += drawn[i] * ranks_x[x[i]] * ranks_y[y[i]]
@@ -32,7 +32,7 @@ def spearman_of_counts(x: Groups, y: Groups, counts: Counts) -> NDArray[np.float
 
 
 @compile_lazily
-def _centred_ranks(group: Groups, drawn: Counts, ranks: NDArray[np.float64]) -> float:
+def _fill_centred_ranks(group: Groups, drawn: Counts, ranks: NDArray[np.float64]) -> float:
     """Write each group's mean rank less the mean of all into `ranks`, and return the sum of their squares."""
     ranks[:] = 0.0
     total = 0

@@ -34,7 +34,7 @@ from embassay.measures.judgements import (
     treat_unjudged,
 )
 from embassay.measures.registry import measure
-from embassay.measures.sets import check_grade, count_from_grade_up, require_sources
+from embassay.measures.sets import check_grade, count_from_grade_up, require_document_sources
 
 _of_relevant = partial(
     measure, direction="higher", range="[0, 1]", undefined="no document has the grade `rel` or a higher one"
@@ -58,7 +58,7 @@ def _rbp(graded: Graded, *, p: float = 0.8, rel: int = RELEVANT) -> Floats:
 )
 def _alpha_ndcg(graded: Graded, *, cutoff: int, alpha: float = 0.5, rel: int = RELEVANT) -> Floats:
     """nDCG in which a document of a source that stands above already is worth less by `alpha`."""
-    require_sources(graded)
+    require_document_sources(graded)
     return _compute_with_ir_measures(graded, "alpha_nDCG", rel, cutoff=cutoff, alpha=alpha)
 
 
@@ -67,7 +67,7 @@ def _alpha_ndcg(graded: Graded, *, cutoff: int, alpha: float = 0.5, rel: int = R
 )
 def _nrbp(graded: Graded, *, alpha: float = 0.5, beta: float = 0.5, rel: int = RELEVANT) -> Floats:
     """Rank-biased precision in which a document of a source that stands above already is worth less by `alpha`."""
-    require_sources(graded)
+    require_document_sources(graded)
     return _compute_with_ir_measures(graded, "NRBP", rel, alpha=alpha, beta=beta)
 
 
@@ -153,7 +153,7 @@ def _build_ir_measures_qrels(graded: Graded, record: Callable[..., Any]) -> list
     else:
         query, code = graded.sources.query, graded.sources.code
         level = graded.sources.grade.astype(np.int64)
-    columns = (query, level, code, _number_repeats(query, level, code))
+    columns = (query, level, code, _number_equal_entries(query, level, code))
     return [
         record(str(q), f"{g}-{c}-{n}", g, str(c))
         for q, g, c, n in zip(*(column.tolist() for column in columns), strict=True)
@@ -165,14 +165,14 @@ def _build_ir_measures_run(graded: Graded, record: Callable[..., Any]) -> list[A
     query, rank = np.nonzero(graded.top != ABSENT)
     level = graded.top[query, rank].astype(np.int64)
     code = np.zeros(len(query), np.int64) if graded.sources is None else graded.sources.top[query, rank]
-    columns = (query, rank, level, code, _number_repeats(query, level, code))
+    columns = (query, rank, level, code, _number_equal_entries(query, level, code))
     return [
         record(str(q), f"{g}-{c}-{n}", float(-r))  # distinct scores: nothing is left to their rule for ties
         for q, r, g, c, n in zip(*(column.tolist() for column in columns), strict=True)
     ]
 
 
-def _number_repeats(*keys: Ints) -> Ints:
+def _number_equal_entries(*keys: Ints) -> Ints:
     """1, 2, 3 ... among the entries that are equal in all `keys`."""
     # A stable sort: entries that are equal in all keys are numbered in the order given.
     order = np.lexsort(keys)

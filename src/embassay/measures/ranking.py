@@ -19,7 +19,7 @@ from embassay.measures.judgements import (
     AllGains,
     AllRetrieved,
     Judged,
-    RelevantPlaces,
+    RelevantDocumentRanks,
     Values,
     check_cutoff,
     divide_where_positive,
@@ -179,7 +179,7 @@ def _precision(judged: Judged, *, cutoff: int, rel: Level = None) -> NDArray[np.
     )
 
 
-def _keep_relevant_places(judged: Judged, places: RelevantPlaces, rel: Level) -> RelevantPlaces:
+def _keep_relevant_places(judged: Judged, places: RelevantDocumentRanks, rel: Level) -> RelevantDocumentRanks:
     """Those of `places` with a gain of `rel` or more; None stands for what the judgements call relevant."""
     least = judged.relevant if rel is None else rel
     if least is None:
@@ -187,7 +187,7 @@ def _keep_relevant_places(judged: Judged, places: RelevantPlaces, rel: Level) ->
     if not least > 0:
         raise UsageError(f"rel is {least}.", mend="Relevant documents have a gain or grade above 0.")
     good = places.gain >= least
-    return RelevantPlaces(places.query[good], places.rank[good], places.gain[good])
+    return RelevantDocumentRanks(places.query[good], places.rank[good], places.gain[good])
 
 
 def _count_relevant_by_query(judged: Judged, rel: Level) -> NDArray[np.float64]:
@@ -200,17 +200,19 @@ def _count_relevant_in_top(judged: Judged, cutoff: int | None, rel: Level) -> ND
     return _sum_by_query(places, _is_within_cutoff(places, cutoff).astype(np.float64), judged.queries)
 
 
-def _is_within_cutoff(places: RelevantPlaces, cutoff: int | None) -> NDArray[np.bool_]:
+def _is_within_cutoff(places: RelevantDocumentRanks, cutoff: int | None) -> NDArray[np.bool_]:
     check_cutoff(cutoff)
     return places.rank <= (np.inf if cutoff is None else cutoff)
 
 
-def _sum_by_query(places: RelevantPlaces, values: NDArray[np.float64], queries: int) -> NDArray[np.float64]:
+def _sum_by_query(
+    places: RelevantDocumentRanks, values: NDArray[np.float64], queries: int
+) -> NDArray[np.float64]:
     return np.bincount(places.query, values, minlength=queries).astype(np.float64)
 
 
 def _sum_discounted_gain(
-    judged: Judged, places: RelevantPlaces, cutoff: int | None, gain: Gain
+    judged: Judged, places: RelevantDocumentRanks, cutoff: int | None, gain: Gain
 ) -> NDArray[np.float64]:
     worth = places.gain - judged.worthless
     if gain == "exponential":

@@ -55,12 +55,12 @@ _TREC_NAMES = {"ndcg_cut": "nDCG", "map_cut": "AP", "recall": "R", "P": "P"}
 _N_RECALL = re.compile(r"N-Recall(?P<level>[1-5])\+")
 
 
-def canonical_spec(spec: Spec) -> Spec:
+def canonicalize_measure_spec(spec: Spec) -> Spec:
     """`spec` by the name that the measure has here.
 
     >>> from embassay.spec import CALL
     >>> for text in ("RAnWG(alpha=0.5)@10", "NRecall(rel=5)@10", "MRR@10", "recall_100"):
-    ...     print(CALL.format(canonical_spec(CALL.parse(text))))
+    ...     print(CALL.format(canonicalize_measure_spec(CALL.parse(text))))
     RA-nWG(alpha=0.5)@10
     N-Recall5@10
     RR@10
@@ -71,16 +71,16 @@ def canonical_spec(spec: Spec) -> Spec:
     if spec.cutoff is None and (trec := _TREC_EVAL.fullmatch(spec.name)):
         return replace(spec, name=_TREC_NAMES[trec["name"]], cutoff=int(trec["cutoff"]))
     if level := _N_RECALL.fullmatch(spec.name):
-        return _n_recall(spec, int(level["level"]))
+        return _canonicalize_n_recall(spec, int(level["level"]))
     if spec.name in ("NRecall", "N-Recall"):
-        return _n_recall(spec, spec.params.get("rel", 4))
+        return _canonicalize_n_recall(spec, spec.params.get("rel", 4))
     if spec.name in ("RA-nWG", "RAnWG") and spec.params.keys() & {"beta", "occurrence", "ideal"}:
         return replace(spec, name="RA-nWG-novelty")
     name, params = _ALIASES.get(spec.name, (spec.name, {}))
     return replace(spec, name=name, params={**params, **spec.params})
 
 
-def _n_recall(spec: Spec, level: Value) -> Spec:
+def _canonicalize_n_recall(spec: Spec, level: Value) -> Spec:
     """The companions of the source by their own names, other levels as a parameter."""
     params = {key: value for key, value in spec.params.items() if key != "rel"}
     if level in (4, 5):
@@ -153,13 +153,15 @@ class _MeasureRegistry(Registry[Measure]):
 
     def parse_spec(self, text: str) -> Spec:
         """The spec of `text` under the name it has here."""
-        spec = canonical_spec(self.style.parse(text))
+        spec = canonicalize_measure_spec(self.style.parse(text))
         self.get(spec.name)
         return spec
 
     def build(self, spec: Spec | str, also: Iterable[str] = (), /, **context: Any) -> Measure:
         """The measure that `spec` names, under any of its names."""
-        return super().build(canonical_spec(spec) if isinstance(spec, Spec) else spec, also, **context)
+        return super().build(
+            canonicalize_measure_spec(spec) if isinstance(spec, Spec) else spec, also, **context
+        )
 
 
 MEASURES: Registry[Measure] = _MeasureRegistry("measure", CALL, [["spec", "compute"]])
@@ -256,7 +258,7 @@ def _make_measure_factory(
     kind = FacetMeasure if has_facets else kinds.get(parameters[0].annotation, Measure)
 
     def build_measure(**given: Any) -> Measure:
-        chosen = _changed_options(options, given)
+        chosen = _select_non_default_options(options, given)
         if "cutoff" in chosen and chosen["cutoff"] is None:
             raise UsageError(f"The measure {name} needs a cutoff.", mend=f"Write {name}@10.")
         cutoff = given.get("cutoff")
@@ -270,7 +272,9 @@ def _make_measure_factory(
     return build_measure
 
 
-def _changed_options(options: Sequence[inspect.Parameter], given: Mapping[str, Any]) -> dict[str, Value]:
+def _select_non_default_options(
+    options: Sequence[inspect.Parameter], given: Mapping[str, Any]
+) -> dict[str, Value]:
     """What is given and not the default; of a dataclass those fields."""
     chosen: dict[str, Value] = {}
     for option in options:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import UsageError
-from embassay.measures.correlation import tau_b
+from embassay.measures.correlation import compute_kendall_tau_b
 from embassay.measures.judgements import (
     ABSENT,
     DEFAULT,
@@ -40,9 +40,9 @@ from embassay.measures.judgements import (
     count_retrieved_documents,
     count_retrieved_grades,
     divide_where_positive,
+    find_inverted_weights,
+    find_pools_without_grade_5,
     grade,
-    has_fallback_weights,
-    has_inverted_weights,
     number_within_groups,
     pool_sizes,
     sum_largest_weights,
@@ -264,7 +264,7 @@ def compute_novelty_gain(
 ) -> Floats:
     """RA-nWG in which documents of a source that is there already count less."""
     check_cutoff(cutoff)
-    sources = require_sources(graded)
+    sources = require_document_sources(graded)
     weight = weights(graded.counts, weighting)
     if novelty.ideal == "plain":
         best = sum_largest_weights(weight, graded.counts, cutoff)
@@ -275,7 +275,7 @@ def compute_novelty_gain(
     )
 
 
-def require_sources(graded: Graded) -> Sources:
+def require_document_sources(graded: Graded) -> Sources:
     """The sources of `graded`; UsageError where it has none."""
     if graded.sources is None:
         raise UsageError(
@@ -288,7 +288,7 @@ def require_sources(graded: Graded) -> Sources:
 def _sum_novelty_gain(graded: Graded, weight: Floats, cutoff: int, novelty: Novelty) -> Floats:
     """The discounted weights of the first documents, (q,)."""
     query, rank = np.nonzero(graded.top[:, :cutoff] != ABSENT)
-    grade, code = graded.top[query, rank], require_sources(graded).top[query, rank]
+    grade, code = graded.top[query, rank], require_document_sources(graded).top[query, rank]
     worth = np.where(grade > 0, weight[query, grade - 1], 0.0)
     # Ascending: minus the worth puts the best document of a source first.
     first = _mark_first_of_source(query, code, -worth if novelty.occurrence == "best" else rank)
@@ -327,7 +327,7 @@ CAP3S = (0.20, 0.25, 0.33)
 
 
 @dataclass(frozen=True)
-class SettingScores:
+class SystemScoresUnderSetting:
     """One setting: the macro score of each system, the systems best first, and how the order agrees with the default's.
 
     `tau` is Kendall's tau-b, NaN with fewer than two systems or where all are equal. `n_valid` is how many queries each
@@ -352,7 +352,7 @@ class Sensitivity:
     """
 
     k: int
-    cells: tuple[SettingScores, ...]
+    cells: tuple[SystemScoresUnderSetting, ...]
     default: int
     largest_change: float
     system: str
@@ -396,9 +396,9 @@ def sensitivity_grid(
     usual = grid.index(default)
     ranks = np.stack([_rank_systems(row) for row in scores])
     # Of places, not of scores: systems that differ by rounding only are tied in both.
-    taus = tau_b(ranks, np.broadcast_to(ranks[usual], ranks.shape))
+    taus = compute_kendall_tau_b(ranks, np.broadcast_to(ranks[usual], ranks.shape))
     cells = tuple(
-        SettingScores(
+        SystemScoresUnderSetting(
             *grid[i],
             dict(zip(systems, scores[i].tolist(), strict=True)),
             tuple(np.array(list(systems))[np.argsort(ranks[i], kind="stable")].tolist()),
@@ -411,7 +411,12 @@ def sensitivity_grid(
 
 
 def _summarise_grid(
-    k: int, cells: tuple[SettingScores, ...], default: int, changes: Floats, systems: list[str], taus: Floats
+    k: int,
+    cells: tuple[SystemScoresUnderSetting, ...],
+    default: int,
+    changes: Floats,
+    systems: list[str],
+    taus: Floats,
 ) -> Sensitivity:
     defined = ~np.isnan(changes)
     # Differences are never below 0, so -1 puts the undefined ones last; nanargmax would raise where all are.
@@ -472,15 +477,15 @@ def flags(graded: Graded, k: int, weighting: Weighting = DEFAULT) -> Flags:
     """
     check_cutoff(k)
     return Flags(
-        has_fallback_weights(graded.counts),
-        has_inverted_weights(graded.counts, weighting),
+        find_pools_without_grade_5(graded.counts),
+        find_inverted_weights(graded.counts, weighting),
         can_fit_relevant_in_top(graded, k, RELEVANT),
         np.zeros(len(graded.top), dtype=np.int64) if graded.repeated is None else graded.repeated,
         np.count_nonzero(graded.top[:, :k] == UNJUDGED, axis=1),
     )
 
 
-class WeightSettings(TypedDict, total=False):
+class GradeWeightSettings(TypedDict, total=False):
     """The settings of `Weighting`, by name."""
 
     alpha: float
@@ -494,14 +499,14 @@ class WeightSettings(TypedDict, total=False):
     b1: float
 
 
-class ShareSettings(TypedDict, total=False):
+class PrecisionHarmSettings(TypedDict, total=False):
     """What precision and harm are divided by, and what documents without a grade are."""
 
     short_list_denominator: ShortList
     unjudged: Unjudged
 
 
-class NormalisationSettings(TypedDict, total=False):
+class RaNwgSettings(TypedDict, total=False):
     """The settings of `ra_nwg` beside alpha and the caps."""
 
     fallback_w3: float
@@ -515,7 +520,7 @@ class NormalisationSettings(TypedDict, total=False):
     pool: AllRetrieved | None
 
 
-class NoveltySettings(WeightSettings, total=False):
+class RaNwgNoveltySettings(GradeWeightSettings, total=False):
     """The settings of `ra_nwg_novelty` beside beta: those of `Novelty` and of `Weighting`."""
 
     occurrence: Occurrence
@@ -530,7 +535,7 @@ def ra_nwg(
     alpha: float = 1.0,
     cap4: float = 1.0,
     cap3: float = 0.25,
-    **more: Unpack[NormalisationSettings],
+    **more: Unpack[RaNwgSettings],
 ) -> Values:
     """RA-nWG@k: the weights of the first `k` documents over those of the best `k` of the graded pool.
 
@@ -563,7 +568,7 @@ def ra_nwg_novelty(
     k: int,
     source: Facet,
     beta: float = 0.5,
-    **more: Unpack[NoveltySettings],
+    **more: Unpack[RaNwgNoveltySettings],
 ) -> Values:
     """`ra_nwg` in which every document but the first of a source is worth `beta` of its weight.
 
@@ -599,7 +604,11 @@ def n_recall(
 
 
 def graded_precision(
-    grades: Pools, retrieved: AllRetrieved, k: int, level: int = RELEVANT, **how: Unpack[ShareSettings]
+    grades: Pools,
+    retrieved: AllRetrieved,
+    k: int,
+    level: int = RELEVANT,
+    **how: Unpack[PrecisionHarmSettings],
 ) -> Values:
     """Precision4+@k: documents of grade `level` or more among the first `k`, over `k` even if fewer were retrieved.
 
@@ -613,7 +622,7 @@ def graded_precision(
 
 
 def harm(
-    grades: Pools, retrieved: AllRetrieved, k: int, level: int = HARMFUL, **how: Unpack[ShareSettings]
+    grades: Pools, retrieved: AllRetrieved, k: int, level: int = HARMFUL, **how: Unpack[PrecisionHarmSettings]
 ) -> Values:
     """Harm@k: documents of grade `level` or less among the first `k`, over `k` even if fewer were retrieved.
 
@@ -674,7 +683,7 @@ def proc(
     k: int,
     of: Companion = "RA-nWG",
     short_list_denominator: ShortList = "k",
-    **weighting: Unpack[WeightSettings],
+    **weighting: Unpack[GradeWeightSettings],
 ) -> Values:
     """PROC@k: the most that the documents of a restricted `pool` could reach of the measure `of`, put in any order.
 

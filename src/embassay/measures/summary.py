@@ -13,28 +13,30 @@ from embassay.errors import UsageError
 from embassay.measures.judgements import Floats
 
 
-def spearman_on_resamples(x: ArrayLike, y: ArrayLike, counts: ArrayLike) -> NDArray[np.float64]:
+def resample_spearman(x: ArrayLike, y: ArrayLike, counts: ArrayLike) -> NDArray[np.float64]:
     """Spearman's correlation of `x` and `y`, (n,), on resamples `counts` (b, n) -> (b,).
 
     As `spearman` of the items repeated so often: equal values, copies too, share the mean of their ranks. NaN where
     what was drawn does not vary. Range -1 to 1. Raises UsageError for shapes that do not fit or values that are not
     finite; an item that no resample draws may have any value.
 
-    >>> spearman_on_resamples([1, 2, 3], [1, 3, 2], [[1, 1, 1], [1, 0, 3], [0, 0, 3]]).round(4).tolist()
+    >>> resample_spearman([1, 2, 3], [1, 3, 2], [[1, 1, 1], [1, 0, 3], [0, 0, 3]]).round(4).tolist()
     [0.5, 1.0, nan]
     """
-    from embassay.measures.kernels import spearman_of_counts
+    from embassay.measures.kernels import compute_spearman_of_counts
 
     drawn = _check_resample_counts(counts)
-    left, right = _check_drawn_values(x, drawn), _check_drawn_values(y, drawn)
+    left, right = _zero_undrawn_values(x, drawn), _zero_undrawn_values(y, drawn)
     if not drawn.size:
         return np.full(len(drawn), np.nan)
     return np.clip(
-        spearman_of_counts(_rank_distinct_values(left), _rank_distinct_values(right), drawn), -1.0, 1.0
+        compute_spearman_of_counts(_rank_distinct_values(left), _rank_distinct_values(right), drawn),
+        -1.0,
+        1.0,
     )
 
 
-def average_precision_on_resamples(
+def resample_average_precision(
     labels: ArrayLike, scores: ArrayLike, counts: ArrayLike
 ) -> NDArray[np.float64]:
     """Average precision of `labels` (0 or 1) by `scores`, both (n,), on resamples `counts` (b, n) -> (b,).
@@ -42,13 +44,13 @@ def average_precision_on_resamples(
     As `pair_average_precision` of the items repeated so often. NaN where nothing that was drawn has the label 1.
     Raises UsageError for shapes that do not fit or scores that are not finite, but for items that no resample draws.
 
-    >>> average_precision_on_resamples([1, 0, 1], [.9, .5, .1], [[1, 1, 1], [1, 2, 0], [0, 1, 0]]).round(4).tolist()
+    >>> resample_average_precision([1, 0, 1], [.9, .5, .1], [[1, 1, 1], [1, 2, 0], [0, 1, 0]]).round(4).tolist()
     [0.8333, 1.0, nan]
     """
     from embassay.measures.kernels import average_precision_of_counts
 
     drawn = _check_resample_counts(counts)
-    ranked, relevant = _check_drawn_values(scores, drawn), _check_drawn_values(labels, drawn) > 0
+    ranked, relevant = _zero_undrawn_values(scores, drawn), _zero_undrawn_values(labels, drawn) > 0
     if not drawn.size:
         return np.full(len(drawn), np.nan)
     # The order is the same in every resample: only counts change.
@@ -67,7 +69,7 @@ def _check_resample_counts(counts: ArrayLike) -> NDArray[np.int64]:
     return drawn
 
 
-def _check_drawn_values(values: ArrayLike, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def _zero_undrawn_values(values: ArrayLike, counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """The values, 0 for items that are never drawn."""
     column = np.asarray(values, dtype=np.float64)
     if column.shape != counts.shape[1:]:

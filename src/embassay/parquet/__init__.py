@@ -33,7 +33,7 @@ _SECONDS = 120
 _KEPT = 2
 
 
-def close_idle_at_exit(processes: list[Any]) -> None:
+def close_idle_readers_at_exit(processes: list[Any]) -> None:
     """Close what waits for work at the end; in a process that is forked, close only its ends of the pipes."""
 
     def close_all_processes() -> None:
@@ -51,7 +51,7 @@ def close_idle_at_exit(processes: list[Any]) -> None:
 
 
 _idle: list[ParquetReaderProcess] = []
-close_idle_at_exit(_idle)
+close_idle_readers_at_exit(_idle)
 
 
 def request_parquet_tables(
@@ -62,7 +62,7 @@ def request_parquet_tables(
     mend: str = MEND,
     rows: int | None = None,
 ) -> Iterator[pl.DataFrame]:
-    """The tables of one request as they come; see `read_parquet` and `parquet_batches` for the rest."""
+    """The tables of one request as they come; see `read_parquet` and `read_parquet_in_batches` for the rest."""
     reader = _take_reader_process()
     whole = False
     named = path or (source if isinstance(source, Path) else None)
@@ -144,7 +144,7 @@ class ParquetReaderProcess:
         self._send_request(source, columns, rows, size)
         while (kind := self._answer_pipe.read(1)) == b"t":
             frame = pl.read_ipc(io.BytesIO(self._read_content_block()))
-            ratio.add(_unpacked_bytes(frame))
+            ratio.add(_measure_unpacked_bytes(frame))
             yield frame
         if not kind:
             code = self._process.wait()
@@ -194,17 +194,17 @@ class ParquetReaderProcess:
 
     def forget(self) -> None:
         """Close the ends here; of a process that is another's, no more than that."""
-        close_pipes(self._process)
+        close_process_pipes(self._process)
 
 
 def end_process(process: subprocess.Popen[Any]) -> None:
     """End a process that reads requests and writes answers, in the midst of whatever it does."""
     process.kill()
     process.wait()
-    close_pipes(process)
+    close_process_pipes(process)
 
 
-def close_pipes(process: subprocess.Popen[Any]) -> None:
+def close_process_pipes(process: subprocess.Popen[Any]) -> None:
     """Close its pipes on this side, and take it for ended."""
     process.returncode = process.returncode or 0
     for stream in (process.stdin, process.stdout):
@@ -215,7 +215,7 @@ def close_pipes(process: subprocess.Popen[Any]) -> None:
 def _make_too_large_error(path: Path | None, mend: str, found: str) -> DataError:
     return DataError(
         "the Parquet file is damaged, or larger than Embassay's limit", path=path, found=found,
-        mend=f"{mend} If it is complete, allow more memory: export {TABLE.raising_setting}"
+        mend=f"{mend} If it is complete, allow more memory: export {TABLE.doubled_limit_setting}"
     )  # fmt: skip
 
 
@@ -226,7 +226,7 @@ def _file_size(path: Path) -> int:
         return 0  # the reader says why
 
 
-def _unpacked_bytes(frame: pl.DataFrame) -> int:
+def _measure_unpacked_bytes(frame: pl.DataFrame) -> int:
     """Bytes of a table with every text written out: one long text in a million rows is kept once only in the table."""
     import polars as pl
 
@@ -235,7 +235,7 @@ def _unpacked_bytes(frame: pl.DataFrame) -> int:
     return int(frame.estimated_size()) + (sum(lengths.row(0)) if lengths is not None else 0)
 
 
-__all__ = ["parquet_batches", "parquet_columns", "read_parquet"]
+__all__ = ["read_parquet", "read_parquet_column_names", "read_parquet_in_batches"]
 
 
 def read_parquet(
@@ -252,13 +252,15 @@ def read_parquet(
     return frames[0] if len(frames) == 1 else pl.concat(frames, rechunk=False)
 
 
-def parquet_columns(path: Path) -> tuple[str, ...]:
+def read_parquet_column_names(path: Path) -> tuple[str, ...]:
     """The names of a file's columns, from its schema alone; errors as of `read_parquet`."""
     (frame,) = request_parquet_tables(path, None, rows=0)
     return tuple(frame.columns)
 
 
-def parquet_batches(path: Path, columns: Sequence[str] | None = None, *, rows: int) -> Iterator[pl.DataFrame]:
+def read_parquet_in_batches(
+    path: Path, columns: Sequence[str] | None = None, *, rows: int
+) -> Iterator[pl.DataFrame]:
     """The rows of a file in order, in tables of about `rows`: no process ever holds them all. At least one table comes,
     without rows where the file has none. Errors as of `read_parquet`, raised where the damage is reached."""
     return request_parquet_tables(path, columns, rows=rows)

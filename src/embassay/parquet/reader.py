@@ -48,7 +48,7 @@ def _answer_request(asked: Any, content: bytes | None, answers: IO[bytes]) -> No
         if content is None:
             # An OSError as any file has it; later ones are polars' words for what a file brings about.
             with open(asked["path"], "rb") as stream:  # noqa: PTH123
-                content = None if _is_unicode(asked["path"]) else stream.read()
+                content = None if _can_polars_take_name(asked["path"]) else stream.read()
     except OSError as error:
         _send_answer_part(answers, b"f", json.dumps([error.errno, error.strerror]).encode())
     else:
@@ -56,7 +56,7 @@ def _answer_request(asked: Any, content: bytes | None, answers: IO[bytes]) -> No
     answers.flush()
 
 
-def _is_unicode(path: str) -> bool:
+def _can_polars_take_name(path: str) -> bool:
     """Whether polars can take the name: that of a file may be bytes that are no UTF-8."""
     try:
         path.encode()
@@ -67,7 +67,7 @@ def _is_unicode(path: str) -> bool:
 
 def _send_tables(asked: Any, source: str | bytes, answers: IO[bytes]) -> None:
     try:
-        if _count_rows(source) > asked["most"]:
+        if _count_parquet_rows(source) > asked["most"]:
             _send_answer_part(answers, b"r", b"")
             return
         for frame in _read_frames(source, asked):
@@ -87,7 +87,7 @@ def _send_answer_part(answers: IO[bytes], kind: bytes, content: bytes | memoryvi
     answers.write(content)
 
 
-def _count_rows(source: str | bytes) -> int:
+def _count_parquet_rows(source: str | bytes) -> int:
     """As the end of the file says, which is all that is read for it."""
     content = source if isinstance(source, str) else io.BytesIO(source)
     return int(pl.scan_parquet(content, glob=False).select(pl.len()).collect().item())

@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import EmbassayError, UsageError
-from embassay.protocols.kernel.comparisons import ALPHA, OVERALL, Standing, clip_difference
+from embassay.protocols.kernel.comparisons import ALPHA, OVERALL, SystemStanding, clip_difference_interval
 from embassay.protocols.kernel.estimates import DEFINED
-from embassay.protocols.kernel.outcome import render_html, render_terminal_view
+from embassay.protocols.kernel.outcome import render_terminal_view, render_view_as_html
 from embassay.protocols.run_values import (
-    ComparisonSide,
+    ComparableRun,
     PerItem,
     Place,
-    RunValues,
+    SystemValuesAtPlace,
     check_names_in_run,
-    higher_is_better,
+    is_higher_measure_better,
     is_named_place,
     read_run_values,
 )
@@ -106,8 +106,13 @@ class SystemContrast:
     judged_less: str = ""
 
 
-def compare_sides(
-    a: ComparisonSide, b: ComparisonSide, *, paired: bool = True, most: float | None = None, seed: int = 1337
+def contrast_systems_at_place(
+    a: SystemValuesAtPlace,
+    b: SystemValuesAtPlace,
+    *,
+    paired: bool = True,
+    most: float | None = None,
+    seed: int = 1337,
 ) -> SystemContrast:
     """Compare two sides of one place. Without pairing the errors of both add up, and items are not compared. `most` are
     the degrees of freedom of all systems of the place together (`stats.freedom_of_all_differences`)."""
@@ -135,7 +140,7 @@ def compare_sides(
         apart = 0.0 if abs(difference) <= ROUNDING * _find_error_scale(made) else difference
         return replace(made, difference=apart, error=0.0, reason=_explain_unvaried_difference(apart))
     half = t_quantile(0.975, free.df) * error
-    low, high = clip_difference(difference - half, difference + half, first, second)
+    low, high = clip_difference_interval(difference - half, difference + half, first, second)
     p = t_test(difference, error, _find_error_scale(made), free.df)[1]
     return replace(
         made, low=low, high=high, error=error, df=free.df, p=p, p_adjusted=p,
@@ -144,7 +149,7 @@ def compare_sides(
 
 
 def find_known_contrast(
-    run: RunValues, a: ComparisonSide, b: ComparisonSide, seed: int = 1337
+    run: ComparableRun, a: SystemValuesAtPlace, b: SystemValuesAtPlace, seed: int = 1337
 ) -> SystemContrast | None:
     """Two sides of one run at one place, as the run itself states their contrast; None where it states none."""
     place = a.standing.place
@@ -241,7 +246,7 @@ def _test_item_differences(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entrant(Estimate):
+class SystemRankAtPlace(Estimate):
     """A system at a place. `best` is how likely it is ahead of all (ties shared out), by its resamples; ranks are
     None where the place has no tests."""
 
@@ -252,7 +257,7 @@ class Entrant(Estimate):
 
 
 @dataclass(frozen=True)
-class RankedField:
+class RankedSystemGroup:
     """The systems of one group at a place, best first. `groups` are the runs of neighbours that no test tells apart, by
     position, each as long as can be; a system may be in several, so being in one is not being equal. `reason` says why
     there are no tests. `missing` are systems without a value, with their reasons. `floor` is what the best reference,
@@ -262,7 +267,7 @@ class RankedField:
     dataset: str
     measure: str
     group: str
-    entrants: tuple[Entrant, ...]
+    entrants: tuple[SystemRankAtPlace, ...]
     groups: tuple[tuple[int, int], ...] = ()
     missing: tuple[tuple[str, str], ...] = ()
     reason: str = ""
@@ -270,9 +275,9 @@ class RankedField:
     method: str = METHOD
 
 
-def list_ranked_fields(
-    run: RunValues, tasks: Sequence[str] = (), datasets: Sequence[str] = (), measures: Sequence[str] = ()
-) -> Iterator[RankedField]:
+def list_ranked_system_groups(
+    run: ComparableRun, tasks: Sequence[str] = (), datasets: Sequence[str] = (), measures: Sequence[str] = ()
+) -> Iterator[RankedSystemGroup]:
     """Every place of a run as fields, one per group of systems. UsageError for a name that is not in the run."""
     check_names_in_run(run, tasks, measures, datasets)
     for place in run.places:
@@ -281,24 +286,26 @@ def list_ranked_fields(
         every = run.at(place)
         for group in dict.fromkeys(one.group for one in every):
             own = [one for one in every if one.group == group]
-            made = make_ranked_field(place, group, own, run.explain_no_verdict(place), run)
+            made = make_ranked_system_group(place, group, own, run.explain_no_verdict(place), run)
             how = next((known.method for known in run.known if known.place == place), METHOD)
             yield replace(
-                made, floor=run.find_reference_floor(place, higher=higher_is_better(place[2])), method=how
+                made,
+                floor=run.find_reference_floor(place, higher=is_higher_measure_better(place[2])),
+                method=how,
             )
 
 
-def make_ranked_field(
+def make_ranked_system_group(
     place: Place,
     group: str,
-    standings: Sequence[Standing],
+    standings: Sequence[SystemStanding],
     no_verdict: str = "",
-    run: RunValues | None = None,
-) -> RankedField:
+    run: ComparableRun | None = None,
+) -> RankedSystemGroup:
     """One field, of a `run` that may state its own tests. Ranks are by paired bootstrap t tests, Holm over its pairs,
     alpha 0.05. There are none where `no_verdict` says why."""
     task, dataset, measure = place
-    sign = 1.0 if higher_is_better(measure) else -1.0
+    sign = 1.0 if is_higher_measure_better(measure) else -1.0
     known = [standing for standing in standings if standing.headline.value is not None]
     known.sort(key=lambda one: (-sign * (one.headline.value or 0.0), one.system))
     missing = tuple(
@@ -310,10 +317,10 @@ def make_ranked_field(
     draws, reason = stack_shared_replicates(known)
     reason = reason or no_verdict
     if reason:
-        return RankedField(task, dataset, measure, group, entrants, (), missing, reason)
+        return RankedSystemGroup(task, dataset, measure, group, entrants, (), missing, reason)
     values = np.array([one.headline.value for one in known], dtype=np.float64)
     strata = [one.headline.resampled_strata for one in known]
-    tests = run_pair_tests(known, run)
+    tests = list_system_pair_tests(known, run)
     ranges = make_rank_ranges(
         [replace(test, difference=sign * test.difference) for test in tests], len(known), alpha=ALPHA
     )
@@ -323,17 +330,19 @@ def make_ranked_field(
         replace(entrant, rank_low=low, rank_high=high, best=share)
         for entrant, (low, high), share in zip(entrants, ranges, best, strict=True)
     )
-    return RankedField(
+    return RankedSystemGroup(
         task, dataset, measure, group, entrants, _group_indistinguishable(tests, len(known)), missing
     )
 
 
-def _make_entrant(one: Standing) -> Entrant:
+def _make_entrant(one: SystemStanding) -> SystemRankAtPlace:
     low, high = one.headline.interval
-    return Entrant(float(one.headline.value or 0.0), low, high, one.headline.n, system=one.system)
+    return SystemRankAtPlace(float(one.headline.value or 0.0), low, high, one.headline.n, system=one.system)
 
 
-def run_pair_tests(known: Sequence[Standing], run: RunValues | None = None) -> tuple[PairTest, ...]:
+def list_system_pair_tests(
+    known: Sequence[SystemStanding], run: ComparableRun | None = None
+) -> tuple[PairTest, ...]:
     """The tests of every pair of systems with values at one place, first minus second, as the `run` states them where
     it does; none where they cannot be tested."""
     stated = (
@@ -350,7 +359,7 @@ def run_pair_tests(known: Sequence[Standing], run: RunValues | None = None) -> t
     return compare_replicates(draws, values, strata=[one.headline.resampled_strata for one in known])
 
 
-def find_shared_freedom(standings: Sequence[Standing], group: str) -> float | None:
+def find_shared_freedom(standings: Sequence[SystemStanding], group: str) -> float | None:
     """The degrees of freedom that the differences of a group's systems have together, where they have."""
     known = [
         standing for standing in standings if standing.group == group and standing.headline.value is not None
@@ -358,7 +367,7 @@ def find_shared_freedom(standings: Sequence[Standing], group: str) -> float | No
     return degrees_of_all_differences([one.headline.resampled_strata for one in known])
 
 
-def stack_shared_replicates(known: Sequence[Standing]) -> tuple[NDArray[np.float64], str]:
+def stack_shared_replicates(known: Sequence[SystemStanding]) -> tuple[NDArray[np.float64], str]:
     """The replicates of systems, (systems, B), on the resamples where all are defined; or why they cannot be tested."""
     lengths = {len(one.headline.replicates) for one in known}
     if len(known) < 2:
@@ -383,7 +392,7 @@ def _group_indistinguishable(pairs: Sequence[PairTest], systems: int) -> tuple[t
 
 
 @dataclass(frozen=True)
-class AcrossDatasets:
+class DifferenceAcrossDatasets:
     """What several datasets say together: the Hodges-Lehmann shift of their differences with Wilcoxon's test, and their
     mean with an interval for further datasets. With few datasets neither can say much: five give no p below 0.06."""
 
@@ -401,7 +410,7 @@ class SystemPairComparison:
     the same question as the run's ranks ask it, where these are of more than the two."""
 
     contrasts: tuple[SystemContrast, ...]
-    across: tuple[AcrossDatasets, ...]
+    across: tuple[DifferenceAcrossDatasets, ...]
     pairing: ReplicatePairing
     among: RankedPairTest | None = None
 
@@ -417,10 +426,10 @@ class RankedPairTest:
 
 
 def compare_systems(
-    first: RunValues,
+    first: ComparableRun,
     a: str,
     b: str,
-    second: RunValues | None = None,
+    second: ComparableRun | None = None,
     *,
     tasks: Sequence[str] = (),
     measures: Sequence[str] = (),
@@ -446,7 +455,9 @@ def compare_systems(
             most = None if second else find_shared_freedom(first.at(place), sides[0].standing.group)
             stated = None if second else find_known_contrast(first, sides[0], sides[1], seed)
             paired = compare_manifests_at_place(how, place, first, other).paired if second else True
-            made = stated or compare_sides(sides[0], sides[1], paired=paired, most=most, seed=seed)
+            made = stated or contrast_systems_at_place(
+                sides[0], sides[1], paired=paired, most=most, seed=seed
+            )
             if data := explain_differing_datasets(first, other, place):
                 made = replace(drop_contrast_test(made, data), difference=None, error=_NONE, by_item=None)
             made = drop_contrast_test(made, f"no verdict: {why}") if why and not data else made
@@ -462,7 +473,7 @@ def compare_systems(
     return SystemPairComparison(contrasts, tuple(_compare_over_datasets(contrasts, seed)), how, among)
 
 
-def explain_differing_datasets(first: RunValues, second: RunValues, place: Place) -> str:
+def explain_differing_datasets(first: ComparableRun, second: ComparableRun, place: Place) -> str:
     """Why a mean over datasets does not compare two runs: they have it over different ones, so that their difference
     is one of texts, not of systems. Empty where it does."""
     task, dataset, _ = place
@@ -484,7 +495,7 @@ def choose_verdict_contrast(contrasts: Sequence[SystemContrast]) -> SystemContra
     return next((one for one in known if not one.dataset), (known or contrasts)[0])
 
 
-def _find_rank_test(run: RunValues, one: SystemContrast, a: str, b: str) -> RankedPairTest | None:
+def _find_rank_test(run: ComparableRun, one: SystemContrast, a: str, b: str) -> RankedPairTest | None:
     """What the run's ranks say of the two at the place of a contrast; None where they rank only these, or not both."""
     place = (one.task, one.dataset, one.measure)
     groups = {own.group for own in run.at(place) if own.system in (a, b)}
@@ -492,12 +503,12 @@ def _find_rank_test(run: RunValues, one: SystemContrast, a: str, b: str) -> Rank
     names = [own.system for own in known]
     if len(names) < 3 or a not in names or b not in names or math.isnan(one.p):
         return None
-    found = run_pair_tests(known, run)
+    found = list_system_pair_tests(known, run)
     here = next((pair for pair in found if {names[pair.a], names[pair.b]} == {a, b}), None)
     return None if here is None else RankedPairTest(len(found), here.p_adjusted, here.apart())
 
 
-def _add_run_names(made: SystemContrast, first: RunValues, second: RunValues) -> SystemContrast:
+def _add_run_names(made: SystemContrast, first: ComparableRun, second: ComparableRun) -> SystemContrast:
     """One system in two runs is told by the run: `minilm (june)`. Which of the two is judged less is said of these
     names."""
     less = first.find_less_judged_run(second, made.measure, (made.a, made.b), made.difference)
@@ -523,7 +534,9 @@ def correct_contrasts_by_holm(contrasts: Iterable[SystemContrast]) -> tuple[Syst
     return tuple(every)
 
 
-def _compare_over_datasets(contrasts: Sequence[SystemContrast], seed: int) -> Iterable[AcrossDatasets]:
+def _compare_over_datasets(
+    contrasts: Sequence[SystemContrast], seed: int
+) -> Iterable[DifferenceAcrossDatasets]:
     of_task: dict[tuple[str, str], list[float]] = {}
     for one in contrasts:
         if one.dataset and one.difference is not None:
@@ -532,7 +545,9 @@ def _compare_over_datasets(contrasts: Sequence[SystemContrast], seed: int) -> It
         if len(differences) > 1:
             d = np.array(differences)
             mean = mixed_mean(d, range(len(d)), [0] * len(d))
-            yield AcrossDatasets(task, measure, len(d), hodges_lehmann(d, seed=seed), wilcoxon(d), mean)
+            yield DifferenceAcrossDatasets(
+                task, measure, len(d), hodges_lehmann(d, seed=seed), wilcoxon(d), mean
+            )
 
 
 _SAME = ("seed", "limit", "tasks", "options", "split", "grades", "tokenizer")
@@ -575,7 +590,7 @@ def compare_manifests(first: Mapping[str, Any], second: Mapping[str, Any]) -> Re
 
 
 def compare_manifests_at_place(
-    how: ReplicatePairing, place: Place, first: RunValues, second: RunValues
+    how: ReplicatePairing, place: Place, first: ComparableRun, second: ComparableRun
 ) -> ReplicatePairing:
     """The same at one place: a value that is no mean over items, or items drawn in other groups, pair with nothing."""
     if not how.paired:
@@ -596,12 +611,12 @@ class HasRunFolder(Protocol):
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Two systems (`pair`), or all systems of a run (`list_ranked_fields`). Printed, it is what the command says."""
+class SystemsComparison:
+    """Two systems (`pair`), or all systems of a run (`list_ranked_system_groups`). Printed, it is what the command says."""
 
     protocol: str
     pair: SystemPairComparison | None = None
-    fields: tuple[RankedField, ...] = ()
+    fields: tuple[RankedSystemGroup, ...] = ()
 
     @property
     def contrasts(self) -> tuple[SystemContrast, ...]:
@@ -624,7 +639,7 @@ class Comparison:
     def _repr_html_(self) -> str:
         """The same in a notebook."""
         view = "compared_pair_view" if self.pair else "ranked_fields_view"
-        return render_html(view, self.pair or self.fields, self.protocol)
+        return render_view_as_html(view, self.pair or self.fields, self.protocol)
 
 
 def compare(
@@ -635,7 +650,7 @@ def compare(
     measures: Sequence[str] = (),
     datasets: Sequence[str] = (),
     seed: int = 1337,
-) -> Comparison:
+) -> SystemsComparison:
     """System `a` against `b` in one run; `a` in a run against `b` (by default `a`) in a second; without names, all
     systems of a run. `runs` are folders, or runs as `embassay.open_run` gives them.
 
@@ -652,7 +667,7 @@ def compare(
     folders = [find_run_folder(run) for run in runs]
     if len(folders) == 2 and not any(folder.exists() for folder in folders):
         names = [str(folder) for folder in folders]
-        run = quote(str(next(iter(find_runs_with(names, Path())), "RUN")))
+        run = quote(str(next(iter(find_runs_with_systems(names, Path())), "RUN")))
         first, second = map(quote, names)
         raise UsageError(
             f"{names[0]} and {names[1]} are not run folders.",
@@ -661,7 +676,9 @@ def compare(
     read = [read_run_values(folder) for folder in folders]
     protocol = read[0].protocol
     if a is None and b is None and len(read) == 1:
-        return Comparison(protocol, fields=tuple(list_ranked_fields(read[0], tasks, datasets, measures)))
+        return SystemsComparison(
+            protocol, fields=tuple(list_ranked_system_groups(read[0], tasks, datasets, measures))
+        )
     if datasets:
         raise UsageError(
             "A dataset was selected, but two systems are compared over all datasets.",
@@ -672,10 +689,10 @@ def compare(
     if b is None and len(read) == 1:
         raise UsageError("The system to compare with, b, is missing.", mend="Name it, or give a second run.")
     pair = compare_systems(read[0], a, b or a, *read[1:], tasks=tasks, measures=measures, seed=seed)
-    return Comparison(protocol, pair)
+    return SystemsComparison(protocol, pair)
 
 
-def find_runs_with(systems: Sequence[str], folder: Path) -> list[Path]:
+def find_runs_with_systems(systems: Sequence[str], folder: Path) -> list[Path]:
     """The runs in a folder, one or two levels below it, that have all of these systems: the latest first."""
     manifests = [
         path for depth in ("*", "*/*") for path in islice(folder.glob(f"{depth}/{MANIFEST}"), MOST_RUNS)
@@ -703,27 +720,27 @@ def find_run_folder(run: str | Path | HasRunFolder) -> Path:
 
 
 __all__ = [
-    "Comparison",
-    "ComparisonSide",
-    "Entrant",
+    "ComparableRun",
     "HasRunFolder",
     "ItemDifferenceTests",
     "Place",
-    "RankedField",
+    "RankedSystemGroup",
     "ReplicatePairing",
-    "RunValues",
     "SystemContrast",
     "SystemPairComparison",
+    "SystemRankAtPlace",
+    "SystemValuesAtPlace",
+    "SystemsComparison",
     "choose_verdict_contrast",
     "compare",
     "compare_manifests",
     "compare_manifests_at_place",
-    "compare_sides",
     "compare_systems",
     "compute_one_sided_p",
+    "contrast_systems_at_place",
     "correct_contrasts_by_holm",
     "find_run_folder",
-    "higher_is_better",
-    "list_ranked_fields",
+    "is_higher_measure_better",
+    "list_ranked_system_groups",
     "read_run_values",
 ]

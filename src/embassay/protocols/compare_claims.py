@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from embassay.protocols.compare import RankedField, SystemContrast, higher_is_better
+from embassay.protocols.compare import RankedSystemGroup, SystemContrast, is_higher_measure_better
 from embassay.protocols.kernel.claims import (
     Claim,
-    claim_pair_comparison,
-    claim_possible_leaders,
+    make_leader_claims,
+    make_pair_comparison_claim,
     select_above_references,
 )
 from embassay.protocols.kernel.comparisons import ALPHA
@@ -17,22 +17,22 @@ from embassay.protocols.kernel.comparisons import ALPHA
 def make_contrast_claim(found: SystemContrast) -> Claim:
     """What a contrast that was tested says: the better system beats the other one, or they cannot be told apart. Where
     too little of one is judged, the better one only scores higher."""
-    claim = claim_pair_comparison(
+    claim = make_pair_comparison_claim(
         found.measure, found.a, found.b, found.difference or 0.0, found.low, found.high,
-        apart=found.p_adjusted < ALPHA, is_less_better=not higher_is_better(found.measure)
+        apart=found.p_adjusted < ALPHA, is_less_better=not is_higher_measure_better(found.measure)
     )  # fmt: skip
     return replace(claim, relation="higher") if found.judged_less and claim.relation == "beats" else claim
 
 
-def make_field_claims(field: RankedField) -> tuple[Claim, ...]:
+def make_first_place_claims(field: RankedSystemGroup) -> tuple[Claim, ...]:
     """Who may be first in a field, of those that score above every reference, if any does; none without ranks."""
     able = {entrant.system: entrant for entrant in field.entrants if entrant.rank_low == 1}
     first = select_above_references(
         list(able),
         lambda name: able[name].value,
         field.floor,
-        is_less_better=not higher_is_better(field.measure),
+        is_less_better=not is_higher_measure_better(field.measure),
     )
     names = [entrant.system for entrant in field.entrants]
     alone = len(first) == 1 and able[first[0]].rank_high == 1
-    return claim_possible_leaders(field.measure, first, names, alone=alone, below=len(able) - len(first))
+    return make_leader_claims(field.measure, first, names, alone=alone, below=len(able) - len(first))

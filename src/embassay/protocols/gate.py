@@ -10,38 +10,38 @@ from xml.etree import ElementTree
 
 from embassay.errors import UsageError
 from embassay.protocols.compare import (
-    ComparisonSide,
+    ComparableRun,
     HasRunFolder,
     Place,
     ReplicatePairing,
-    RunValues,
     SystemContrast,
+    SystemValuesAtPlace,
     compare_manifests,
     compare_manifests_at_place,
-    compare_sides,
     compute_one_sided_p,
+    contrast_systems_at_place,
     explain_differing_datasets,
     find_run_folder,
-    higher_is_better,
+    is_higher_measure_better,
     read_run_values,
 )
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import MISSING_LABELS, Claim, claim_count, select_claims_of_kind
+from embassay.protocols.kernel.claims import MISSING_LABELS, Claim, make_count_claim, select_claims_of_kind
 from embassay.protocols.kernel.comparisons import OVERALL
-from embassay.protocols.kernel.outcome import render_html, render_terminal_view
+from embassay.protocols.kernel.outcome import render_terminal_view, render_view_as_html
 from embassay.protocols.kernel.quantities import REACH, forecast_difference_detection
 from embassay.protocols.kernel.tables import escape_markdown_cell, format_noun_count, strip_control_characters
 from embassay.protocols.run_values import is_named_place
 from embassay.protocols.thresholds import (
+    ResultsForThresholds,
     ScoreThreshold,
-    ThresholdRows,
     parse_score_threshold,
     read_result_rows,
 )
 from embassay.records import Result
 from embassay.runs.folder import find_run_folders
 from embassay.stats import Estimate, holm
-from embassay.stats.few_labels import MoreLabelsOutlook, forecast_labels
+from embassay.stats.few_labels import MoreLabelsOutlook, forecast_extra_labels
 
 MORE = (50, 400)
 """How many more items are told of where a bar is undecided."""
@@ -50,7 +50,7 @@ _NOT_THERE = "not in this run (-s tests only the systems it names; --as NEW=OLD 
 
 
 @dataclass(frozen=True, kw_only=True)
-class BarVerdict(Estimate):
+class ThresholdVerdict(Estimate):
     """A bar, the value that was held against it with its interval, and whether it was met: None where there was no
     value, or no interval, to hold against it.
 
@@ -77,10 +77,10 @@ class BarVerdict(Estimate):
 STATES: Mapping[bool | None, str] = {True: "met", False: "missed", None: "not tested"}
 
 
-def make_verdict_claims(verdicts: Sequence[BarVerdict]) -> tuple[Claim, ...]:
+def make_bar_verdict_claims(verdicts: Sequence[ThresholdVerdict]) -> tuple[Claim, ...]:
     """How many bars are met, missed and not tested; then of each that was tested whether it is kept."""
     counts = (
-        claim_count(kind, sum(verdict.met is state for verdict in verdicts), len(verdicts))
+        make_count_claim(kind, sum(verdict.met is state for verdict in verdicts), len(verdicts))
         for state, kind in STATES.items()
     )
     tested = (
@@ -94,16 +94,16 @@ def make_verdict_claims(verdicts: Sequence[BarVerdict]) -> tuple[Claim, ...]:
     return (*counts, *tested)
 
 
-def summarise_verdicts(verdicts: Sequence[BarVerdict]) -> str:
+def summarise_bar_verdicts(verdicts: Sequence[ThresholdVerdict]) -> str:
     """How it went; what was not tested counts for neither side.
 
-    >>> one = [BarVerdict(None, bar="a", met=met) for met in (True, True, None)]
-    >>> summarise_verdicts(one), summarise_verdicts(one[:2]), summarise_verdicts(one[2:])
+    >>> one = [ThresholdVerdict(None, bar="a", met=met) for met in (True, True, None)]
+    >>> summarise_bar_verdicts(one), summarise_bar_verdicts(one[:2]), summarise_bar_verdicts(one[2:])
     ('2 of 3 thresholds are met; 1 is not tested', 'All 2 thresholds are met', 'No threshold could be tested')
     """
     every = len(verdicts)
     met, missed, untested = (
-        claim.n for claim in select_claims_of_kind(make_verdict_claims(verdicts), *STATES.values())
+        claim.n for claim in select_claims_of_kind(make_bar_verdict_claims(verdicts), *STATES.values())
     )
     if untested == every:
         return "No threshold could be tested" + (
@@ -121,7 +121,7 @@ def summarise_verdicts(verdicts: Sequence[BarVerdict]) -> str:
     return "The threshold is met" if every == 1 else f"All {format_noun_count(every, 'threshold')} are met"
 
 
-def format_verdict_value(verdict: BarVerdict) -> str:
+def format_verdict_value(verdict: ThresholdVerdict) -> str:
     """The value with its interval as people read it."""
     unit = numbers.choose_measure_format(verdict.scale)
     if verdict.value is None:
@@ -133,7 +133,7 @@ def format_verdict_value(verdict: BarVerdict) -> str:
 UNPAIRED = "the errors of both runs add up, so only a larger drop is detected"
 
 
-def name_verdict(verdict: BarVerdict) -> str:
+def name_verdict(verdict: ThresholdVerdict) -> str:
     """Met, missed or not tested (in capitals where the gate fails for it), whether it was near, and whether its test
     was weaker than it could be."""
     return (
@@ -143,12 +143,12 @@ def name_verdict(verdict: BarVerdict) -> str:
     )
 
 
-def advise_more_items(verdict: BarVerdict) -> str:
+def advise_more_items(verdict: ThresholdVerdict) -> str:
     """What more items would achieve for a bar that lies inside the interval, or for a fall that is no loss yet: how
     wide it
     would be, and the chance of a decision; empty for others.
 
-    >>> near = BarVerdict(0.52, 0.46, 0.58, 100, bar="rag.score.P@10[a]>=0.5", met=True, near=True, scale="rag")
+    >>> near = ThresholdVerdict(0.52, 0.46, 0.58, 100, bar="rag.score.P@10[a]>=0.5", met=True, near=True, scale="rag")
     >>> advise_more_items(near)
     'undecided at n 100; with 50 more ± 0.049, a chance of 1%; with 400 more ± 0.027, a chance of 33%'
     """
@@ -166,11 +166,11 @@ def advise_more_items(verdict: BarVerdict) -> str:
         (verdict.high - verdict.low) / 2,
         abs(verdict.value - parse_score_threshold(verdict.bar).number),
     )
-    steps = forecast_labels(away, half, verdict.n, 10**9, steps=MORE, finite=False)
+    steps = forecast_extra_labels(away, half, verdict.n, 10**9, steps=MORE, finite=False)
     return _format_steps(verdict, steps) if steps else ""
 
 
-def _format_steps(verdict: BarVerdict, steps: Sequence[MoreLabelsOutlook]) -> str:
+def _format_steps(verdict: ThresholdVerdict, steps: Sequence[MoreLabelsOutlook]) -> str:
     unit = numbers.choose_measure_format(verdict.scale)
     told = [
         f"with {step.more} more ± {unit.text(step.half)}, a chance of {step.chance:.0%}" for step in steps
@@ -178,14 +178,14 @@ def _format_steps(verdict: BarVerdict, steps: Sequence[MoreLabelsOutlook]) -> st
     return "; ".join([f"undecided at n {verdict.n:,}", *told])
 
 
-def explain_verdict(verdict: BarVerdict) -> str:
+def explain_bar_not_met(verdict: ThresholdVerdict) -> str:
     """Why it was missed or not tested, and why it was not paired."""
     return "; ".join(
         filter(None, (verdict.reason, f"not paired: {verdict.unpaired}" if verdict.unpaired else ""))
     )
 
 
-def format_as_junit(verdicts: Sequence[BarVerdict]) -> str:
+def format_verdicts_as_junit(verdicts: Sequence[ThresholdVerdict]) -> str:
     """A test suite of one case per bar, XML. What is not tested is an error where the gate stops for it, else
     skipped."""
     kinds = [_name_junit_outcome(one) for one in verdicts]
@@ -203,10 +203,10 @@ def format_as_junit(verdicts: Sequence[BarVerdict]) -> str:
         case = ElementTree.SubElement(suite, "testcase", classname="embassay.gate", name=name)
         if kind:
             told = ElementTree.SubElement(
-                case, kind, message=strip_control_characters(explain_verdict(verdict)), type="bar"
+                case, kind, message=strip_control_characters(explain_bar_not_met(verdict)), type="bar"
             )
             told.text = strip_control_characters(
-                f"{verdict.bar}: {format_verdict_value(verdict)} (n = {verdict.n}); {explain_verdict(verdict)}"
+                f"{verdict.bar}: {format_verdict_value(verdict)} (n = {verdict.n}); {explain_bar_not_met(verdict)}"
             )
         if verdict.unpaired:
             said = ElementTree.SubElement(case, "system-out")
@@ -215,23 +215,23 @@ def format_as_junit(verdicts: Sequence[BarVerdict]) -> str:
     return "<?xml version='1.0' encoding='utf-8'?>\n" + ElementTree.tostring(suite, encoding="unicode") + "\n"
 
 
-def _name_junit_outcome(verdict: BarVerdict) -> str:
+def _name_junit_outcome(verdict: ThresholdVerdict) -> str:
     if verdict.met is None:
         return "error" if verdict.stops else "skipped"
     return "" if verdict.met else "failure"
 
 
-def format_as_markdown(verdicts: Sequence[BarVerdict]) -> str:
+def format_verdicts_as_markdown(verdicts: Sequence[ThresholdVerdict]) -> str:
     """A heading that says how it went, and a table."""
     lines = [
-        f"### Embassay gate: {summarise_verdicts(verdicts)}",
+        f"### Embassay gate: {summarise_bar_verdicts(verdicts)}",
         "",
         "| Threshold | Value, 95% | n | Verdict | Why |",
         "|---|---:|---:|---|---|",
     ]
     lines += [
         f"| `{escape_markdown_cell(verdict.bar)}` | {format_verdict_value(verdict)} | {verdict.n:,} | "
-        f"{name_verdict(verdict)} | {escape_markdown_cell(explain_verdict(verdict))} |"
+        f"{name_verdict(verdict)} | {escape_markdown_cell(explain_bar_not_met(verdict))} |"
         for verdict in verdicts
     ]
     lines += [
@@ -261,15 +261,15 @@ class _PlaceTest:
 
 
 def judge_against_baseline(
-    now: RunValues,
-    base: RunValues,
+    now: ComparableRun,
+    base: ComparableRun,
     *,
     alpha: float = 0.05,
     margin: float = 0.0,
     systems: Sequence[str] = (),
     tasks: Sequence[str] = (),
     measures: Sequence[str] = (),
-) -> tuple[BarVerdict, ...]:
+) -> tuple[ThresholdVerdict, ...]:
     """Whether each ranked system of the earlier run is no worse now, at every headline over datasets.
 
     A test says worse where the difference is below -`margin` (above, where lower is better) with a one-sided p, by Holm
@@ -287,7 +287,7 @@ def judge_against_baseline(
     base.check(systems)
     how = compare_manifests(now.manifest, base.manifest)
     tests = [
-        _test_place(
+        _test_system_at_place(
             now, base, place, system, how=compare_manifests_at_place(how, place, now, base), margin=margin
         )
         for place in _split_to_shared_datasets(now, base, _list_headline_places(base, tasks, measures))
@@ -299,18 +299,20 @@ def judge_against_baseline(
     return tuple(_make_verdicts(tests, alpha, margin, now.protocol))
 
 
-def _has_system_value(run: RunValues, place: Place, system: str) -> bool:
-    found = run.find_standing(place, system)
+def _has_system_value(run: ComparableRun, place: Place, system: str) -> bool:
+    found = run.find_system_standing(place, system)
     return found is not None and found.headline.value is not None
 
 
-def _list_headline_places(base: RunValues, tasks: Sequence[str], measures: Sequence[str]) -> list[Place]:
+def _list_headline_places(base: ComparableRun, tasks: Sequence[str], measures: Sequence[str]) -> list[Place]:
     """Over datasets, where the run has that; a run of one kind of dataset has its own only."""
     named = [place for place in base.places if is_named_place(place, tasks, measures)]
     return [place for place in named if not place[1]] or named
 
 
-def _split_to_shared_datasets(now: RunValues, base: RunValues, places: Sequence[Place]) -> Iterator[Place]:
+def _split_to_shared_datasets(
+    now: ComparableRun, base: ComparableRun, places: Sequence[Place]
+) -> Iterator[Place]:
     """The places, with those over datasets that are not the same in both runs taken apart into the datasets that both
     have; as they are where they have none, or are overall."""
     for place in places:
@@ -322,17 +324,23 @@ def _split_to_shared_datasets(now: RunValues, base: RunValues, places: Sequence[
         yield from ((task, name, measure) for name in sorted(shared))
 
 
-def _test_place(
-    now: RunValues, base: RunValues, place: Place, system: str, *, how: ReplicatePairing, margin: float
+def _test_system_at_place(
+    now: ComparableRun,
+    base: ComparableRun,
+    place: Place,
+    system: str,
+    *,
+    how: ReplicatePairing,
+    margin: float,
 ) -> _PlaceTest:
     """Every test says by itself whether it is paired: of one run some measures may be, and others not."""
     return replace(_test_both_runs(now, base, place, system, how.paired, margin), unpaired=how.reason)
 
 
 def _test_both_runs(
-    now: RunValues, base: RunValues, place: Place, system: str, paired: bool, margin: float
+    now: ComparableRun, base: ComparableRun, place: Place, system: str, paired: bool, margin: float
 ) -> _PlaceTest:
-    before, after = base.find_standing(place, system), now.find_standing(place, system)
+    before, after = base.find_system_standing(place, system), now.find_system_standing(place, system)
     if before is None or before.headline.value is None:
         return _PlaceTest(place, system, None, reason="it had no value before")
     if after is None or after.headline.value is None:
@@ -341,9 +349,9 @@ def _test_both_runs(
     if data := explain_differing_datasets(now, base, place):
         shared = base.list_task_datasets(place[0]) & now.list_task_datasets(place[0])
         return _PlaceTest(place, system, None, reason=data, stops=not shared)
-    found = compare_sides(ComparisonSide(after), ComparisonSide(before), paired=paired)
+    found = contrast_systems_at_place(SystemValuesAtPlace(after), SystemValuesAtPlace(before), paired=paired)
     # Turned so that higher is better and moved by the margin: below 0 is a fall.
-    sign = 1.0 if higher_is_better(place[2]) else -1.0
+    sign = 1.0 if is_higher_measure_better(place[2]) else -1.0
     shifted = replace(found, difference=sign * (found.difference or 0.0) + margin)
     # There is no p without an error: runs that are equal throughout have 1, others a reason instead.
     if math.isnan(found.p):
@@ -364,7 +372,7 @@ def _test_both_runs(
     )
 
 
-def _explain_unjudged_fall(found: SystemContrast, now: RunValues, base: RunValues) -> str:
+def _explain_unjudged_fall(found: SystemContrast, now: ComparableRun, base: ComparableRun) -> str:
     """Why a fall may be one of labels; empty where it is not."""
     less = now.find_less_judged_run(base, found.measure, (found.a, found.b), found.difference)
     when = {"first": "are graded now than", "second": "were graded"}.get(less)
@@ -373,7 +381,7 @@ def _explain_unjudged_fall(found: SystemContrast, now: RunValues, base: RunValue
 
 def _make_verdicts(
     tests: Sequence[_PlaceTest], alpha: float, margin: float, protocol: str
-) -> Iterator[BarVerdict]:
+) -> Iterator[ThresholdVerdict]:
     tested = [one.p for one in tests if one.p < 1]
     corrected = iter(holm(tested) if tested else ())
     measures: dict[str, set[str]] = {}
@@ -399,9 +407,9 @@ def _forecast_fall(test: _PlaceTest, alpha: float) -> tuple[MoreLabelsOutlook, .
     return forecast_difference_detection(test.fall, REACH * test.found.error, test.found.n, alpha, MORE)
 
 
-def _make_verdict(test: _PlaceTest, bar: str, p: float, alpha: float, protocol: str) -> BarVerdict:
+def _make_verdict(test: _PlaceTest, bar: str, p: float, alpha: float, protocol: str) -> ThresholdVerdict:
     found = test.found
-    made = BarVerdict(
+    made = ThresholdVerdict(
         None, bar=bar, met=None, reason=test.reason, scale=protocol, is_change=True, stops=test.stops
     )
     if found is None:
@@ -417,15 +425,17 @@ def _make_verdict(test: _PlaceTest, bar: str, p: float, alpha: float, protocol: 
     return replace(made, met=not worse, reason=reason, unpaired=test.unpaired, stops=worse)
 
 
-def judge_bars(bars: Sequence[ScoreThreshold], rows: ThresholdRows) -> Iterator[BarVerdict]:
+def judge_score_bars(
+    bars: Sequence[ScoreThreshold], rows: ResultsForThresholds
+) -> Iterator[ThresholdVerdict]:
     """The verdict on every bar. Without a value, or the interval that it asks for, a bar is not tested, and the gate
     stops: what was asked for is not shown. UsageError for a bar that means no row."""
     for bar in bars:
-        yield _judge_bar(bar, rows.find(bar))
+        yield _judge_score_bar(bar, rows.find(bar))
 
 
-def _judge_bar(bar: ScoreThreshold, row: Result) -> BarVerdict:
-    verdict = BarVerdict(
+def _judge_score_bar(bar: ScoreThreshold, row: Result) -> ThresholdVerdict:
+    verdict = ThresholdVerdict(
         *(row.value, row.ci_low, row.ci_high, row.n), bar=bar.text, met=None, scale=bar.protocol, stops=True
     )
     held = {"value": row.value, "lower": row.ci_low, "upper": row.ci_high}[bar.end]
@@ -458,10 +468,10 @@ def describe_judge_offsets(folder: Path) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class GateResult:
+class QualityGateResult:
     """What became of every bar, and where a corrected judge is off. Printed, it is what the command says."""
 
-    verdicts: tuple[BarVerdict, ...]
+    verdicts: tuple[ThresholdVerdict, ...]
     judge: tuple[str, ...] = ()
 
     @property
@@ -476,11 +486,11 @@ class GateResult:
 
     def format_junit(self) -> str:
         """The verdicts as JUnit XML."""
-        return format_as_junit(self.verdicts)
+        return format_verdicts_as_junit(self.verdicts)
 
     def markdown(self) -> str:
         """The verdicts as a Markdown table."""
-        return format_as_markdown(self.verdicts) + "".join(f"\n{one}\n" for one in self.judge)
+        return format_verdicts_as_markdown(self.verdicts) + "".join(f"\n{one}\n" for one in self.judge)
 
     def __str__(self) -> str:
         """Verdict and table in 80 columns."""
@@ -488,7 +498,7 @@ class GateResult:
 
     def _repr_html_(self) -> str:
         """The same in a notebook."""
-        return render_html("gate_verdicts_view", self.verdicts, self.judge)
+        return render_view_as_html("gate_verdicts_view", self.verdicts, self.judge)
 
 
 def parse_system_renames(pairs: Sequence[str]) -> dict[str, str]:
@@ -516,7 +526,7 @@ def gate(
     systems: Sequence[str] = (),
     tasks: Sequence[str] = (),
     measures: Sequence[str] = (),
-) -> GateResult:
+) -> QualityGateResult:
     """Hold a run against bars such as `"sage.overall[minilm]>=0.45@lower"`, and against an earlier run.
 
     A bar is on a score, or with @lower or @upper on an end of its 95% interval. `no_worse_than` asks by paired tests
@@ -536,23 +546,23 @@ def gate(
         raise UsageError(f"alpha is {alpha:g}.", mend="Give a number between 0 and 1.")
     folder = find_run_folder(run)
     read = [parse_score_threshold(text) for text in bars]
-    verdicts = list(judge_bars(read, read_result_rows(folder))) if read else []
+    verdicts = list(judge_score_bars(read, read_result_rows(folder))) if read else []
     if no_worse_than is not None:
         verdicts += judge_against_baseline(
             read_run_values(folder), read_run_values(find_run_folder(no_worse_than)).rename(names), alpha=alpha,
             margin=margin,
             systems=systems, tasks=tasks, measures=measures
         )  # fmt: skip
-    return GateResult(tuple(verdicts), tuple(describe_judge_offsets(folder)))
+    return QualityGateResult(tuple(verdicts), tuple(describe_judge_offsets(folder)))
 
 
 __all__ = [
-    "BarVerdict",
-    "GateResult",
-    "format_as_junit",
-    "format_as_markdown",
+    "QualityGateResult",
+    "ThresholdVerdict",
+    "format_verdicts_as_junit",
+    "format_verdicts_as_markdown",
     "gate",
     "judge_against_baseline",
-    "judge_bars",
+    "judge_score_bars",
     "parse_system_renames",
 ]

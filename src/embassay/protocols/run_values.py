@@ -18,13 +18,13 @@ from embassay.parquet import read_parquet
 from embassay.protocols.kernel.comparisons import (
     OVERALL,
     REFERENCE,
-    Standing,
-    SystemHeadline,
+    SystemHeadlineValue,
+    SystemStanding,
     explain_missing_verdict,
     group_standings_by_place,
     read_standings,
 )
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
 from embassay.spec import QUERY
@@ -74,10 +74,10 @@ LOWER = frozenset({"drop"})
 """Headlines that no registry lists: what noise costs."""
 
 
-def higher_is_better(measure: str) -> bool:
+def is_higher_measure_better(measure: str) -> bool:
     """True unless the measure is known to be better when lower, as `Harm@10`.
 
-    >>> higher_is_better("overall"), higher_is_better("Harm@10"), higher_is_better("drop")
+    >>> is_higher_measure_better("overall"), is_higher_measure_better("Harm@10"), is_higher_measure_better("drop")
     (True, False, False)
     """
     from embassay.measures import MEASURES
@@ -92,10 +92,10 @@ def higher_is_better(measure: str) -> bool:
 
 
 @dataclass(frozen=True)
-class ComparisonSide:
+class SystemValuesAtPlace:
     """A system at a place, and the values of its items where the headline is their mean."""
 
-    standing: Standing
+    standing: SystemStanding
     items: PerItem | None = None
 
     @property
@@ -105,14 +105,14 @@ class ComparisonSide:
 
 
 @dataclass(frozen=True)
-class RunValues:
+class ComparableRun:
     """A run as comparisons see it."""
 
     path: Path
     manifest: Mapping[str, Any]
-    standings: tuple[Standing, ...]
+    standings: tuple[SystemStanding, ...]
     items: ItemValues
-    known: tuple[KnownContrast, ...] = ()
+    known: tuple[StatedSystemContrast, ...] = ()
     """The contrasts that the run itself states."""
     unpaired: Mapping[str, str] = field(default_factory=dict)
     """By measure why its replicates are not of the items alone, so that no other run's can be paired with them."""
@@ -139,11 +139,11 @@ class RunValues:
             dict.fromkeys(standing.system for standing in self.standings if standing.group != REFERENCE)
         )
 
-    def at(self, place: Place) -> tuple[Standing, ...]:
+    def at(self, place: Place) -> tuple[SystemStanding, ...]:
         """The ranked systems at a place."""
         return tuple(found for found in self._list_all_standings(place) if found.group != REFERENCE)
 
-    def _list_all_standings(self, place: Place) -> list[Standing]:
+    def _list_all_standings(self, place: Place) -> list[SystemStanding]:
         """Every system there. Over one dataset a headline is that dataset's."""
         task, dataset, measure = place
         found = [own for own in self.standings if own.place == place]
@@ -166,7 +166,7 @@ class RunValues:
         ]
         return explain_missing_verdict(place[0], [one.headline for one in self.at(place)], references)
 
-    def find_standing(self, place: Place, system: str) -> Standing | None:
+    def find_system_standing(self, place: Place, system: str) -> SystemStanding | None:
         """A system at a place; None where it is not there."""
         return next((found for found in self._list_all_standings(place) if found.system == system), None)
 
@@ -178,9 +178,9 @@ class RunValues:
             if task == OVERALL or task in (dataset.get("tasks") or {task: 0})
         )
 
-    def side(self, place: Place, system: str) -> ComparisonSide | None:
+    def side(self, place: Place, system: str) -> SystemValuesAtPlace | None:
         """The same with the values of its items."""
-        found = self.find_standing(place, system)
+        found = self.find_system_standing(place, system)
         if found is None:
             return None
         value, (task, dataset, _) = found.headline.value, place
@@ -190,9 +190,9 @@ class RunValues:
             if value is None or not name
             else self.items.find_items_behind_headline(task, name, system, value)
         )
-        return ComparisonSide(found, items)
+        return SystemValuesAtPlace(found, items)
 
-    def find_known_contrast(self, place: Place, a: str, b: str) -> KnownContrast | None:
+    def find_known_contrast(self, place: Place, a: str, b: str) -> StatedSystemContrast | None:
         """What the run itself says of `a` minus `b` at a place; None where it says nothing."""
         for known in self.known:
             if known.place == place and {known.a, known.b} == {a, b}:
@@ -217,7 +217,7 @@ class RunValues:
         )
 
     def find_less_judged_run(
-        self, other: RunValues, measure: str, systems: tuple[str, str], difference: float | None
+        self, other: ComparableRun, measure: str, systems: tuple[str, str], difference: float | None
     ) -> Literal["", "first", "second"]:
         """The run of which so much less is graded that the `difference` of two systems, one of each, may be due to that
         alone: the one that is behind, or with harm that no grade shows the one that is ahead."""
@@ -225,14 +225,14 @@ class RunValues:
             run.ungraded.get(measure, {}).get(name, math.nan)
             for run, name in zip((self, other), systems, strict=True)
         )
-        is_behind = ((difference or 0.0) < 0) == higher_is_better(measure)
+        is_behind = ((difference or 0.0) < 0) == is_higher_measure_better(measure)
         # Against whoever is behind counts what it lacks more; the shares of Harm are below 0, so it turns round there.
         # What is not known (NaN) is no more than anything.
         if difference and (ours - theirs if is_behind else theirs - ours) >= UNEVEN:
             return "first" if abs(ours) > abs(theirs) else "second"
         return ""
 
-    def rename(self, names: Mapping[str, str]) -> RunValues:
+    def rename(self, names: Mapping[str, str]) -> ComparableRun:
         """The run with other names of some systems, old -> new; what has a new name already gives way. UsageError for
         an old one that it has not."""
         self.check(tuple(names))
@@ -264,7 +264,7 @@ class RunValues:
 
 
 @dataclass(frozen=True)
-class KnownContrast:
+class StatedSystemContrast:
     """First minus second at a place, as the run that has both states it: with the interval (None where every resample
     gives the same), the standard error, its degrees of freedom and p of the one test. `judged_less` is the one that may
     be behind for its missing labels alone, whatever p says."""
@@ -282,7 +282,7 @@ class KnownContrast:
     method: str
     judged_less: str = ""
 
-    def swap_systems(self) -> KnownContrast:
+    def swap_systems(self) -> StatedSystemContrast:
         """Second minus first."""
         low, high = (None if end is None else -end for end in (self.high, self.low))
         return replace(self, a=self.b, b=self.a, difference=-self.difference, low=low, high=high)
@@ -294,7 +294,7 @@ class KnownContrast:
         return PairTest(a, b, self.difference, low, high, self.error, score, self.p, self.p, self.df)
 
 
-def read_run_values(folder: Path) -> RunValues:
+def read_run_values(folder: Path) -> ComparableRun:
     """A run's values. DataError for a folder without a run, or one in which there is nothing to compare."""
     run = RunFolder(folder)
     manifest = run.read_manifest()
@@ -311,7 +311,7 @@ def read_run_values(folder: Path) -> RunValues:
         raise DataError(
             "This run has no headlines to compare", path=folder, mend=_suggest_next_step(manifest)
         )
-    return RunValues(folder, manifest, standings, items)
+    return ComparableRun(folder, manifest, standings, items)
 
 
 def _suggest_next_step(manifest: Mapping[str, Any]) -> str:
@@ -323,13 +323,14 @@ def _suggest_next_step(manifest: Mapping[str, Any]) -> str:
     return "Run its command again with the same --out: finished cells are kept, and it writes them."
 
 
-def _read_scoring_values(folder: Path, manifest: Mapping[str, Any], items: ItemValues) -> RunValues:
+def _read_scoring_values(folder: Path, manifest: Mapping[str, Any], items: ItemValues) -> ComparableRun:
     """Of a scoring: its record says what `rag score` said, corrected by people's grades or not."""
-    from embassay.protocols.rag.scoring.standings import list_contrasts, read_scored_runs
+    from embassay.protocols.rag.scoring.standings import list_run_pair_contrasts, read_scored_runs
 
     scored = read_scored_runs(folder)
-    return RunValues(
-        folder, manifest, scored.standings, items, tuple(list_contrasts(scored)), scored.unpaired, scored.groups,
+    return ComparableRun(
+        folder, manifest, scored.standings, items, tuple(list_run_pair_contrasts(scored)), scored.unpaired,
+        scored.groups,
         scored.ungraded
     )  # fmt: skip
 
@@ -341,7 +342,7 @@ def is_named_place(place: Place, tasks: Sequence[str], measures: Sequence[str]) 
 
 
 def check_names_in_run(
-    run: RunValues, tasks: Sequence[str], measures: Sequence[str], datasets: Sequence[str] = ()
+    run: ComparableRun, tasks: Sequence[str], measures: Sequence[str], datasets: Sequence[str] = ()
 ) -> None:
     """UsageError for a task, measure or dataset that the run has not, with what is near or all there are."""
     kinds = (("task", tasks, 0), ("dataset", datasets, 1), ("measure", measures, 2))
@@ -376,7 +377,7 @@ class ItemValues:
         """Values by (variant, measure) and item; over the repeats of a cell the mean."""
         key = task, dataset, system
         if key not in self._read:
-            self._read[key] = _read_item_measures(self._run.items_path(*key))
+            self._read[key] = _read_item_measures(self._run.locate_cell_items(*key))
         return self._read[key]
 
     def find_items_behind_headline(
@@ -395,7 +396,7 @@ class ItemValues:
         return None
 
 
-def make_item_standings(items: ItemValues, rows: list[Result], seed: int) -> Iterator[Standing]:
+def make_item_standings(items: ItemValues, rows: list[Result], seed: int) -> Iterator[SystemStanding]:
     """Headlines of a run that keeps none: its rows that are means over items, with replicates of those.
 
     All systems of a dataset are resampled together, over the items that they share.
@@ -409,8 +410,10 @@ def make_item_standings(items: ItemValues, rows: list[Result], seed: int) -> Ite
         behind = {system: values for system, values in every.items() if values is not None}
         replicates = _resample_shared_items(list(behind.values()), seed, task, dataset) if behind else []
         for row, draws in zip((row for row in own if row.system in behind), replicates, strict=True):
-            headline = SystemHeadline(row.system, row.value, row.n, draws, "bootstrap over items", row.reason)
-            yield Standing(task, dataset, measure, headline)
+            headline = SystemHeadlineValue(
+                row.system, row.value, row.n, draws, "bootstrap over items", row.reason
+            )
+            yield SystemStanding(task, dataset, measure, headline)
 
 
 def _resample_shared_items(
@@ -423,7 +426,7 @@ def _resample_shared_items(
         return [np.empty(0) for _ in values]
     # Sorted by item: the draw must not depend on the order of the file.
     columns = np.array([[own[item] for own in values] for item in sorted(shared)])
-    rng = make_generator(seed, "compare", task, dataset)
+    rng = make_seeded_generator(seed, "compare", task, dataset)
     return list(resample_means(columns, n_resamples=RESAMPLES, rng=rng).T)
 
 

@@ -84,13 +84,13 @@ def parse_score_threshold(text: str) -> ScoreThreshold:
 
 
 @dataclass(frozen=True)
-class ThresholdRows:
+class ResultsForThresholds:
     """Results of runs, and the headline measure of each protocol's tasks."""
 
     results: tuple[Result, ...]
     headlines: frozenset[tuple[str, str, str]]
 
-    def is_headline(self, row: Result) -> bool:
+    def is_headline_row(self, row: Result) -> bool:
         """Whether a threshold that names no measure is on this one."""
         return (row.protocol, row.task, row.measure) in self.headlines or row.measure == row.task
 
@@ -105,7 +105,7 @@ class ThresholdRows:
             else self._select_headline_rows(rows, bar)
         )
         for column in KEYS:
-            rows = _narrow_rows(rows, column, bar)
+            rows = _narrow_result_rows(rows, column, bar)
         if len(rows) > 1:
             raise UsageError(
                 f"{bar.text} matches {len(rows)} rows.", mend="Add dataset, variant, subset or lang."
@@ -128,7 +128,7 @@ class ThresholdRows:
 
     def _select_headline_rows(self, rows: Sequence[Result], bar: ScoreThreshold) -> Sequence[Result]:
         measures = list(dict.fromkeys(row.measure for row in rows if not row.variant))
-        chosen = list(dict.fromkeys(row.measure for row in rows if self.is_headline(row))) or measures
+        chosen = list(dict.fromkeys(row.measure for row in rows if self.is_headline_row(row))) or measures
         if len(chosen) != 1:
             some = ", ".join(chosen[:8])
             raise UsageError(
@@ -138,7 +138,7 @@ class ThresholdRows:
         return [row for row in rows if row.measure == chosen[0]]
 
 
-def read_result_rows(folder: Path) -> ThresholdRows:
+def read_result_rows(folder: Path) -> ResultsForThresholds:
     """The rows of the run in a folder, or of all runs below it. Raises DataError where there is none."""
     runs = list(find_run_folders(folder))
     if not runs:
@@ -155,7 +155,7 @@ def read_result_rows(folder: Path) -> ThresholdRows:
         protocol = str(manifest.get("protocol", ""))
         results += [*run.read_results(), *read_run_costs(manifest)]
         headlines |= {(protocol, standing.task, standing.measure) for standing in read_standings(path)}
-    return ThresholdRows(tuple(results), frozenset(headlines))
+    return ResultsForThresholds(tuple(results), frozenset(headlines))
 
 
 def _select_rows_by_column(
@@ -172,7 +172,7 @@ def _select_rows_by_column(
     )
 
 
-def _narrow_rows(rows: Sequence[Result], column: str, bar: ScoreThreshold) -> Sequence[Result]:
+def _narrow_result_rows(rows: Sequence[Result], column: str, bar: ScoreThreshold) -> Sequence[Result]:
     """By what the bar says; else the rows over all, where there are any; a single value needs no naming."""
     # What a threshold does not say is over all, or the only one.
     if column in bar.where:
@@ -188,7 +188,7 @@ def _narrow_rows(rows: Sequence[Result], column: str, bar: ScoreThreshold) -> Se
     return rows
 
 
-def list_scores(
+def list_threshold_scores(
     run: str | Path | HasRunFolder,
     *,
     systems: Sequence[str] = (),
@@ -210,16 +210,16 @@ def list_scores(
     if not (tasks or measures):
         # A run of one task may have no headline: then all that is over everything.
         plain = [row for row in asked if not (row.variant or row.subset)]
-        asked = [row for row in plain if rows.is_headline(row)] or plain
+        asked = [row for row in plain if rows.is_headline_row(row)] or plain
     # Of each task what is over all its datasets, or over each where nothing is.
     whole = {(row.protocol, row.task) for row in asked if not row.dataset}
     kept = (row for row in asked if not row.dataset or (row.protocol, row.task) not in whole)
     return tuple((_format_score_name(row, rows), row) for row in kept if row.value is not None)
 
 
-def _format_score_name(row: Result, rows: ThresholdRows) -> str:
+def _format_score_name(row: Result, rows: ResultsForThresholds) -> str:
     where = {key: getattr(row, key) for key in KEYS if getattr(row, key)}
-    measure = "" if rows.is_headline(row) else row.measure
+    measure = "" if rows.is_headline_row(row) else row.measure
     return ScoreThreshold(row.protocol, row.task, measure, row.system, "", 0, where=where).text.removesuffix(
         "0"
     )

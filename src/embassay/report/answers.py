@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from embassay.document.marks import LogScale, Scale
+from embassay.document.marks import LinearScale, LogTimeScale
 from embassay.protocols.kernel import tables
 from embassay.protocols.kernel.claims import Claim
 from embassay.protocols.kernel.tables import SCORE, MeasureFormat
@@ -25,9 +25,9 @@ from embassay.report.cards.evidence import (
     LEAST_COLLECTIONS,
     LIKELY,
     Basis,
-    Contender,
-    QuestionEvidence,
-    collect_evidence,
+    RankedSystemEstimate,
+    RunEvidenceOnQuestion,
+    collect_question_evidence,
 )
 from embassay.report.runs import ReportRun, read_sweep_findings
 from embassay.stats import clear_lead
@@ -36,7 +36,7 @@ from embassay.stats.intervals import count_items_to_decide
 if TYPE_CHECKING:
     from embassay.protocols.rag.sweep.findings.record import StackSummary
 
-__all__ = ["Contender", "ReportAnswer", "answer_report_questions", "recommend_systems"]
+__all__ = ["RankedSystemEstimate", "ReportAnswer", "answer_report_questions", "recommend_systems"]
 
 Level = Literal["sure", "likely", "open", "not run"]
 NEARLY_ALL = 99.5
@@ -48,7 +48,7 @@ NARROW = 2
 MOST_MORE = 2000
 """More items than these are no advice."""
 MILLISECONDS = MeasureFormat(1.0, 1, 0)
-TIMES = LogScale(0.1, 10_000.0)
+TIMES = LogTimeScale(0.1, 10_000.0)
 """Milliseconds on every page alike: from a lookup of static vectors to a call of a slow server."""
 
 
@@ -108,19 +108,19 @@ class ReportAnswer:
     n: int = 0
     ahead: int | None = None
     more: int | None = None
-    all: tuple[Contender, ...] = ()
+    all: tuple[RankedSystemEstimate, ...] = ()
     unit: MeasureFormat = SCORE
     note: str = ""
     slug: str = ""
     percentile: float | None = None
-    people: Contender | None = None
+    people: RankedSystemEstimate | None = None
     beside: str = ""
     caption: str = ""
     basis: Basis = "quality"
     may: tuple[str, ...] = ()
 
     @property
-    def top(self) -> tuple[Contender, ...]:
+    def top(self) -> tuple[RankedSystemEstimate, ...]:
         """The first three; with people among them where people answered."""
         if self.people is None:
             return self.all[:3]
@@ -138,9 +138,9 @@ class ReportAnswer:
         )
 
     @property
-    def scale(self) -> Scale | LogScale:
+    def scale(self) -> LinearScale | LogTimeScale:
         """From 0 to 1 or to 100 points whatever the data are, so that rows can be read alike; of times TIMES."""
-        return Scale(0.0, 1.0, 0.25, self.unit.factor) if self.unit is not MILLISECONDS else TIMES
+        return LinearScale(0.0, 1.0, 0.25, self.unit.factor) if self.unit is not MILLISECONDS else TIMES
 
     @property
     def ends(self) -> tuple[str, str]:
@@ -177,12 +177,16 @@ class ReportAnswer:
         said = self.note or _explain_lead_certainty(self)
         if not self.beside:
             return said
-        return f"{said}. {tables.capitalise(self.beside)}" if ";" in said else f"{said}; {self.beside}"
+        return (
+            f"{said}. {tables.capitalise_unless_name(self.beside)}"
+            if ";" in said
+            else f"{said}; {self.beside}"
+        )
 
     @property
     def sentence(self) -> str:
         """The same with a capital, unless a system's name comes first."""
-        return tables.capitalise(self.how_sure, [contender.name for contender in self.all])
+        return tables.capitalise_unless_name(self.how_sure, [contender.name for contender in self.all])
 
     @property
     def out(self) -> tuple[str, ...]:
@@ -190,7 +194,7 @@ class ReportAnswer:
         return tuple(row.name for row in self.all if row.ranks is not None and row.ranks[0] > 1)
 
     @property
-    def is_narrow(self) -> bool:
+    def has_clear_leader(self) -> bool:
         """Whether the tests leave its leader hardly another place than the first."""
         if not self.all:
             return False
@@ -203,7 +207,7 @@ class ReportAnswer:
     def can_recommend_leader(self) -> bool:
         """Whether it is ground enough to use its leader: decided, narrowly, by how good systems are and not by how
         much of that they keep, how they group, or what is believed of them without labels."""
-        return self.level in ("sure", "likely") and self.basis == "quality" and self.is_narrow
+        return self.level in ("sure", "likely") and self.basis == "quality" and self.has_clear_leader
 
     @property
     def brief_certainty(self) -> str:
@@ -262,7 +266,8 @@ def answer_report_questions(runs: Sequence[ReportRun]) -> tuple[ReportAnswer, ..
     if len(runs) == 1 and runs[0].record.kind in ("sweep", "choose"):
         return ()
     evidence = {
-        question.name: next(collect_evidence(question.name, runs), None) for question in QUESTIONS[:-1]
+        question.name: next(collect_question_evidence(question.name, runs), None)
+        for question in QUESTIONS[:-1]
     }
     answers = [_answer_from_evidence(question, evidence[question.name]) for question in QUESTIONS[:-1]]
     if all(answer.level == "not run" for answer in answers):
@@ -270,7 +275,7 @@ def answer_report_questions(runs: Sequence[ReportRun]) -> tuple[ReportAnswer, ..
     return (*answers, answer_query_time(runs, answers[0]))
 
 
-def _answer_from_evidence(question: ReportQuestion, evidence: QuestionEvidence | None) -> ReportAnswer:
+def _answer_from_evidence(question: ReportQuestion, evidence: RunEvidenceOnQuestion | None) -> ReportAnswer:
     if evidence is None:
         return ReportAnswer(question, "not run")
     contenders, slug = evidence.contenders, evidence.run.slug
@@ -292,19 +297,23 @@ def _answer_from_evidence(question: ReportQuestion, evidence: QuestionEvidence |
     told = names if level == "open" else names[:1]
     return replace(
         blank, level=level, names=told, n=evidence.n, ahead=ahead,
-        more=evidence.needed or _count_items_needed(evidence, names),
+        more=evidence.needed or _count_items_to_tell_leader(evidence, names),
         note=evidence.told, people=evidence.people, beside=evidence.beside, may=names
     )  # fmt: skip
 
 
-def _list_possible_leaders(contenders: Sequence[Contender], floor: float | None = None) -> tuple[str, ...]:
+def _list_possible_leaders(
+    contenders: Sequence[RankedSystemEstimate], floor: float | None = None
+) -> tuple[str, ...]:
     """Who may be first; without tests everybody may. Who does not pass a reference, which knows nothing, may not."""
     able = [row.name for row in contenders if row.ranks is None or row.ranks[0] == 1]
     above = {row.name for row in contenders if floor is None or row.point > floor}
     return tuple(name for name in able if name in above) or tuple(able)
 
 
-def _rate_answer_certainty(question: ReportQuestion, evidence: QuestionEvidence, ahead: int | None) -> Level:
+def _rate_answer_certainty(
+    question: ReportQuestion, evidence: RunEvidenceOnQuestion, ahead: int | None
+) -> Level:
     collections = question.noun == "collection"
     if ahead is None or (evidence.n < LEAST_ITEMS and not collections):
         return "open"
@@ -314,7 +323,7 @@ def _rate_answer_certainty(question: ReportQuestion, evidence: QuestionEvidence,
     return "likely" if ahead >= LIKELY else "open"
 
 
-def _count_resamples_ahead(evidence: QuestionEvidence) -> int | None:
+def _count_resamples_ahead(evidence: RunEvidenceOnQuestion) -> int | None:
     """Of 100 resamples those in which the first is clearly above every other, rounded down; 100 from 99.5 on."""
     defined = evidence.replicates[:, np.isfinite(evidence.replicates).all(axis=0)]
     if defined.shape[1] < 2:
@@ -323,7 +332,7 @@ def _count_resamples_ahead(evidence: QuestionEvidence) -> int | None:
     return 100 if share >= NEARLY_ALL else math.floor(share)
 
 
-def _count_items_needed(evidence: QuestionEvidence, names: Sequence[str]) -> int | None:
+def _count_items_to_tell_leader(evidence: RunEvidenceOnQuestion, names: Sequence[str]) -> int | None:
     """How many more items would tell the leader from the next, by the run's own tests, in 80 of 100 studies or more;
     two digits."""
     if len(names) < 2 or not evidence.has_outlook:
@@ -360,7 +369,7 @@ def answer_query_time(runs: Sequence[ReportRun], search: ReportAnswer) -> Report
     kinds = {system.name: system.kind for each in runs for system in each.record.systems}
     ordered = sorted(fastest.items(), key=lambda pair: (pair[1].latency, pair[0]))
     top = tuple(
-        Contender(
+        RankedSystemEstimate(
             *(facts.latency, facts.latency_low, facts.latency_high),
             name=name,
             kind=kinds.get(name, "embedding"),
@@ -381,7 +390,7 @@ def answer_query_time(runs: Sequence[ReportRun], search: ReportAnswer) -> Report
     return ReportAnswer(question, level, first, n, None, None, top, MILLISECONDS, words, run.slug, percentile)
 
 
-def _rate_time_certainty(able: Sequence[Contender]) -> Level:
+def _rate_time_certainty(able: Sequence[RankedSystemEstimate]) -> Level:
     if len(able) < 2:
         return "sure"
     first, second = able[:2]
@@ -390,7 +399,7 @@ def _rate_time_certainty(able: Sequence[Contender]) -> Level:
     return "sure" if first.high < second.low else "open"
 
 
-def _describe_query_times(able: Sequence[Contender], stacks: Mapping[str, StackSummary]) -> str:
+def _describe_query_times(able: Sequence[RankedSystemEstimate], stacks: Mapping[str, StackSummary]) -> str:
     times = [
         f"{_format_query_time(able[0])} a query",
         *(f"{contender.name} {_format_query_time(contender)}" for contender in able[1:2]),
@@ -403,13 +412,13 @@ def _describe_query_times(able: Sequence[Contender], stacks: Mapping[str, StackS
     )
 
 
-def _format_query_time(contender: Contender) -> str:
+def _format_query_time(contender: RankedSystemEstimate) -> str:
     write = MILLISECONDS.text if contender.point < 10 else MILLISECONDS.format_value_in_text
     return f"{write(contender.point)} ms"
 
 
 @dataclass(frozen=True)
-class AnswerPlace:
+class SystemPlaceInAnswer:
     """A system's part in an answer: the places it may take, its value and interval, and whether it may be first."""
 
     rank: str = ""
@@ -420,7 +429,7 @@ class AnswerPlace:
 
 def place_systems_in_answers(
     answers: Sequence[ReportAnswer],
-) -> tuple[tuple[ReportAnswer, ...], tuple[tuple[str, str, tuple[AnswerPlace, ...]], ...]]:
+) -> tuple[tuple[ReportAnswer, ...], tuple[tuple[str, str, tuple[SystemPlaceInAnswer, ...]], ...]]:
     """The answers that have values, and every system with its place in each, an empty one where it has none: in the
     order of the first answer, then of those that follow."""
     asked = tuple(answer for answer in answers if answer.all)
@@ -430,15 +439,15 @@ def place_systems_in_answers(
         for answer in asked
     ]
     return asked, tuple(
-        (name, kind, tuple(by_name.get(name, AnswerPlace()) for by_name in by_run))
+        (name, kind, tuple(by_name.get(name, SystemPlaceInAnswer()) for by_name in by_run))
         for name, kind in kinds.items()
     )
 
 
-def _make_answer_place(answer: ReportAnswer, contender: Contender) -> AnswerPlace:
-    rank = tables.format_rank(*contender.ranks) if contender.ranks else ""
+def _make_answer_place(answer: ReportAnswer, contender: RankedSystemEstimate) -> SystemPlaceInAnswer:
+    rank = tables.format_rank_range(*contender.ranks) if contender.ranks else ""
     interval = "" if contender.low is None else answer.unit.interval(*contender.ends)
-    return AnswerPlace(
+    return SystemPlaceInAnswer(
         rank,
         answer.unit.text(contender.point),
         interval,
@@ -516,7 +525,7 @@ def _say_no_system_chosen(quality: Sequence[ReportAnswer], answers: Sequence[Rep
     many = [*names[:2], f"{len(names) - 2} others"] if len(names) > 3 else names
     among = f"{'between' if len(names) == 2 else 'among'} {_join_with_and(many)}"
     fast = next((row.names[0] for row in answers if row.question.name == "price" and row.names), "")
-    out = f"; out: {_join_with_and(_name_first_few(main.out))}" if main.out else ""
+    out = f"; out: {_join_with_and(_list_first_few_names(main.out))}" if main.out else ""
     decide = f"; about {main.more:,} more {main.question.noun}s would decide" if main.more else ""
     faster = f"; take the faster, {fast}" if fast in names and not decide else ""
     return f"These data do not decide {among}{out}{decide}{faster}"
@@ -527,7 +536,7 @@ def _say_quality_unasked(quality: Sequence[ReportAnswer], answered: Sequence[Rep
     first = "; ".join(f"{WHERE[answer.question.name]} {_say_possible_leaders(answer)}" for answer in answered)
     never_first = set.intersection(*(set(answer.out) for answer in answered))
     out = [name for name in answered[0].out if name in never_first]
-    ruled = f"; out everywhere: {_join_with_and(_name_first_few(out))}" if out else ""
+    ruled = f"; out everywhere: {_join_with_and(_list_first_few_names(out))}" if out else ""
     command = f"embassay {quality[0].question.command}"
     opening = "These runs do not show which system finds most, so none is recommended"
     return f"{opening}: {first}{ruled}. To choose, run {command}"
@@ -535,10 +544,12 @@ def _say_quality_unasked(quality: Sequence[ReportAnswer], answered: Sequence[Rep
 
 def _say_possible_leaders(answer: ReportAnswer) -> str:
     """Who may be first, or that nobody leads."""
-    return "nobody leads" if answer.note else f"{_join_with_and(_name_first_few(answer.may))} may be first"
+    return (
+        "nobody leads" if answer.note else f"{_join_with_and(_list_first_few_names(answer.may))} may be first"
+    )
 
 
-def _name_first_few(names: Sequence[str], most: int = 3) -> list[str]:
+def _list_first_few_names(names: Sequence[str], most: int = 3) -> list[str]:
     """The first few, and how many more."""
     return [*names[:most], *([f"{len(names) - most} others"] if len(names) > most else [])]
 

@@ -11,20 +11,20 @@ from typing import Literal
 from embassay.contracts import Kind
 from embassay.document.blocks import (
     Block,
-    Box,
+    BlockBox,
     Column,
     Heading,
-    Link,
+    LabelledTableRow,
+    PageLink,
+    ParagraphBlock,
     Sentence,
     StyledWords,
-    SystemNamePart,
+    SystemNameInSentence,
     Table,
     TableCell,
-    TableLine,
-    TextBlock,
     choose_heat_step,
 )
-from embassay.document.marks import Scale, draw_interval_mark, draw_kind_shape, fit_scale
+from embassay.document.marks import LinearScale, draw_interval_mark, draw_system_kind_sign, fit_axis_scale
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import select_above_references
 from embassay.protocols.kernel.tables import POINTS, SCORE, MeasureFormat
@@ -34,9 +34,9 @@ from embassay.report.record import (
     FEW,
     KINDS,
     OVERALL,
-    RecordCell,
-    RecordSystem,
+    RunCellStatus,
     RunRecord,
+    SystemOfRun,
 )
 
 PLACES = {
@@ -69,15 +69,15 @@ class BoardTask:
     printed: MeasureFormat = SCORE
 
 
-def has_board(kind: str) -> bool:
+def has_task_board(kind: str) -> bool:
     """Whether a run of this kind has a board of tasks: SAGE, PTEB, HTEB, and every protocol of another package."""
     return kind in PLACES or kind in DECLARED or kind not in KINDS
 
 
-def list_tasks(record: RunRecord) -> tuple[BoardTask, ...]:
+def list_protocol_tasks(record: RunRecord) -> tuple[BoardTask, ...]:
     """Every task of the run's protocol, in the order of its page."""
     if record.kind not in PLACES:
-        return tuple(_list_external_tasks(record)) if has_board(record.kind) else ()
+        return tuple(_list_external_tasks(record)) if has_task_board(record.kind) else ()
     place = import_module(PLACES[record.kind])
     tasks: tuple[BoardTask, ...] = (
         place.describe_tasks(record) if hasattr(place, "describe_tasks") else place.TASKS
@@ -106,9 +106,9 @@ def _list_external_tasks(record: RunRecord) -> Iterator[BoardTask]:
             )
 
 
-def list_present_tasks(record: RunRecord) -> tuple[BoardTask, ...]:
+def list_run_tasks(record: RunRecord) -> tuple[BoardTask, ...]:
     """The tasks that the run has, in the order of the page."""
-    return tuple(task for task in list_tasks(record) if record.datasets(task.name))
+    return tuple(task for task in list_protocol_tasks(record) if record.datasets(task.name))
 
 
 def count_task_items(record: RunRecord, task: BoardTask, system: str) -> int:
@@ -180,7 +180,7 @@ class BoardValue:
         return (word, *((" ", StyledWords(self.reason, "small")) if self.reason else ()))
 
 
-def collect_interval_ends(values: Iterable[BoardValue]) -> list[float]:
+def collect_values_and_ends(values: Iterable[BoardValue]) -> list[float]:
     """All values and ends of intervals, for a scale."""
     rows = [value.row for value in values if value.row is not None]
     return [end for row in rows for end in (row.value, row.ci_low, row.ci_high) if end is not None]
@@ -190,7 +190,7 @@ def collect_interval_ends(values: Iterable[BoardValue]) -> list[float]:
 class BoardRow:
     """One system on the board; `rank` is empty for an unranked one, `note` stands in for its score."""
 
-    system: RecordSystem
+    system: SystemOfRun
     label: str
     rank: str
     lead: BoardValue
@@ -229,9 +229,9 @@ class SystemBoard:
         """The row of the system called `system`."""
         return next(row for row in self.rows if row.system.name == system)
 
-    def name_system(self, system: str) -> SystemNamePart:
+    def name_system_in_sentence(self, system: str) -> SystemNameInSentence:
         """The system's name, for a sentence."""
-        return name_row_system(self.row(system))
+        return name_row_system_in_sentence(self.row(system))
 
     def sort_rows_by_task(self, name: str) -> tuple[BoardRow, ...]:
         """The rows by their value on a task, best first; then those without one; references last."""
@@ -258,7 +258,7 @@ def list_systems_above_reference(board: SystemBoard, names: Sequence[str], task:
 
 def build_record_board(record: RunRecord) -> SystemBoard:
     """The board of a record."""
-    tasks = list_present_tasks(record)
+    tasks = list_run_tasks(record)
     lead = choose_leading_scope(record)
     title = (
         "Overall" if lead == OVERALL else next((task.short for task in tasks if task.name == lead), "Overall")
@@ -290,7 +290,7 @@ def _order_rows(record: RunRecord, lead: str, rows: list[BoardRow]) -> list[Boar
 
 def choose_leading_scope(record: RunRecord) -> str:
     """`overall`; in a run whose tasks are too few for one, the first that a ranked system has finished."""
-    tasks, names = list_present_tasks(record), [system.name for system in record.ranked_systems]
+    tasks, names = list_run_tasks(record), [system.name for system in record.ranked_systems]
     beyond = getattr(import_module(PLACES[record.kind]), "BEYOND", ()) if record.kind in PLACES else ()
     counted = {task.name for task in tasks} - {task.name for task in beyond}
     # SAGE's overall score needs all five of its tasks; others have one from two on.
@@ -304,17 +304,19 @@ def choose_leading_scope(record: RunRecord) -> str:
     return next(done, OVERALL)
 
 
-def find_task_value(record: RunRecord, system: RecordSystem, task: BoardTask) -> BoardValue:
+def find_task_value(record: RunRecord, system: SystemOfRun, task: BoardTask) -> BoardValue:
     """A system's headline on a task, or the state that stands there instead."""
     row = record.find(task.name, system.name, task.headline)
     if row is not None and row.value is not None:
         best = system.ranked and system.name in record.scope(task.name).best
         few = count_task_items(record, task, system.name) < FEW
         return BoardValue("value", row, best, few=few, unit=task.printed)
-    return explain_missing_value(record, record.list_cells(task.name, system.name), row)
+    return explain_missing_value(record, record.list_system_task_cells(task.name, system.name), row)
 
 
-def explain_missing_value(record: RunRecord, cells: Sequence[RecordCell], row: Result | None) -> BoardValue:
+def explain_missing_value(
+    record: RunRecord, cells: Sequence[RunCellStatus], row: Result | None
+) -> BoardValue:
     """Why there is no value: a failed cell first, then one not done, then the measure's own reason."""
     failed = [cell for cell in cells if cell.status == "failed"]
     waiting = [cell for cell in cells if cell.status == "not run"]
@@ -334,11 +336,11 @@ def explain_missing_value(record: RunRecord, cells: Sequence[RecordCell], row: R
 
 
 def _make_board_row(
-    record: RunRecord, system: RecordSystem, lead: str, tasks: tuple[BoardTask, ...], label: str
+    record: RunRecord, system: SystemOfRun, lead: str, tasks: tuple[BoardTask, ...], label: str
 ) -> BoardRow:
     values = tuple(find_task_value(record, system, task) for task in tasks)
     ranges = record.rank_range(lead, system.name)
-    rank = numbers.format_rank(*ranges) if ranges and system.ranked else ""
+    rank = numbers.format_rank_range(*ranges) if ranges and system.ranked else ""
     if lead != OVERALL:
         place = [task.name for task in tasks].index(lead)
         return BoardRow(system, label, rank, values[place], values)
@@ -358,7 +360,7 @@ def _make_board_row(
 
 
 def _describe_partial_mean(
-    record: RunRecord, system: RecordSystem, tasks: tuple[BoardTask, ...], values: tuple[BoardValue, ...]
+    record: RunRecord, system: SystemOfRun, tasks: tuple[BoardTask, ...], values: tuple[BoardValue, ...]
 ) -> str:
     row = record.find(OVERALL, system.name, "mean_of_present")
     if row is None or row.value is None:
@@ -404,23 +406,28 @@ def list_missing_values(record: RunRecord, board: SystemBoard) -> Iterator[Block
     for row, task, value in missing[:MOST_MISSING]:
         of = task.short if task.printed is POINTS else task.short.lower()
         blocks.append(
-            TextBlock(
-                (draw_kind_shape(row.system.kind), SystemNamePart(row.label), f", {of}: ", *value.sentence),
+            ParagraphBlock(
+                (
+                    draw_system_kind_sign(row.system.kind),
+                    SystemNameInSentence(row.label),
+                    f", {of}: ",
+                    *value.sentence,
+                ),
                 "",
             )
         )
     if more := len(missing) - MOST_MISSING if len(missing) > MOST_MISSING else 0:
-        blocks.append(TextBlock((f"and {more} more: ", Link("all notes", "method-notes")), ""))
+        blocks.append(ParagraphBlock((f"and {more} more: ", PageLink("all notes", "method-notes")), ""))
     if command := record.manifest.get("command", ""):
         blocks.append(
-            TextBlock((StyledWords(command, "command"), " continues from the last finished cell."), "")
+            ParagraphBlock((StyledWords(command, "command"), " continues from the last finished cell."), "")
         )
-    yield Box("panel", (Heading("Missing here", level=3), *blocks))
+    yield BlockBox("panel", (Heading("Missing here", level=3), *blocks))
 
 
-def name_row_system(row: BoardRow) -> SystemNamePart:
+def name_row_system_in_sentence(row: BoardRow) -> SystemNameInSentence:
     """The row's system, for a sentence."""
-    return SystemNamePart(row.label, row.system.index)
+    return SystemNameInSentence(row.label, row.system.index)
 
 
 @dataclass(frozen=True)
@@ -440,7 +447,7 @@ class WantedColumn:
     is_less_better: bool = False
 
 
-def value_table(
+def value_columns_table(
     record: RunRecord, board: SystemBoard, task: BoardTask, wanted: Sequence[WantedColumn], *, name: str, title: str,
     is_shaded: bool = False
 ) -> Table | None:  # fmt: skip
@@ -454,14 +461,14 @@ def value_table(
     ]
     looked_up = [[_find_column_value(record, task, row, column) for column in shown] for row in rows]
     scales = [
-        fit_scale(collect_interval_ends(values), factor=task.printed.factor)
+        fit_axis_scale(collect_values_and_ends(values), factor=task.printed.factor)
         for values in zip(*looked_up, strict=True)
     ]
     lines = tuple(
         make_system_line(
             row,
             tuple(
-                _make_entry_with_shade(value, scale, column) if is_shaded else _make_entry_with_mark(value,
+                _make_shaded_value_cell(value, scale, column) if is_shaded else _make_value_mark_cell(value,
                     scale, row.system.kind)
                 for value, scale, column in zip(values, scales, shown, strict=True)
             ),
@@ -494,11 +501,11 @@ def _explain_undefined_cells(rows: Sequence[BoardRow], columns: Sequence[Sequenc
 
 def make_system_line(
     row: BoardRow, entries: tuple[TableCell, ...], place: int, rows: Sequence[BoardRow]
-) -> TableLine:
+) -> LabelledTableRow:
     """A system's line at its place among the rows: those beyond the first twelve are shown when asked for."""
     contenders = sum(row.system.ranked for row in rows)
     more = "more" if TOP <= place < contenders else "reference" if not row.system.ranked else ""
-    return TableLine(row.label, entries, row.system.kind, more, row.system.name)
+    return LabelledTableRow(row.label, entries, row.system.kind, more, row.system.name)
 
 
 def _find_column_result(
@@ -511,11 +518,15 @@ def _find_column_value(record: RunRecord, task: BoardTask, row: BoardRow, column
     result = _find_column_result(record, task, row, column)
     if result is not None and result.value is not None:
         return BoardValue("value", result, unit=task.printed)
-    cells = [cell for cell in record.list_cells(task.name, row.system.name) if cell.dataset == column.dataset]
+    cells = [
+        cell
+        for cell in record.list_system_task_cells(task.name, row.system.name)
+        if cell.dataset == column.dataset
+    ]
     return explain_missing_value(record, cells, result)
 
 
-def _make_entry_with_mark(value: BoardValue, scale: Scale, kind: Kind) -> TableCell:
+def _make_value_mark_cell(value: BoardValue, scale: LinearScale, kind: Kind) -> TableCell:
     """Value, mark and interval, one under the other."""
     if value.value is None:
         return TableCell(value.sentence, why=value.reason or value.text, style="task")
@@ -524,7 +535,7 @@ def _make_entry_with_mark(value: BoardValue, scale: Scale, kind: Kind) -> TableC
     return TableCell(parts, exact=value.exact, style="task grey" if value.few else "task", bold=value.best)
 
 
-def _make_entry_with_shade(value: BoardValue, scale: Scale, column: WantedColumn) -> TableCell:
+def _make_shaded_value_cell(value: BoardValue, scale: LinearScale, column: WantedColumn) -> TableCell:
     """The ground: blue the higher, amber the higher where less is better."""
     if value.value is None:
         text = value.text if value.state == "undefined" else value.sentence

@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING
 from embassay.contracts import Kind
 from embassay.document.blocks import (
     Block,
-    Bullets,
+    BulletList,
     Column,
     Table,
-    join_names,
-    join_sentence_text,
+    convert_sentence_to_text,
+    join_names_with_and,
     make_number_columns,
 )
-from embassay.document.marks import Scale, fit_scale
+from embassay.document.marks import LinearScale, fit_axis_scale
 from embassay.document.terminal import is_table_within_width
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import read_standings
 from embassay.protocols.kernel.tables import MeasureFormat
 from embassay.records import Result
-from embassay.report.board import BoardValue, collect_interval_ends, has_board
-from embassay.report.record import APART, OVERALL, RecordSystem, RunRecord
-from embassay.report.runs import ReportRun, number_systems, read_hume_summary, read_scoring
+from embassay.report.board import BoardValue, collect_values_and_ends, has_task_board
+from embassay.report.record import APART, OVERALL, RunRecord, SystemOfRun
+from embassay.report.runs import ReportRun, number_report_systems, read_hume_summary, read_scoring
 
 if TYPE_CHECKING:
     from embassay.protocols.hume.record import Summary
@@ -35,7 +35,7 @@ KINDS = ("embedding", "classical", "llm", "reference")
 
 
 @dataclass(frozen=True)
-class SystemLeadFigure:
+class SystemHeadlineFigure:
     """A system's figure in one run. `rank` are the places that the run's own paired tests leave it among the systems
     that one method scored, None without tests; `apart`: these are not the first of its fields. `note` stands beside a
     figure that is missing."""
@@ -49,7 +49,7 @@ class SystemLeadFigure:
     @property
     def rank_range(self) -> str:
         """`1–2`; empty without a rank."""
-        return numbers.format_rank(*self.rank) if self.rank else ""
+        return numbers.format_rank_range(*self.rank) if self.rank else ""
 
 
 @dataclass(frozen=True)
@@ -60,18 +60,18 @@ class RunHeadlines:
     run: str
     measure: str
     unit: MeasureFormat
-    leaders: Mapping[str, SystemLeadFigure]
+    leaders: Mapping[str, SystemHeadlineFigure]
     people: str = ""
 
     @property
-    def scale(self) -> Scale:
+    def scale(self) -> LinearScale:
         """Of the run's column, in its unit."""
-        return fit_scale(
-            collect_interval_ends(leader.value for leader in self.leaders.values()), factor=self.unit.factor
+        return fit_axis_scale(
+            collect_values_and_ends(leader.value for leader in self.leaders.values()), factor=self.unit.factor
         )
 
     @property
-    def has_points(self) -> bool:
+    def is_shown_in_points(self) -> bool:
         """Whether the figures are a hundred times the measure."""
         return self.unit.factor != 1
 
@@ -80,7 +80,7 @@ def find_run_headlines(run: ReportRun) -> RunHeadlines | None:
     """The record of a run; None where it ranks or places nothing."""
     made = (
         _collect_board_headlines(run)
-        if has_board(run.record.kind)
+        if has_task_board(run.record.kind)
         else _collect_scoring_headlines(run) or _collect_hume_headlines(run)
     )
     return made if made is not None and made.leaders else None
@@ -159,7 +159,7 @@ def _collect_hume_headlines(run: ReportRun) -> RunHeadlines | None:
         )  # fmt: skip
         value = BoardValue("value", row, place.system in best, unit=POINTS)
         leaders[place.system] = _make_system_headline(
-            record, OVERALL, RecordSystem(0, place.system, place.kind), value
+            record, OVERALL, SystemOfRun(0, place.system, place.kind), value
         )
     measure = f"mean of {numbers.format_noun_count(len(summary.pairs), 'pair')}"
     return RunHeadlines(run.title, measure, POINTS, leaders, _say_people_score_and_place(summary))
@@ -177,12 +177,12 @@ def _say_people_score_and_place(summary: Summary) -> str:
 
 
 def _make_system_headline(
-    record: RunRecord, scope: str, system: RecordSystem, value: BoardValue, note: str = ""
-) -> SystemLeadFigure:
+    record: RunRecord, scope: str, system: SystemOfRun, value: BoardValue, note: str = ""
+) -> SystemHeadlineFigure:
     rank = record.rank_range(scope, system.name) if value.value is not None and system.ranked else None
     main = record.scope(scope)
     apart = rank is not None and not main.name.endswith(APART) and system.name not in main.ranges
-    return SystemLeadFigure(system.kind, value, rank, apart, note)
+    return SystemHeadlineFigure(system.kind, value, rank, apart, note)
 
 
 def list_run_headlines(runs: Sequence[ReportRun]) -> Iterator[RunHeadlines]:
@@ -198,7 +198,7 @@ def headlines_view(found: Sequence[RunHeadlines], width: int = 80) -> Iterator[B
     so that nothing is hidden."""
     systems = tuple(list_shared_systems(found))
     yield from (_headlines_table(part, systems) for part in _split_runs_by_width(found, systems, width))
-    yield Bullets(tuple(_headline_notes(found)))
+    yield BulletList(tuple(_headline_notes(found)))
 
 
 def format_headline_cells(run: RunHeadlines, system: str) -> tuple[str, str]:
@@ -210,13 +210,15 @@ def format_headline_cells(run: RunHeadlines, system: str) -> tuple[str, str]:
     return value, leader.rank_range + _APART * leader.apart if leader.rank else numbers.NONE
 
 
-def _column_title(run: RunHeadlines) -> str:
+def _run_column_title(run: RunHeadlines) -> str:
     """`SAGE, 95%`: what is overall goes without saying, and a study's mean stands in the notes."""
     return f"{run.run}, 95%" if run.people or run.measure == "overall" else f"{run.run} {run.measure}, 95%"
 
 
 def _headlines_table(leads: Sequence[RunHeadlines], systems: Sequence[str]) -> Table:
-    heads = [column for run in leads for column in (*make_number_columns(_column_title(run)), Column("Rank"))]
+    heads = [
+        column for run in leads for column in (*make_number_columns(_run_column_title(run)), Column("Rank"))
+    ]
     rows = (
         [name, *(cell for run in leads for cell in format_headline_cells(run, name))]
         for name in systems
@@ -240,7 +242,9 @@ def _split_runs_by_width(
 
 
 def _headline_notes(leads: Sequence[RunHeadlines]) -> Iterator[str]:
-    points = join_sentence_text(join_names([run.run for run in leads if run.has_points]))
+    points = convert_sentence_to_text(
+        join_names_with_and([run.run for run in leads if run.is_shown_in_points])
+    )
     yield "Higher is better. " + (f"{points}: points, a hundred times the measure." if points else "")
     yield (
         ("Rank: the ranks that paired tests allow, within each run. Overlapping intervals are not a test.")
@@ -261,29 +265,29 @@ MOST_ROWS = 300
 
 
 @dataclass(frozen=True)
-class RunColumn:
+class RunHeadlineColumn:
     """A run: its title over the scale of its figures."""
 
     title: str
-    scale: Scale
+    scale: LinearScale
 
 
 @dataclass(frozen=True)
-class HeadlineRow:
+class SystemHeadlineRow:
     """A system by its label and number; a leader per column, None where the run has not got it."""
 
     label: str
     index: int
     kind: Kind
-    leaders: tuple[SystemLeadFigure | None, ...]
+    leaders: tuple[SystemHeadlineFigure | None, ...]
 
 
 @dataclass(frozen=True)
-class JointHeadlines:
+class HeadlinesTableOfRuns:
     """The table, and a sentence on the people of each study."""
 
-    columns: tuple[RunColumn, ...]
-    lines: tuple[HeadlineRow, ...]
+    columns: tuple[RunHeadlineColumn, ...]
+    lines: tuple[SystemHeadlineRow, ...]
     people: tuple[str, ...]
 
     @property
@@ -292,19 +296,21 @@ class JointHeadlines:
         return any(leader is not None and leader.apart for line in self.lines for leader in line.leaders)
 
 
-def combine_run_headlines(runs: Sequence[ReportRun]) -> JointHeadlines | None:
+def combine_run_headlines(runs: Sequence[ReportRun]) -> HeadlinesTableOfRuns | None:
     """The table; None where fewer than two runs have a figure of a system."""
     leads = list(list_run_headlines(runs))
     if len(leads) < 2:
         return None
     kinds = list_shared_systems(leads)
-    labels = {system.name: (label, system.index) for system, label in number_systems(runs)}
+    labels = {system.name: (label, system.index) for system, label in number_report_systems(runs)}
     names = list(kinds)[:MOST_ROWS]
     columns = [run for run in leads if any(name in run.leaders for name in names)]
-    return JointHeadlines(
-        tuple(RunColumn(_title_run_with_measure(column), column.scale) for column in columns),
+    return HeadlinesTableOfRuns(
+        tuple(RunHeadlineColumn(_title_run_with_measure(column), column.scale) for column in columns),
         tuple(
-            HeadlineRow(*labels[name], kinds[name], tuple(column.leaders.get(name) for column in columns))
+            SystemHeadlineRow(
+                *labels[name], kinds[name], tuple(column.leaders.get(name) for column in columns)
+            )
             for name in names
         ),
         tuple(f"{column.run}: {column.people}." for column in columns if column.people),
@@ -312,4 +318,4 @@ def combine_run_headlines(runs: Sequence[ReportRun]) -> JointHeadlines | None:
 
 
 def _title_run_with_measure(run: RunHeadlines) -> str:
-    return f"{run.run}, {run.measure}{', points' if run.has_points else ''}"
+    return f"{run.run}, {run.measure}{', points' if run.is_shown_in_points else ''}"

@@ -18,15 +18,15 @@ from markupsafe import Markup, escape
 
 from embassay.document import html as pages
 from embassay.document import marks
-from embassay.document.blocks import append_bracketed_interval, clip_text, fold_table
-from embassay.document.html import minify_html, read_assets
-from embassay.document.marks import SHARES, Scale
+from embassay.document.blocks import append_bracketed_interval, build_collapsible_table, clip_text
+from embassay.document.html import minify_html, read_minified_assets
+from embassay.document.marks import SHARES, LinearScale
 from embassay.protocols.kernel import tables as numbers
 from embassay.registry import import_attribute
 from embassay.report.board import BoardValue
 from embassay.report.record import APART, KINDS
-from embassay.report.runs import ReportRun, find_declared_page, number_systems
-from embassay.runs.folder import write_atomic
+from embassay.report.runs import ReportRun, find_declared_kind_page, number_report_systems
+from embassay.runs.folder import write_file_atomically
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class ReportSection:
     @classmethod
     def of(cls, kind: str) -> ReportSection:
         """That of a kind of run as it is declared in PAGES; of a kind of another package, with what it brings."""
-        entry = find_declared_page(kind)
+        entry = find_declared_kind_page(kind)
         facts = dict(entry.facts) if entry else {}
         builder = (
             str(entry.factory) if entry and kind in KINDS else "embassay.report.overview:build_external_page"
@@ -118,10 +118,10 @@ FIRST = ReportSection(
     "overview", "Overview", "embassay.report.overview:make_overview_page", template="overview.html"
 )
 LAST = (
-    ReportSection("watch", "Watch", "embassay.report.watch.timeline:watch_page"),
+    ReportSection("watch", "Watch", "embassay.report.watch.timeline:watch_checks_page"),
     ReportSection("systems", "Systems", "embassay.report.cards.card:make_system_cards", template="systems.html"),
     ReportSection("items", "Items", "embassay.report.items:make_item_pages", data=True, template="items.html"),
-    ReportSection("reading", "Reading", "embassay.report.kinds:explain_how_to_read", group="How to read"),
+    ReportSection("reading", "Reading", "embassay.report.kinds:explain_how_to_read_report", group="How to read"),
     ReportSection("method", "Method", "embassay.report.method:make_methods_page", template="method.html",
         group="How to read")
 )  # fmt: skip
@@ -139,7 +139,7 @@ SCRIPTS, COMPARE, SWEEP = ("frame.js", "tables.js", "items.js"), ("compare.js",)
 
 def write_report_page(runs: Sequence[ReportRun], target: Path) -> Path:
     """Write the report of the runs to `target`, in one step."""
-    write_atomic(target, render_report_page(runs))
+    write_file_atomically(target, render_report_page(runs))
     return target
 
 
@@ -169,7 +169,7 @@ def render_report_page(runs: Sequence[ReportRun]) -> str:
             name=" and ".join(dict.fromkeys(run.record.manifest.get("name", "") for run in runs)),
             pages=pages,
             entries=group_navigation_entries(pages),
-            data=escape_json_block(collect_script_data(runs)),
+            data=escape_json_for_script(collect_script_data(runs)),
         )
     )
     styles = (*STYLES, *ANSWERS) if len(runs) > 1 or "<table class=answers>" in html else STYLES
@@ -179,8 +179,8 @@ def render_report_page(runs: Sequence[ReportRun]) -> str:
     sweeps = SWEEP if any(page.section.slug == "sweep" for page in pages) else ()
     scripts = (*SCRIPTS, *compares, *sweeps, *grids)
     style, script = (
-        read_assets("embassay.report", styles) + marks.write_place_css(html),
-        read_assets("embassay.report", scripts),
+        read_minified_assets("embassay.report", styles) + marks.write_mark_position_css(html),
+        read_minified_assets("embassay.report", scripts),
     )
     # Before the first two places and after the last no text of data stands, which could hold the same words.
     html = html.replace(POLICY_PLACE, build_security_policy(style, script), 1).replace(STYLE_PLACE, style, 1)
@@ -196,7 +196,7 @@ def build_security_policy(style: str, script: str) -> str:
     )
 
 
-def escape_json_block(value: Any) -> Markup:
+def escape_json_for_script(value: Any) -> Markup:
     """JSON that can stand in a script element: no `<` can end it, no line separator can break it."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for sign in ("<", "\u2028", "\u2029"):
@@ -204,7 +204,7 @@ def escape_json_block(value: Any) -> Markup:
     return Markup(text)
 
 
-def pack_json(value: Any) -> str:
+def compress_json_to_base64(value: Any) -> str:
     """JSON compressed by gzip, in base64: for data that only the script reads."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode("ascii")
@@ -217,7 +217,7 @@ def collect_script_data(runs: Sequence[ReportRun]) -> dict[str, Any]:
         "alpha": runs[0].record.alpha,
         "systems": [
             {"name": system.name, "label": label, "kind": marks.CLASSES[system.kind]}
-            for system, label in number_systems(runs)
+            for system, label in number_report_systems(runs)
         ],
         "scopes": [scope for run in runs for scope in _list_scope_comparisons(run, several=len(runs) > 1)],
     }
@@ -252,15 +252,18 @@ def make_template_environment() -> Environment:
     """The template environment: everything is escaped, an unknown name is an error."""
     made = pages.make_block_environment(PackageLoader("embassay.report", "templates"))
     made.globals.update(
-        numbers=numbers, folded=fold_table, unit_scale=Scale(0.0, 1.0, 1.0), unit_percent=SHARES
+        numbers=numbers,
+        folded=build_collapsible_table,
+        unit_scale=LinearScale(0.0, 1.0, 1.0),
+        unit_percent=SHARES,
     )
     made.filters.update(
         exact=exact_value_attribute,
-        packed=pack_json,
+        packed=compress_json_to_base64,
         clipped=clip_text,
-        ended=suffix_ids,
+        ended=suffix_page_ids,
         beside=append_bracketed_interval,
-        quoted=quote_json,
+        quoted=escape_json_for_attribute,
     )
     return made
 
@@ -272,12 +275,12 @@ def exact_value_attribute(value: BoardValue | None) -> Markup:
     return Markup(' data-v="{}"').format(value.exact)
 
 
-def quote_json(text: str) -> Markup:
+def escape_json_for_attribute(text: str) -> Markup:
     """JSON as the value of an attribute between single quotes: its own double ones need no escape."""
     return Markup(escape(text).replace(Markup("&#34;"), Markup('"')))
 
 
-def suffix_ids(html: Markup, ending: str, beginning: str = "") -> Markup:
+def suffix_page_ids(html: Markup, ending: str, beginning: str = "") -> Markup:
     """A page whose every id ends in `ending`, with its own links to them: that of a second run of one kind. With a
     `beginning`, every id that has it not gets it.
 

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from embassay.errors import EmbassayError
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel import tables as numbers
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.registry import import_attribute
 from embassay.report.board import SystemBoard
-from embassay.report.record import RecordSystem, RunRecord
+from embassay.report.record import RunRecord, SystemOfRun
 from embassay.report.runs import ReportRun
 from embassay.runs.folder import RunFolder
 
@@ -113,7 +113,7 @@ class ItemGroup:
     dataset: str
     lang: str
     ids: tuple[str, ...]
-    systems: tuple[RecordSystem, ...]
+    systems: tuple[SystemOfRun, ...]
     measures: tuple[Measure, ...]
     values: Values
 
@@ -134,7 +134,7 @@ def read_item_groups(record: RunRecord) -> tuple[ItemGroup, ...]:
 
         return list_pteb_item_groups(record)
     if record.kind in ("score", "names", "noise", "hume"):
-        return tuple(list_measured_groups(record))
+        return tuple(list_measured_item_groups(record))
     if record.kind != "sage":
         return ()
     langs = record.dataset_languages
@@ -156,10 +156,10 @@ def read_item_values(record: RunRecord, kind: ItemKind, dataset: str, lang: str)
         (system, _read_system_values(folder, kind, dataset, system)) for system in record.ranked_systems
     ]
     if kind.name == "sensitivity":
-        from embassay.report.sage.tables import is_linear_expected
+        from embassay.report.sage.tables import is_linear_curve_expected
 
         for _, read in offered:
-            _add_sensitivity_scores(read or {}, linear=is_linear_expected(record))
+            _add_sensitivity_scores(read or {}, linear=is_linear_curve_expected(record))
     systems = tuple(system for system, read in offered if read is not None)
     columns = [read for _, read in offered if read is not None]
     measures = tuple(measure for measure in kind.measures if any(measure.key in read for read in columns))
@@ -171,11 +171,13 @@ def read_item_values(record: RunRecord, kind: ItemKind, dataset: str, lang: str)
     for s, read in enumerate(columns):
         for m, measure in enumerate(measures):
             if measure.key in read:
-                values[m, s] = _align_column(*read[measure.key], ids, place)
+                values[m, s] = _align_column_to_item_ids(*read[measure.key], ids, place)
     return ItemGroup(kind, dataset, lang, tuple(ids), systems, measures, values)
 
 
-def _align_column(names: list[str], column: Values, ids: list[str], place: dict[str, int]) -> Values:
+def _align_column_to_item_ids(
+    names: list[str], column: Values, ids: list[str], place: dict[str, int]
+) -> Values:
     """The column in the order of `ids`; systems usually share that order."""
     if names == ids:
         return column
@@ -187,12 +189,12 @@ def _align_column(names: list[str], column: Values, ids: list[str], place: dict[
 
 
 def _read_system_values(
-    folder: RunFolder, kind: ItemKind, dataset: str, system: RecordSystem
+    folder: RunFolder, kind: ItemKind, dataset: str, system: SystemOfRun
 ) -> Columns | None:
     """The values of a system by measure and variant; None where it has no items on the dataset."""
     import polars as pl
 
-    path = folder.items_path(kind.task, dataset, system.name)
+    path = folder.locate_cell_items(kind.task, dataset, system.name)
     if not path.exists():
         return None
     frame = read_parquet(path, ["item_id", "variant", "measure", "value"])
@@ -258,7 +260,7 @@ class ExcerptStore:
                 self.cut[place] = len(text)
         return place
 
-    def pack_excerpts(self) -> dict[str, list[Any]]:
+    def pack_sorted_excerpts(self) -> dict[str, list[Any]]:
         """The texts sorted, so that those that begin alike stand together and compress well, and the place of each."""
         order = sorted(range(len(self.texts)), key=lambda place: self.texts[place])
         places = {place: i for i, place in enumerate(order)}
@@ -282,7 +284,7 @@ class JudgedTexts:
 
     def __init__(self, folder: RunFolder, task: str, dataset: str) -> None:
         self._fields: dict[str, dict[str, str]] = {}
-        path = folder.texts_path(task, dataset)
+        path = folder.locate_task_texts(task, dataset)
         if not path.exists():
             return
         frame = read_parquet(path, ["item_id", "field", "text"])
@@ -346,12 +348,12 @@ class _TaskOnDataset:
     dataset: str
 
 
-def list_measured_groups(record: RunRecord) -> Iterator[ItemGroup]:
+def list_measured_item_groups(record: RunRecord) -> Iterator[ItemGroup]:
     """The items of every task and dataset that have a value of the measures shown."""
     langs = record.dataset_languages
     pairs = dict.fromkeys(_TaskOnDataset(cell.task, cell.dataset) for cell in record.cells)
     for pair in pairs:
-        measures = _list_measures(record, pair)
+        measures = _list_measures_and_variants(record, pair)
         if measures:
             title = (
                 TITLES.get(record.kind) or TITLES.get(pair.task) or pair.task.replace("_", " ").capitalize()
@@ -362,7 +364,7 @@ def list_measured_groups(record: RunRecord) -> Iterator[ItemGroup]:
                 yield group
 
 
-def make_values_part(source: ItemSource) -> Part:
+def make_item_texts_part(source: ItemSource) -> Part:
     """The texts of every item by field, none where the run and its study have none."""
     texts = _read_item_texts(source)
     names = [name for name in texts if any(texts[name].values())]
@@ -376,12 +378,12 @@ def make_values_part(source: ItemSource) -> Part:
     }
 
 
-def _list_measures(record: RunRecord, pair: _TaskOnDataset) -> tuple[Measure, ...]:
+def _list_measures_and_variants(record: RunRecord, pair: _TaskOnDataset) -> tuple[Measure, ...]:
     """The measures and variants that any system has, in the order of its file."""
     folder, wanted = RunFolder(record.path), MEASURES.get(record.kind)
     measures: dict[tuple[str, str], None] = {}
     for system in record.ranked_systems:
-        path = folder.items_path(pair.task, pair.dataset, system.name)
+        path = folder.locate_cell_items(pair.task, pair.dataset, system.name)
         if not path.exists():
             continue
         frame = read_parquet(path, ["measure", "variant"]).unique(maintain_order=True)
@@ -485,7 +487,7 @@ def pick_items_for_page(group: ItemGroup, most: int, seed: int) -> NDArray[np.in
         if len(worst) >= most // 2:
             break
     rest = np.setdiff1d(np.arange(n), np.fromiter(worst, dtype=np.int64))
-    rng = make_generator(seed, "report", group.kind.name, group.dataset)
+    rng = make_seeded_generator(seed, "report", group.kind.name, group.dataset)
     drawn = rng.choice(rest, size=most - len(worst), replace=False)
     return np.sort(np.concatenate([np.fromiter(worst, dtype=np.int64), drawn]))
 
@@ -558,7 +560,7 @@ def make_item_pages(runs: Sequence[ReportRun]) -> ItemPage | None:
         ),
         worst=tuple(worst),
         data={
-            **excerpts.pack_excerpts(),
+            **excerpts.pack_sorted_excerpts(),
             "cut": excerpts.cut,
             "edits": {edit: describe_edit(edit) for edit in (*REPLACED, *(span[0] for span in SPANS))},
             "copies": ["", *REPLACED],
@@ -585,20 +587,20 @@ def _pack_group_for_script(
         "measures": [{"title": measure.title, "edit": measure.edit} for measure in group.measures],
         "ids": ids,
         "values": [
-            [_scale_to_integers(column) for column in measure]
+            [_scale_to_ten_thousandths(column) for column in measure]
             for measure in group.values[:, :, rows].tolist()
         ],
-        **_part_builder(group.kind.name)(ItemSource(record, folder, group, ids, judged, excerpts)),
+        **_find_item_part_builder(group.kind.name)(ItemSource(record, folder, group, ids, judged, excerpts)),
     }
 
 
-def _part_builder(name: str) -> Callable[[ItemSource], Part]:
+def _find_item_part_builder(name: str) -> Callable[[ItemSource], Part]:
     """What makes the part of a kind of item; of SAGE's by the kind's name."""
     module = {"reworded": "pteb.drops", "values": "items"}.get(name, "sage.edits")
     return import_attribute(f"embassay.report.{module}:make_{name}_part")  # type: ignore[no-any-return]
 
 
-def _scale_to_integers(column: Sequence[float]) -> list[int | None]:
+def _scale_to_ten_thousandths(column: Sequence[float]) -> list[int | None]:
     """Ten-thousandths, None where missing."""
     return [None if value != value else round(value * SCALE) for value in column]
 

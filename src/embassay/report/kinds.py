@@ -9,19 +9,19 @@ from typing import Any
 
 from embassay.document.blocks import (
     Block,
-    Bullets,
+    BulletList,
+    DefinedTerm,
     Heading,
-    Link,
     PageFactsLine,
+    PageLink,
+    ParagraphBlock,
     StyledWords,
-    Term,
-    Terms,
-    TextBlock,
-    Verdict,
+    TermDefinitions,
+    VerdictText,
 )
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.record import FEW, KINDS, RunRecord
-from embassay.report.runs import ReportRun, kind_title
+from embassay.report.runs import ReportRun, run_kind_title
 
 FILES = (
     "comparisons.json, items/ (a value per item), tables/ (CSV and Markdown), and results.jsonl (every number with "
@@ -267,7 +267,7 @@ OPTIONS = {
     "original": "embassay.protocols.tasks.task:PtebOptions",
     "hteb": "embassay.protocols.hteb.options:HtebOptions",
     "judge": "embassay.protocols.pteb.options:JudgeOptions",
-    "paraphrasers": "embassay.protocols.pteb.candidates:SelectionOptions",
+    "paraphrasers": "embassay.protocols.pteb.candidates:ParaphraserSelectionOptions",
     "golden": "embassay.protocols.rag.golden.options:GoldenOptions",
     "questions": "embassay.protocols.questions:QuestionsOptions",
 }
@@ -480,34 +480,34 @@ SCALES = {
 """By the kinds of run."""
 
 
-def explain_how_to_read(runs: Sequence[ReportRun]) -> Iterator[Block]:
+def explain_how_to_read_report(runs: Sequence[ReportRun]) -> Iterator[Block]:
     """The page of a report: marks and verbs, and the scales of the kinds of run that it has."""
     record = runs[0].record
     kinds = {run.record.kind for run in runs}
     yield PageFactsLine(("How to read this", "marks, words and scales of this report"))
-    yield Verdict(
+    yield VerdictText(
         ("How to read this report",),
         ((
             "Each number applies to these items, with its uncertainty. Every page gives the finding "
-            "first, then a figure, then the numbers; ", Link("Method", "method"), " explains how each was made.",
+            "first, then a figure, then the numbers; ", PageLink("Method", "method"), " explains how each was made.",
         ),)
     )  # fmt: skip
     yield Heading("Marks and numbers", "reading-marks")
-    yield Terms(tuple(_explain_value_marks(record.correction.capitalize())))
+    yield TermDefinitions(tuple(_explain_value_marks(record.correction.capitalize())))
     yield Heading("Words with one meaning", "reading-verbs")
-    yield Terms(_explain_verbs(record.alpha))
+    yield TermDefinitions(_explain_report_verbs(record.alpha))
     yield Heading("Where a value is missing", "reading-states")
-    yield Terms(STATES)
+    yield TermDefinitions(STATES)
     yield Heading("What each scale means, and what it does not", "reading-scales")
     for kind in KINDS:
         if kind in kinds & set(SCALES):
             scale = SCALES[kind]
-            yield Heading(kind_title(kind), f"reading-{kind}", 3)
-            yield TextBlock((StyledWords(scale.question, "b"), f" {scale.means}"), style="")
-            yield Bullets(scale.does_not, style="")
+            yield Heading(run_kind_title(kind), f"reading-{kind}", 3)
+            yield ParagraphBlock((StyledWords(scale.question, "b"), f" {scale.means}"), style="")
+            yield BulletList(scale.does_not, style="")
 
 
-def _explain_value_marks(correction: str) -> Iterator[Term]:
+def _explain_value_marks(correction: str) -> Iterator[DefinedTerm]:
     yield _make_glossary_term(
         "reading-interval", "The tick and the bar",
         "The tick is the value on these items. The bar is its 95% interval: of 100 intervals made from items of the "
@@ -558,12 +558,12 @@ def _explain_value_marks(correction: str) -> Iterator[Term]:
     )
 
 
-def _make_glossary_term(place: str, title: str, means: str, does_not: str = "") -> Term:
+def _make_glossary_term(place: str, title: str, means: str, does_not: str = "") -> DefinedTerm:
     """A word or mark of the report: what it means, and what it does not. `place` is its address on the page."""
-    return Term(title, f"{means} {does_not}".strip(), place)
+    return DefinedTerm(title, f"{means} {does_not}".strip(), place)
 
 
-def _explain_verbs(alpha: float) -> tuple[Term, ...]:
+def _explain_report_verbs(alpha: float) -> tuple[DefinedTerm, ...]:
     """The verbs with one meaning each."""
     return (
         _make_glossary_term(

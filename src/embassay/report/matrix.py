@@ -8,19 +8,19 @@ from pathlib import Path
 
 from embassay.document.blocks import (
     Block,
-    GridPassage,
-    GridRow,
     Heading,
-    QuestionGrid,
+    ParagraphBlock,
+    QuestionGridRow,
+    QuestionSystemGrid,
+    RightOrWrongPassage,
     Table,
     TableCell,
-    TextBlock,
     clip_text,
     make_number_columns,
 )
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.record import shorten_names_to_labels
-from embassay.runs.matrix import BANDS, LOOKED_AT, QuestionMatrix, QuestionMatrixRow, read_matrices
+from embassay.runs.matrix import BANDS, LOOKED_AT, QuestionMatrix, QuestionMatrixRow, read_question_matrices
 
 OUTCOMES = {"": "all", "differ": "systems differ", "fail": "all fail", "alike": "all alike"}
 """What rows are filtered by."""
@@ -36,7 +36,7 @@ MEANS = (
 
 def question_matrix_blocks(run: Path) -> Iterator[Block]:
     """The grids of a run's page; nothing where it has no matrix."""
-    for number, matrix in enumerate(read_matrices(run)):
+    for number, matrix in enumerate(read_question_matrices(run)):
         if not number:
             yield Heading("Question by question", "matrix")
         yield _make_question_grid(matrix, f"matrix-{number}" if number else "matrix-grid")
@@ -44,8 +44,8 @@ def question_matrix_blocks(run: Path) -> Iterator[Block]:
 
 def question_matrix_view(run: Path) -> Iterator[Block]:
     """The first questions of each matrix on a terminal, those that tell systems apart before the others."""
-    for matrix in read_matrices(run):
-        yield TextBlock(_describe_outcome_totals(matrix))
+    for matrix in read_question_matrices(run):
+        yield ParagraphBlock(_describe_outcome_totals(matrix))
         label = _label_systems(matrix)
         names = [label[system] for system in matrix.systems]
         rows: list[list[str | TableCell]] = [
@@ -55,7 +55,7 @@ def question_matrix_view(run: Path) -> Iterator[Block]:
         yield Table.of("matrix", ["Question", *make_number_columns(*names)], rows)
         more = sum(matrix.total.values()) - len(rows)
         if more > 0:
-            yield TextBlock(
+            yield ParagraphBlock(
                 f"{numbers.format_noun_count(more, 'more question')}: the report shows their passages, too."
             )
 
@@ -70,7 +70,7 @@ def _label_systems(matrix: QuestionMatrix) -> dict[str, str]:
     return short
 
 
-def _make_question_grid(matrix: QuestionMatrix, id: str) -> QuestionGrid:
+def _make_question_grid(matrix: QuestionMatrix, id: str) -> QuestionSystemGrid:
     label = _label_systems(matrix)
     names = tuple(label[system] for system in matrix.systems)
     total = sum(matrix.total.values())
@@ -79,7 +79,7 @@ def _make_question_grid(matrix: QuestionMatrix, id: str) -> QuestionGrid:
         for value, words in OUTCOMES.items()
         if not value or matrix.total.get(value)
     ]
-    return QuestionGrid(
+    return QuestionSystemGrid(
         id,
         f"Questions by systems on {matrix.dataset}",
         names,
@@ -99,11 +99,11 @@ def _describe_left_out_questions(matrix: QuestionMatrix) -> Iterator[str]:
         yield f"{numbers.format_noun_count(matrix.more_systems, 'more system')} left out."
 
 
-def _make_grid_row(row: QuestionMatrixRow, matrix: QuestionMatrix, names: Sequence[str]) -> GridRow:
+def _make_grid_row(row: QuestionMatrixRow, matrix: QuestionMatrix, names: Sequence[str]) -> QuestionGridRow:
     right = set(row.right)
 
-    def make_passage(doc: str) -> GridPassage:
-        return GridPassage(doc, matrix.passages.get(doc, ""), doc in right)
+    def make_passage(doc: str) -> RightOrWrongPassage:
+        return RightOrWrongPassage(doc, matrix.passages.get(doc, ""), doc in right)
 
     # Variants of a system often have the same first passages, which are read once.
     alike: dict[tuple[str, ...], list[str]] = {}
@@ -114,7 +114,7 @@ def _make_grid_row(row: QuestionMatrixRow, matrix: QuestionMatrix, names: Sequen
     is_shown = not right.isdisjoint(chain.from_iterable(row.first))
     answer = None if is_shown or not row.right else make_passage(row.right[0])
     ranks = tuple((rank, _pick_rank_shade(rank)) for rank in row.ranks)
-    return GridRow(row.text or row.id, row.outcome, row.tag, row.document, ranks, first, answer)
+    return QuestionGridRow(row.text or row.id, row.outcome, row.tag, row.document, ranks, first, answer)
 
 
 def _pick_rank_shade(rank: int) -> int:

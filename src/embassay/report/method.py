@@ -8,25 +8,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from embassay.document.blocks import join_names, join_sentence_text
+from embassay.document.blocks import convert_sentence_to_text, join_names_with_and
 from embassay.errors import DataError
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.outcome import Citation, list_citations
+from embassay.protocols.kernel.outcome import PaperCitation, list_citations
 from embassay.protocols.run_values import read_run_costs
-from embassay.report.board import BoardTask, SystemBoard, has_board
+from embassay.report.board import BoardTask, SystemBoard, has_task_board
 from embassay.report.kinds import ProtocolWording, choose_protocol_wording, list_option_defaults
 from embassay.report.notes import RunNote, list_run_notes
-from embassay.report.record import RecordCell, RunRecord, shorten_names_to_labels
+from embassay.report.record import RunCellStatus, RunRecord, shorten_names_to_labels
 from embassay.report.runs import ReportRun, UnreadFolder
 from embassay.runs.folder import MANIFEST
-from embassay.runs.memory import format_memory
+from embassay.runs.memory import format_memory_size
 from embassay.runs.spending import format_dollars, summarise_spending
 
 FIGURES = ("texts to encode", "tokens", "requests", "cost", "time")
 
 
 @dataclass(frozen=True)
-class SystemEffort:
+class SystemResourceUse:
     """What a system took, each as words: its score, time with the cells it is of, time per pair of texts with the pairs
     it is over, the most memory that a process of its cells held, and the bytes of a vector. Of the machine that the run
     was on."""
@@ -39,7 +39,7 @@ class SystemEffort:
     vector: str
 
 
-def list_system_efforts(record: RunRecord, board: SystemBoard) -> tuple[SystemEffort, ...]:
+def list_system_time_and_memory(record: RunRecord, board: SystemBoard) -> tuple[SystemResourceUse, ...]:
     """Of every system with a finished cell, as the board has them; none where cells tell no time."""
     costs = {(cost.system, cost.measure): cost for cost in read_run_costs(record.manifest)}
     rows = []
@@ -51,19 +51,19 @@ def list_system_efforts(record: RunRecord, board: SystemBoard) -> tuple[SystemEf
         paired = [cell for cell in record.cells if cell.system == name and cell.counts.get("pairs")]
         memory, vector = costs[name, "memory"].value, costs[name, "bytes_per_vector"].value
         rows.append(
-            SystemEffort(
+            SystemResourceUse(
                 row.label,
                 row.lead.text,
                 f"{numbers.format_duration(time.value)} ({numbers.format_noun_count(time.n, 'cell')})",
                 _format_time_per_pair([cell for cell in paired if cell.seconds is not None]),
-                numbers.NONE if memory is None else format_memory(int(memory * 2**20)),
+                numbers.NONE if memory is None else format_memory_size(int(memory * 2**20)),
                 numbers.NONE if vector is None else f"{vector:,g} bytes",
             )
         )
     return tuple(rows)
 
 
-def _format_time_per_pair(cells: Sequence[RecordCell]) -> str:
+def _format_time_per_pair(cells: Sequence[RunCellStatus]) -> str:
     pairs = sum(cell.counts["pairs"] for cell in cells)
     if not pairs:
         return numbers.NONE
@@ -72,7 +72,7 @@ def _format_time_per_pair(cells: Sequence[RecordCell]) -> str:
 
 
 @dataclass(frozen=True)
-class SystemCost:
+class SystemPlannedAndRealCost:
     """A system's planned and real figures, each as words: texts to encode, tokens, requests, cost, time."""
 
     system: str
@@ -90,7 +90,7 @@ class SystemCost:
         return f"{' '.join(filter(None, (self.system, self.calls)))}: {', '.join(parts)}"
 
 
-def list_system_costs(record: RunRecord) -> tuple[SystemCost, ...]:
+def list_system_costs(record: RunRecord) -> tuple[SystemPlannedAndRealCost, ...]:
     """Of every ranked system, and of whoever else asked a server; none for a run that was not planned."""
     planned = {row["system"]: row for row in (record.manifest.get("forecast") or {}).get("systems", ())}
     spent = (record.manifest.get("spent") or {}).get("systems", {})
@@ -101,7 +101,7 @@ def list_system_costs(record: RunRecord) -> tuple[SystemCost, ...]:
     ]
     label = shorten_names_to_labels([*record.systems_by_name, *others])
     return tuple(
-        SystemCost(
+        SystemPlannedAndRealCost(
             label[name],
             _compare_plan_with_actual(planned[name], _sum_actual_use(record, name, spent)),
             _say_server_calls(spent.get(name)),
@@ -173,10 +173,10 @@ SAMPLE = "that of Embassay"
 DESCRIPTIONS = (".yaml", ".yml")
 
 
-def find_licence(source: str) -> str:
+def find_dataset_licence(source: str) -> str:
     """In words, of the dataset that `source` gives: a catalogue name, or a path.
 
-    >>> find_licence("sample"), find_licence("my/questions.jsonl")
+    >>> find_dataset_licence("sample"), find_dataset_licence("my/questions.jsonl")
     ('that of Embassay', 'not recorded: own data')
     """
     if source == "sample" or source.startswith("bundled"):
@@ -185,9 +185,9 @@ def find_licence(source: str) -> str:
         return _read_dataset_licence(Path(source)) or OWN
     if not source or any(sign in source for sign in "/\\.:"):
         return OWN
-    from embassay.data.catalogue.entries import read_all_entries
+    from embassay.data.catalogue.entries import read_catalogue_entries
 
-    record = read_all_entries().get(source.partition("?")[0])
+    record = read_catalogue_entries().get(source.partition("?")[0])
     return record.licence if record is not None and record.licence else OWN
 
 
@@ -241,7 +241,7 @@ class RunSession:
 
 
 @dataclass(frozen=True)
-class MethodPage:
+class RunMethodPage:
     """What is said of one run; `mark` ends the ids of its parts."""
 
     title: str
@@ -252,8 +252,8 @@ class MethodPage:
     tasks: tuple[BoardTask, ...]
     choices: tuple[PaperOpenPoint, ...]
     sessions: tuple[RunSession, ...]
-    costs: tuple[SystemCost, ...]
-    taken: tuple[SystemEffort, ...]
+    costs: tuple[SystemPlannedAndRealCost, ...]
+    taken: tuple[SystemResourceUse, ...]
     lead: str
     paid: str
     facts: tuple[tuple[str, str], ...]
@@ -265,19 +265,19 @@ class MethodPage:
     embassay: str
 
 
-def method_page(record: RunRecord, board: SystemBoard, *, mark: str = "", title: str = "") -> MethodPage:
+def method_page(record: RunRecord, board: SystemBoard, *, mark: str = "", title: str = "") -> RunMethodPage:
     """The part of a record."""
-    return MethodPage(
+    return RunMethodPage(
         title=title,
         mark=mark,
         wording=choose_protocol_wording(record),
         datasets=tuple(_dataset_facts(dataset) for dataset in record.dataset_entries),
         notes=list_run_notes(record),
-        tasks=board.tasks if has_board(record.kind) else (),
+        tasks=board.tasks if has_task_board(record.kind) else (),
         choices=_list_option_choices(record),
         sessions=tuple(_session_facts(session) for session in record.manifest.get("sessions", ())),
         costs=list_system_costs(record),
-        taken=list_system_efforts(record, board),
+        taken=list_system_time_and_memory(record, board),
         lead=board.lead_title,
         paid=say_total_paid(record),
         facts=_run_facts(record),
@@ -300,7 +300,7 @@ def _dataset_facts(plain: Mapping[str, Any]) -> DatasetFacts:
         plain["name"],
         plain.get("source", ""),
         plain.get("lang", ""),
-        find_licence(plain.get("source", "")),
+        find_dataset_licence(plain.get("source", "")),
         plain.get("fingerprint", ""),
         tuple(tasks),
     )
@@ -357,7 +357,7 @@ def _run_facts(record: RunRecord) -> tuple[tuple[str, str], ...]:
         ("tokenizer", f"{tokenizer['name']} ({tokenizer['identity']})" if tokenizer.get("name") else None),
         ("processor", hardware.get("cpu")),
         ("cores, memory", f"{hardware.get('cores')}, {hardware.get('memory_gib')} GiB" if hardware else None),
-        ("most memory held", _say_memory(record)),
+        ("most memory held", _say_run_memory_use(record)),
         ("platform", hardware.get("platform")),
         ("embassay", manifest.get("embassay")),
         ("manifest.json, SHA-256", _hash_manifest(record))
@@ -365,13 +365,13 @@ def _run_facts(record: RunRecord) -> tuple[tuple[str, str], ...]:
     return tuple((key, str(value)) for key, value in named if value is not None)
 
 
-def _say_memory(record: RunRecord) -> str | None:
+def _say_run_memory_use(record: RunRecord) -> str | None:
     """What the processes of the run held together at most beside what was promised; without a promise, what a cell's
     process held."""
     promise = record.manifest.get("memory")
     if isinstance(promise, Mapping):
         held, promised = (
-            format_memory(int(promise.get(name) or 0)) for name in ("held_bytes", "promised_bytes")
+            format_memory_size(int(promise.get(name) or 0)) for name in ("held_bytes", "promised_bytes")
         )
         return (
             f"{held}, of {promised} promised"
@@ -381,7 +381,7 @@ def _say_memory(record: RunRecord) -> str | None:
     peaks = [
         size for cell in record.manifest.get("cells", ()) if isinstance(size := cell.get("peak_bytes"), int)
     ]
-    return f"{format_memory(max(peaks))}, by the process of a cell" if peaks else None
+    return f"{format_memory_size(max(peaks))}, by the process of a cell" if peaks else None
 
 
 def _hash_manifest(record: RunRecord) -> str | None:
@@ -422,7 +422,7 @@ MACHINE = ("processor", "cores, memory", "platform", "embassay")
 
 
 @dataclass(frozen=True)
-class RunSentence:
+class SentenceOnRuns:
     """What is said of some runs, by their titles."""
 
     runs: tuple[str, ...]
@@ -431,7 +431,7 @@ class RunSentence:
     @property
     def run_names(self) -> str:
         """`SAGE, PTEB and HUME`."""
-        return join_sentence_text(join_names(self.runs))
+        return convert_sentence_to_text(join_names_with_and(self.runs))
 
 
 @dataclass(frozen=True)
@@ -447,15 +447,15 @@ class AllMethodsPage:
     """The content of the page: a part per run, folders that were left out, and the papers. The rest is of several runs:
     equal sentences are said once. `quiet` are the runs without a note."""
 
-    parts: tuple[MethodPage, ...]
+    parts: tuple[RunMethodPage, ...]
     left: tuple[UnreadFolder, ...]
-    citations: tuple[Citation, ...]
-    commands: tuple[RunSentence, ...]
+    citations: tuple[PaperCitation, ...]
+    commands: tuple[SentenceOnRuns, ...]
     quiet: str
     datasets: tuple[SharedDataset, ...]
-    intervals: tuple[RunSentence, ...]
-    tests: tuple[RunSentence, ...]
-    files: tuple[RunSentence, ...]
+    intervals: tuple[SentenceOnRuns, ...]
+    tests: tuple[SentenceOnRuns, ...]
+    files: tuple[SentenceOnRuns, ...]
 
 
 def make_methods_page(runs: Sequence[ReportRun]) -> AllMethodsPage:
@@ -467,7 +467,7 @@ def make_methods_page(runs: Sequence[ReportRun]) -> AllMethodsPage:
         left=runs[0].left,
         citations=list_citations({run.record.kind for run in runs}),
         commands=_group_sentences_by_run(parts, lambda page: page.command),
-        quiet=join_sentence_text(join_names([part.title for part in parts if not part.notes])),
+        quiet=convert_sentence_to_text(join_names_with_and([part.title for part in parts if not part.notes])),
         datasets=_list_shared_datasets(parts),
         intervals=_group_sentences_by_run(parts, lambda page: page.wording.intervals),
         tests=_group_sentences_by_run(parts, _say_test_used),
@@ -475,7 +475,7 @@ def make_methods_page(runs: Sequence[ReportRun]) -> AllMethodsPage:
     )
 
 
-def _drop_repeated_facts(first: MethodPage, page: MethodPage) -> MethodPage:
+def _drop_repeated_facts(first: RunMethodPage, page: RunMethodPage) -> RunMethodPage:
     """A part without the versions and the machine of the first, where they are the same."""
     machine = {fact for fact in first.facts if fact[0] in MACHINE}
     return replace(
@@ -485,7 +485,7 @@ def _drop_repeated_facts(first: MethodPage, page: MethodPage) -> MethodPage:
     )
 
 
-def _say_test_used(page: MethodPage) -> str:
+def _say_test_used(page: RunMethodPage) -> str:
     if not page.test:
         return ""
     return (
@@ -495,17 +495,17 @@ def _say_test_used(page: MethodPage) -> str:
 
 
 def _group_sentences_by_run(
-    parts: Sequence[MethodPage], text: Callable[[MethodPage], str]
-) -> tuple[RunSentence, ...]:
+    parts: Sequence[RunMethodPage], text: Callable[[RunMethodPage], str]
+) -> tuple[SentenceOnRuns, ...]:
     """The sentences of all parts, each once, with the runs that it is of."""
     by_text: dict[str, list[str]] = {}
     for part in parts:
         if words := text(part):
             by_text.setdefault(words, []).append(part.title)
-    return tuple(RunSentence(tuple(titles), words) for words, titles in by_text.items())
+    return tuple(SentenceOnRuns(tuple(titles), words) for words, titles in by_text.items())
 
 
-def _list_shared_datasets(parts: Sequence[MethodPage]) -> tuple[SharedDataset, ...]:
+def _list_shared_datasets(parts: Sequence[RunMethodPage]) -> tuple[SharedDataset, ...]:
     """The datasets of all parts: one that several took stands once."""
     runs_of: dict[DatasetFacts, list[str]] = {}
     for part in parts:

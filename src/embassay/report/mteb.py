@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from embassay.document.blocks import (
     Block,
     Heading,
+    LabelledTableRow,
     PageFactsLine,
+    ParagraphBlock,
     Sentence,
-    SystemNamePart,
+    SystemNameInSentence,
     Table,
     TableCell,
-    TableLine,
-    TextBlock,
-    Verdict,
+    VerdictText,
 )
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim
@@ -45,9 +45,9 @@ def mteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     )  # fmt: skip
     yield mteb_verdict(record, run.board)
     yield from show_gravest_notes(notes, run.mark)
-    yield from map(TextBlock, _note_left_out_results(record, names, types))
+    yield from map(ParagraphBlock, _note_left_out_results(record, names, types))
     yield Heading("Main scores", "mteb-tables")
-    yield TextBlock(
+    yield ParagraphBlock(
         "As published, higher is better. Systems are ordered by their mean over all tasks, those that lack a task "
         "come last. A mean over types of task is not a score for any of them."
     )
@@ -56,7 +56,7 @@ def mteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield from (_scores_by_task_table(record, names, kind) for kind in types)
 
 
-def mteb_verdict(record: RunRecord, _: SystemBoard) -> Verdict:
+def mteb_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     """How much was published, and whose mean is the highest: a fact, no finding."""
     tasks = sum(len(record.datasets(kind)) for kind in _list_task_types(record))
     heading = (
@@ -69,7 +69,7 @@ def mteb_verdict(record: RunRecord, _: SystemBoard) -> Verdict:
         else f"Ranks are {UNPAIRED}.",
     )
     claims = _state_highest_mean(record)
-    return Verdict((heading,), (*_say_highest_mean(record, claims), untested), claims)
+    return VerdictText((heading,), (*_say_highest_mean(record, claims), untested), claims)
 
 
 def _state_highest_mean(record: RunRecord) -> tuple[Claim, ...]:
@@ -92,7 +92,7 @@ def _say_highest_mean(record: RunRecord, claims: Sequence[Claim]) -> Iterator[Se
             numbers.format_noun_count(claim.of, "system"),
             SCORE.format_value_in_text(claim.value or 0.0),
         )
-        who = SystemNamePart(label[claim.subject], record.systems_by_name[claim.subject].index)
+        who = SystemNameInSentence(label[claim.subject], record.systems_by_name[claim.subject].index)
         yield (f"Among {of} with every task, the highest mean is {value}, of ", who, ".")
 
 
@@ -142,7 +142,9 @@ def _scores_table(
 ) -> Table:
     label = record.system_labels
     lines = tuple(
-        TableLine(label[name], tuple(_score_entry(row) for row in row_of), record.systems_by_name[name].kind)
+        LabelledTableRow(
+            label[name], tuple(_score_entry(row) for row in row_of), record.systems_by_name[name].kind
+        )
         for name, row_of in rows.items()
     )
     return Table(id, title, "System", tuple(columns), lines, digits=3)

@@ -8,18 +8,18 @@ from itertools import groupby
 
 from embassay.document.blocks import (
     CautionNotes,
-    Link,
+    LabelledTableRow,
+    PageLink,
     Table,
     TableCell,
-    TableLine,
-    join_names,
-    join_sentence_text,
+    convert_sentence_to_text,
+    join_names_with_and,
     make_number_columns,
 )
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.estimates import ONE_SET
 from embassay.protocols.kernel.quantities import forecast_more_items_for_pair
-from embassay.report.board import choose_leading_scope, list_tasks
+from embassay.report.board import choose_leading_scope, list_protocol_tasks
 from embassay.report.record import FEW, OVERALL, RunRecord
 from embassay.report.runs import ReportRun
 from embassay.stats.few_labels import MoreLabelsOutlook
@@ -55,7 +55,7 @@ class RunNote:
 def show_gravest_notes(notes: Sequence[RunNote], mark: str = "", most: int = 3) -> Iterator[CautionNotes]:
     """The gravest notes on a page, with the way to all; nothing where there are none."""
     if notes:
-        more = (Link(f"See all {len(notes)} notes", f"method-notes{mark}"),) if len(notes) > most else ()
+        more = (PageLink(f"See all {len(notes)} notes", f"method-notes{mark}"),) if len(notes) > most else ()
         yield CautionNotes(tuple(note.plain for note in notes[:most]), more=(more,) if more else ())
 
 
@@ -206,10 +206,10 @@ def _waiting_cell_notes(record: RunRecord) -> Iterator[RunNote]:
 
 
 def _missing_overall_notes(record: RunRecord) -> Iterator[RunNote]:
-    absent = [task.name for task in list_tasks(record) if not record.datasets(task.name)]
+    absent = [task.name for task in list_protocol_tasks(record) if not record.datasets(task.name)]
     if record.kind == "sage" and absent and choose_leading_scope(record) != OVERALL:
         verb = "was" if len(absent) == 1 else "were"
-        what = f"No overall score: {join_sentence_text(join_names(absent))} {verb} not part of the run."
+        what = f"No overall score: {convert_sentence_to_text(join_names_with_and(absent))} {verb} not part of the run."
         yield RunNote("partial", what, "Overall is the mean of all five tasks.")
 
 
@@ -232,7 +232,9 @@ def _truncated_text_notes(record: RunRecord) -> Iterator[RunNote]:
         seen = sum(cell.counts.get("texts_encoded", 0) + cell.counts.get("texts_cached", 0) for cell in cells)
         tasks = ", ".join(dict.fromkeys(cell.task for cell in cells if cell.counts.get("texts_truncated")))
         limit = system.facts.get("max_tokens")
-        how_many = numbers.format_share(cut / seen, seen) if seen >= cut else numbers.format_count(cut)
+        how_many = (
+            numbers.format_share_with_count(cut / seen, seen) if seen >= cut else numbers.format_count(cut)
+        )
         yield RunNote(
             "truncated",
             f"{how_many} texts were cut at the input limit of {label[system.name]}"
@@ -245,7 +247,7 @@ def _truncated_text_notes(record: RunRecord) -> Iterator[RunNote]:
 def _few_items_notes(record: RunRecord) -> Iterator[RunNote]:
     """Headlines of few items: one note of those whose values are grey, one of those whose intervals are wide."""
     tasks: dict[tuple[int, str], set[str]] = {}
-    by_name = {task.name: task for task in list_tasks(record)}
+    by_name = {task.name: task for task in list_protocol_tasks(record)}
     for row in record.rows.values():
         task = by_name.get(row.task)
         is_headline = task is not None and row.measure == task.headline and not row.variant and not row.subset
@@ -256,7 +258,7 @@ def _few_items_notes(record: RunRecord) -> Iterator[RunNote]:
         places.setdefault((n, ", ".join(sorted(names))), []).append(dataset)
     for grey, few in ((True, "Their values are shown in grey."), (False, "Intervals are wide.")):
         told = [
-            f"n = {n} on {join_sentence_text(join_names(datasets))} ({names})"
+            f"n = {n} on {convert_sentence_to_text(join_names_with_and(datasets))} ({names})"
             for (n, names), datasets in places.items()
             if (n < FEW) is grey
         ]
@@ -364,7 +366,7 @@ def sample_size_outlook_table(
     cost at a `price` in US dollars. `chance` is the head of that column, which is left out where it is empty."""
     takes = labels or [1.0] * len(rows)
     lines = tuple(
-        TableLine(
+        LabelledTableRow(
             f"{name}{outlook.more:,} more",
             (
                 *(() if labels is None else (TableCell(f"about {outlook.more * each:,.0f}"),)),

@@ -8,36 +8,36 @@ from dataclasses import dataclass, replace
 from embassay.document.blocks import (
     Block,
     CautionNotes,
-    CommandText,
+    CommandInSentence,
     Heading,
     PageFactsLine,
-    Panes,
+    ParagraphBlock,
     Part,
     Sentence,
-    TextBlock,
-    Verdict,
+    TabbedBlocks,
+    VerdictText,
+    build_collapsible_table,
+    convert_sentence_to_text,
     file_tables,
-    fold_table,
-    join_names,
-    join_sentence_text,
+    join_names_with_and,
 )
-from embassay.document.claims import describe_first, describe_gap_of_best_two
-from embassay.document.marks import Scale, fit_scale
+from embassay.document.claims import describe_first_ranked, describe_gap_of_best_two
+from embassay.document.marks import LinearScale, fit_axis_scale
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import (
     Claim,
     Relation,
-    claim_count,
-    claim_pair_comparison,
-    claim_possible_leaders,
+    make_count_claim,
+    make_leader_claims,
+    make_pair_comparison_claim,
 )
 from embassay.protocols.kernel.comparisons import ALPHA, describe_undecided_pair
 from embassay.protocols.kernel.tables import POINTS, MeasureFormat
 from embassay.registry import import_attribute
 from embassay.report.answers import (
     LEAST_ITEMS,
-    AnswerPlace,
     ReportAnswer,
+    SystemPlaceInAnswer,
     answer_report_questions,
     place_systems_in_answers,
     recommend_systems,
@@ -47,28 +47,28 @@ from embassay.report.board import (
     BoardTask,
     SystemBoard,
     WantedColumn,
-    collect_interval_ends,
-    has_board,
+    collect_values_and_ends,
+    has_task_board,
     list_systems_above_reference,
-    name_row_system,
-    value_table,
+    name_row_system_in_sentence,
+    value_columns_table,
 )
-from embassay.report.headlines import JointHeadlines, combine_run_headlines
+from embassay.report.headlines import HeadlinesTableOfRuns, combine_run_headlines
 from embassay.report.notes import RunNote, gather_run_notes, put_decisive_notes_first
 from embassay.report.record import OVERALL, ComparisonScope, PairedComparison, RunRecord
-from embassay.report.runs import ReportRun, find_declared_page
+from embassay.report.runs import ReportRun, find_declared_kind_page
 
 
 @dataclass(frozen=True)
 class BoardView:
     """`columns` are the tasks beside the leading score, with their place; `groups` the rows under their headings."""
 
-    columns: tuple[tuple[int, BoardTask, Scale], ...]
-    lead_scale: Scale
+    columns: tuple[tuple[int, BoardTask, LinearScale], ...]
+    lead_scale: LinearScale
     groups: tuple[tuple[str, tuple[BoardRow, ...]], ...]
 
 
-def show_board(board: SystemBoard) -> BoardView:
+def make_board_view(board: SystemBoard) -> BoardView:
     """What the board's table shows."""
     factor = board.unit.factor
     within = (0.0, 1.0) if factor == 1 else (-1.0, 1.0)
@@ -76,8 +76,8 @@ def show_board(board: SystemBoard) -> BoardView:
         (
             i,
             task,
-            fit_scale(
-                collect_interval_ends(row.tasks[i] for row in board.rows), within=within, factor=factor
+            fit_axis_scale(
+                collect_values_and_ends(row.tasks[i] for row in board.rows), within=within, factor=factor
             ),
         )
         for i, task in enumerate(board.tasks)
@@ -92,7 +92,7 @@ def show_board(board: SystemBoard) -> BoardView:
     )
     return BoardView(
         columns,
-        fit_scale(collect_interval_ends(row.lead for row in board.rows), within=within, factor=factor),
+        fit_axis_scale(collect_values_and_ends(row.lead for row in board.rows), within=within, factor=factor),
         tuple((title, rows) for title, rows in groups if rows),
     )
 
@@ -112,12 +112,12 @@ class LeaderForest:
 
     base: BoardRow
     title: str
-    scale: Scale
+    scale: LinearScale
     rows: tuple[LeaderComparisonRow, ...]
     unit: MeasureFormat
 
 
-def make_leader_forest(record: RunRecord, board: SystemBoard) -> LeaderForest | None:
+def make_leader_forest_plot(record: RunRecord, board: SystemBoard) -> LeaderForest | None:
     """The best system of the leading scope against each other ranked one; None where nothing is compared."""
     scope = record.scope(board.lead)
     if not scope.pairs or not board.ranked or not board.tasks:
@@ -130,7 +130,7 @@ def make_leader_forest(record: RunRecord, board: SystemBoard) -> LeaderForest | 
         if pair is not None
     ]
     edges = [edge for row in rows for edge in (row.pair.ci_low, row.pair.ci_high)]
-    scale = fit_scale([*edges, 0.0], within=None, factor=board.unit.factor)
+    scale = fit_axis_scale([*edges, 0.0], within=None, factor=board.unit.factor)
     return LeaderForest(base, board.lead_title, scale, tuple(rows), board.unit)
 
 
@@ -149,13 +149,13 @@ VERDICTS = {
     "validation": "pteb.models:validation_verdict",
     "golden": "rag.golden:golden_verdict",
     "questions": "rag.questions:questions_verdict",
-    "score": "rag.scoring:score_verdict",
+    "score": "rag.scoring:scoring_verdict",
     "sweep": "rag.sweep:sweep_verdict",
-    "names": "rag.name_probe:names_verdict",
+    "names": "rag.name_probe:name_probe_verdict",
     "noise": "rag.probes:noise_verdict",
-    "sessions": "rag.scoring:sessions_verdict",
-    "versions": "rag.probes:versions_verdict",
-    "trace": "rag.trace:trace_verdict",
+    "sessions": "rag.scoring:session_evidence_verdict",
+    "versions": "rag.probes:passage_versions_verdict",
+    "trace": "rag.trace:worst_stage_verdict",
     "hume": "hume.conclusions:hume_verdict",
     "mteb": "mteb:mteb_verdict",
     "calibration": "calibration.thresholds:calibration_verdict",
@@ -163,7 +163,7 @@ VERDICTS = {
     "sage": "sage.tables:sage_verdict",
 }
 """Where the verdict of a kind of run is made, if it is not that of its board."""
-PAGELESS = {"answer": "rag.questions:answers_verdict"}
+PAGELESS = {"answer": "rag.questions:answer_correctness_verdict"}
 """Runs with a verdict of their own and no page."""
 
 
@@ -183,7 +183,7 @@ def build_external_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     # Facts stand over the verdict, whoever wrote the page.
     above = sum(isinstance(block, PageFactsLine) for block in blocks[:1])
     yield from blocks[:above]
-    if not any(isinstance(block, Verdict) for block in blocks):
+    if not any(isinstance(block, VerdictText) for block in blocks):
         yield board_verdict(run.record, run.board)
     yield from blocks[above:]
 
@@ -198,11 +198,11 @@ def build_external_tasks_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield board_verdict(record, board)
     if panes := tuple(_score_tables_by_dataset(record, board)):
         yield Heading("By dataset", f"{record.kind}-datasets")
-        yield TextBlock("The score of each task on each dataset; the task’s score is their mean.")
-        yield Panes("Task", panes)
+        yield ParagraphBlock("The score of each task on each dataset; the task’s score is their mean.")
+        yield TabbedBlocks("Task", panes)
     if alone and (tables := file_tables(record.path)):
         yield Heading("Tables of the run", f"{record.kind}-tables")
-        yield from map(fold_table, tables)
+        yield from map(build_collapsible_table, tables)
 
 
 def _score_tables_by_dataset(
@@ -213,7 +213,7 @@ def _score_tables_by_dataset(
             WantedColumn(dataset, task.headline, dataset=dataset) for dataset in record.datasets(task.name)
         ]
         name = f"{record.kind}-{task.name}"
-        table = value_table(record, board, task, wanted, name=name, title=f"{task.title} by dataset")
+        table = value_columns_table(record, board, task, wanted, name=name, title=f"{task.title} by dataset")
         if table is not None:
             yield task.title, (table,)
 
@@ -228,13 +228,13 @@ NAMED = 3
 
 
 @dataclass(frozen=True)
-class OverviewCard:
+class ProtocolVerdictCard:
     """What a protocol says, in one sentence, with the way to its page; no `slug` where it has none yet."""
 
     slug: str
     title: str
     question: str
-    verdict: Verdict
+    verdict: VerdictText
 
 
 @dataclass(frozen=True)
@@ -244,13 +244,13 @@ class OverviewPage:
     those that the recommendation holds under, and what was not tested."""
 
     facts: tuple[str, ...]
-    verdict: Verdict
+    verdict: VerdictText
     notes: tuple[RunNote, ...]
     more_notes: int
     names: tuple[str, ...]
-    together: JointHeadlines | None
+    together: HeadlinesTableOfRuns | None
     shown: BoardView
-    cards: tuple[OverviewCard, ...]
+    cards: tuple[ProtocolVerdictCard, ...]
     forest: LeaderForest | None
     unrounded: bool
     footer: tuple[str, ...]
@@ -262,14 +262,14 @@ class OverviewPage:
     @property
     def by_question(
         self,
-    ) -> tuple[tuple[ReportAnswer, ...], tuple[tuple[str, str, tuple[AnswerPlace, ...]], ...]]:
+    ) -> tuple[tuple[ReportAnswer, ...], tuple[tuple[str, str, tuple[SystemPlaceInAnswer, ...]], ...]]:
         """Every system's place in every answer."""
         return place_systems_in_answers(self.answers)
 
 
 def make_overview_page(runs: Sequence[ReportRun]) -> OverviewPage:
     """The page of a report."""
-    from embassay.report.summary import describe_conditions
+    from embassay.report.summary import describe_recommendation_limits
 
     first = runs[0]
     notes = gather_run_notes(runs)
@@ -288,19 +288,19 @@ def make_overview_page(runs: Sequence[ReportRun]) -> OverviewPage:
         more_notes=len(notes),
         names=tuple(run.record.manifest.get("name", "") for run in runs) if len(runs) <= NAMED else (),
         together=combine_run_headlines(runs) if len(runs) > 1 else None,
-        shown=show_board(first.board),
+        shown=make_board_view(first.board),
         cards=tuple(card for run in runs for card in _make_overview_cards(run, several=len(runs) > 1)),
-        forest=make_leader_forest(first.record, first.board),
+        forest=make_leader_forest_plot(first.record, first.board),
         unrounded=_rounding_hides_difference(first.board),
         footer=_page_footer(runs),
         answers=answers if len(runs) > 1 else asked if answers else (),
         use=recommend_systems(answers),
         changing=changing,
-        conditions=describe_conditions(runs, answers) if len(runs) > 1 and answers else (),
+        conditions=describe_recommendation_limits(runs, answers) if len(runs) > 1 and answers else (),
     )
 
 
-def _report_verdict(runs: Sequence[ReportRun]) -> Verdict:
+def _report_verdict(runs: Sequence[ReportRun]) -> VerdictText:
     """That of the first run, which it names where there are several; then what the other protocols found."""
     first = runs[0]
     # Of a calibration nobody asks which system is first.
@@ -311,11 +311,11 @@ def _report_verdict(runs: Sequence[ReportRun]) -> Verdict:
     return replace(
         verdict,
         heading=(f"{first.title}: ", *verdict.heading),
-        lede=(*verdict.lede[:LEDE], *_other_verdicts(runs[1:])),
+        lede=(*verdict.lede[:LEDE], *_other_protocol_verdicts(runs[1:])),
     )
 
 
-def _other_verdicts(runs: Sequence[ReportRun]) -> Iterator[Sentence]:
+def _other_protocol_verdicts(runs: Sequence[ReportRun]) -> Iterator[Sentence]:
     """What the first run of each other protocol found; a recommendation with the limits it was made for."""
     for kinds in THEN:
         run = next(
@@ -336,22 +336,22 @@ def _lowercase_heading(sentence: Sentence) -> Sentence:
     return (first[:1].lower() + first[1:], *sentence[1:])
 
 
-def run_verdict(run: ReportRun) -> Verdict:
+def run_verdict(run: ReportRun) -> VerdictText:
     """What a run says: of SAGE its ranking, of the others the verdict of their page."""
     if run.record.kind == "sage" or not run.record.rows:
         return board_verdict(run.record, run.board)
     return _load_kind_verdict(run)
 
 
-def _load_kind_verdict(run: ReportRun) -> Verdict:
+def _load_kind_verdict(run: ReportRun) -> VerdictText:
     record, board = run.record, run.board
     if place := VERDICTS.get(record.kind) or PAGELESS.get(record.kind):
         return _qualify_by_suites(record, import_attribute(f"embassay.report.{place}")(record, board))
-    verdicts = (verdict for verdict in run.external_page_blocks[0] if isinstance(verdict, Verdict))
+    verdicts = (verdict for verdict in run.external_page_blocks[0] if isinstance(verdict, VerdictText))
     return next(verdicts, None) or board_verdict(record, board)
 
 
-def _qualify_by_suites(record: RunRecord, verdict: Verdict) -> Verdict:
+def _qualify_by_suites(record: RunRecord, verdict: VerdictText) -> VerdictText:
     """The verdict, with what it rests on where the run lacks sets of a suite."""
     lacking = [
         suite["said"]
@@ -364,7 +364,7 @@ def _qualify_by_suites(record: RunRecord, verdict: Verdict) -> Verdict:
 def _report_facts(runs: Sequence[ReportRun]) -> tuple[str, ...]:
     records = [run.record for run in runs]
     systems = {
-        system.name for record in records if has_board(record.kind) for system in record.ranked_systems
+        system.name for record in records if has_task_board(record.kind) for system in record.ranked_systems
     }
     datasets = list(dict.fromkeys(data["name"] for record in records for data in record.dataset_entries))
     named = ", ".join(datasets) if len(datasets) <= 3 else numbers.format_noun_count(len(datasets), "dataset")
@@ -376,7 +376,7 @@ def _report_facts(runs: Sequence[ReportRun]) -> tuple[str, ...]:
     facts = (
         numbers.format_noun_count(len(systems), "system") if systems else "",
         numbers.format_noun_count(scored, "retrieval run") if scored else "",
-        join_sentence_text(join_names([run.title for run in runs])) if len(runs) > 1 else "",
+        convert_sentence_to_text(join_names_with_and([run.title for run in runs])) if len(runs) > 1 else "",
         named,
         numbers.format_date(max(record.manifest.get("updated", "") for record in records)),
         f"seed {seed}" if seed is not None else "",
@@ -384,17 +384,17 @@ def _report_facts(runs: Sequence[ReportRun]) -> tuple[str, ...]:
     return tuple(fact for fact in facts if fact)
 
 
-def _make_overview_cards(run: ReportRun, *, several: bool) -> list[OverviewCard]:
+def _make_overview_cards(run: ReportRun, *, several: bool) -> list[ProtocolVerdictCard]:
     """The card of a run; its verdict is that of its page. One without results says so beside others."""
-    page = find_declared_page(run.record.kind)
+    page = find_declared_kind_page(run.record.kind)
     if page is None or not (run.record.rows or several):
         return []
     question = page.summary
     if run.record.kind == "original":  # its board is all there is
-        return [OverviewCard("", run.title, question, _load_kind_verdict(run))] if several else []
+        return [ProtocolVerdictCard("", run.title, question, _load_kind_verdict(run))] if several else []
     if not run.record.rows:
-        return [OverviewCard("", run.title, question, board_verdict(run.record, run.board))]
-    return [OverviewCard(run.slug, run.title, question, _load_kind_verdict(run))]
+        return [ProtocolVerdictCard("", run.title, question, board_verdict(run.record, run.board))]
+    return [ProtocolVerdictCard(run.slug, run.title, question, _load_kind_verdict(run))]
 
 
 def _rounding_hides_difference(board: SystemBoard) -> bool:
@@ -426,12 +426,12 @@ def _page_footer(runs: Sequence[ReportRun]) -> tuple[str, ...]:
 NOUNS = {"embedding": "encoder", "classical": "classical metric", "llm": "language model"}
 
 
-def board_verdict(record: RunRecord, board: SystemBoard) -> Verdict:
+def board_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     """The verdict on the whole run."""
     return _qualify_by_suites(record, _ranked_verdict(record, board))
 
 
-def _ranked_verdict(record: RunRecord, board: SystemBoard) -> Verdict:
+def _ranked_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     if not board.ranked:
         return _unfinished_verdict(record)
     scope = record.scope(board.lead)
@@ -440,7 +440,7 @@ def _ranked_verdict(record: RunRecord, board: SystemBoard) -> Verdict:
     if not board.has_ranks:
         return _unranked_verdict(board, scope)
     if 0 < (items := _count_measured_items(record, board.lead)) < LEAST_ITEMS:
-        return _make_too_few_verdict(record, board, items)
+        return _too_few_items_verdict(record, board, items)
     first, gap = state_possible_leaders(record, board), _state_gap_to_second(record, board, scope)
     classical, leaders = (
         _state_classical_beaten(board, scope, first),
@@ -448,8 +448,8 @@ def _ranked_verdict(record: RunRecord, board: SystemBoard) -> Verdict:
     )
     every = name_system_group(board.ranked) if board.apart else "system"
     noun = name_system_group([board.row(claim.subject) for claim in first])
-    heading = describe_first(
-        first, board.name_system, _say_where_ranked(record, board), every=every, noun=noun
+    heading = describe_first_ranked(
+        first, board.name_system_in_sentence, _say_where_ranked(record, board), every=every, noun=noun
     )
     lede = [
         _say_gap_to_second(board, scope, gap, first),
@@ -457,7 +457,7 @@ def _ranked_verdict(record: RunRecord, board: SystemBoard) -> Verdict:
         _say_task_leaders(board, leaders),
     ]
     claims = (*first, *gap, *classical, *leaders)
-    return Verdict(heading, tuple(sentence for sentence in lede if sentence), claims)
+    return VerdictText(heading, tuple(sentence for sentence in lede if sentence), claims)
 
 
 def state_possible_leaders(record: RunRecord, board: SystemBoard, task: str = "") -> tuple[Claim, ...]:
@@ -467,7 +467,7 @@ def state_possible_leaders(record: RunRecord, board: SystemBoard, task: str = ""
     alone = len(first) == 1 and scope.ranges[first[0]][1] == 1
     ranked = scope.systems if task else [row.system.name for row in board.ranked]
     below = len(scope.first) - len(first)
-    return claim_possible_leaders(task or board.lead, first, ranked, alone=alone, below=below)
+    return make_leader_claims(task or board.lead, first, ranked, alone=alone, below=below)
 
 
 def _state_gap_to_second(record: RunRecord, board: SystemBoard, scope: ComparisonScope) -> tuple[Claim, ...]:
@@ -478,7 +478,7 @@ def _state_gap_to_second(record: RunRecord, board: SystemBoard, scope: Compariso
         return ()
     apart = pair.p_adjusted < record.alpha
     return (
-        claim_pair_comparison(
+        make_pair_comparison_claim(
             board.lead, best, second, pair.difference, pair.ci_low, pair.ci_high, apart=apart
         ),
     )
@@ -516,7 +516,7 @@ def _count_measured_items(record: RunRecord, task: str) -> int:
     return sum(int(((dataset.get("tasks") or {}).get(task) or {}).get("n") or 0) for dataset in datasets)
 
 
-def _make_too_few_verdict(record: RunRecord, board: SystemBoard, items: int) -> Verdict:
+def _too_few_items_verdict(record: RunRecord, board: SystemBoard, items: int) -> VerdictText:
     """The ranks stay in the table; no system is said to beat another, as in the answers of several runs."""
     said = numbers.format_noun_count(items, "item")
     heading = f"{said} {'is' if items == 1 else 'are'} too few to show which is first{_say_where_ranked(record, board)}"
@@ -525,7 +525,10 @@ def _make_too_few_verdict(record: RunRecord, board: SystemBoard, items: int) -> 
         replace(_state_system_score(board, row), relation="most", others=rest) for row in board.ranked[:2]
     ]
     values = [
-        (board.name_system(claim.subject), f" {board.unit.format_value_in_text(claim.value or 0.0)}")
+        (
+            board.name_system_in_sentence(claim.subject),
+            f" {board.unit.format_value_in_text(claim.value or 0.0)}",
+        )
         for claim in claims
     ]
     lede: Sentence = (
@@ -534,7 +537,7 @@ def _make_too_few_verdict(record: RunRecord, board: SystemBoard, items: int) -> 
         *values[1],
         f" are the highest values. Use {LEAST_ITEMS} items or more.",
     )
-    return Verdict((heading,), (lede,), tuple(claims))
+    return VerdictText((heading,), (lede,), tuple(claims))
 
 
 def name_system_group(rows: Sequence[BoardRow]) -> str:
@@ -561,7 +564,12 @@ def _say_gap_to_second(
     pair = scope.pair(claim.subject, claim.others[0])
     apart = "" if pair is None else describe_undecided_pair(pair.p, pair.p_adjusted, len(scope.ranges))
     return describe_gap_of_best_two(
-        claim, board.name_system, lambda system: board.row(system).lead.value or 0.0, board.unit, apart, first
+        claim,
+        board.name_system_in_sentence,
+        lambda system: board.row(system).lead.value or 0.0,
+        board.unit,
+        apart,
+        first,
     )
 
 
@@ -581,16 +589,21 @@ def _say_task_leaders(board: SystemBoard, claims: Sequence[Claim]) -> Sentence:
         tasks_of.setdefault(claim.subject, []).append(superlatives[claim.measure])
     sentence: list[Part] = []
     for leader, what in tasks_of.items():
-        sentence += [*(["; "] if sentence else []), board.name_system(leader), " ", *join_names(what)]
+        sentence += [
+            *(["; "] if sentence else []),
+            board.name_system_in_sentence(leader),
+            " ",
+            *join_names_with_and(what),
+        ]
     return (*sentence, ".") if sentence else ()
 
 
-def _single_system_verdict(board: SystemBoard) -> Verdict:
+def _single_system_verdict(board: SystemBoard) -> VerdictText:
     row = board.ranked[0]
     on = "overall" if board.lead == OVERALL else f"on {board.lead_title.lower()}"
     interval = f"The 95% interval is {row.lead.interval}. " if row.lead.interval else ""
-    heading = (name_row_system(row), f" scores {row.lead.text} {on}")
-    return Verdict(
+    heading = (name_row_system_in_sentence(row), f" scores {row.lead.text} {on}")
+    return VerdictText(
         heading, ((f"{interval}Add a second system to compare.",),), (_state_system_score(board, row),)
     )
 
@@ -606,30 +619,32 @@ def _state_system_score(board: SystemBoard, row: BoardRow, relation: Relation = 
     )  # fmt: skip
 
 
-def _unranked_verdict(board: SystemBoard, scope: ComparisonScope) -> Verdict:
+def _unranked_verdict(board: SystemBoard, scope: ComparisonScope) -> VerdictText:
     values = sorted(board.ranked, key=lambda row: row.lead.value or 0.0)
     low, high = values[0], values[-1]
     title = board.lead_title.lower()
     reason = scope.reason or "no test compares them"
     lede = (f"Values lie between {low.lead.text} and {high.lead.text}, but {reason}.",)
     claims = (_state_system_score(board, low, "least"), _state_system_score(board, high, "most"))
-    return Verdict((f"No ranking on {title}: differences cannot be tested",), (lede,), claims)
+    return VerdictText((f"No ranking on {title}: differences cannot be tested",), (lede,), claims)
 
 
-def _unfinished_verdict(record: RunRecord) -> Verdict:
-    claim = claim_count("finished", sum(cell.status == "done" for cell in record.cells), len(record.cells))
+def _unfinished_verdict(record: RunRecord) -> VerdictText:
+    claim = make_count_claim(
+        "finished", sum(cell.status == "done" for cell in record.cells), len(record.cells)
+    )
     cells = f"{numbers.format_count(claim.n)} of {numbers.format_noun_count(claim.of, 'cell')}"
-    command = CommandText(record.manifest.get("command", ""))
+    command = CommandInSentence(record.manifest.get("command", ""))
     if not claim.n:
         lede = (f"{cells}. Run ", command, " again: this page fills as cells finish.")
-        return Verdict(("Nothing finished yet",), (lede,), (claim,))
+        return VerdictText(("Nothing finished yet",), (lede,), (claim,))
     if claim.n == claim.of:
-        return Verdict(
+        return VerdictText(
             ("No system has a value for every task, so none is ranked",),
             (("Every cell is finished; the notes say which values are missing, and why.",),),
             (claim,),
         )
-    return Verdict(
+    return VerdictText(
         ("No system has finished every task, so none is ranked",),
         ((f"{cells} are finished. Run ", command, " again to continue."),),
         (claim,),

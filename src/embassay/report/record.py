@@ -29,7 +29,7 @@ FEW = 10
 
 
 @dataclass(frozen=True)
-class RecordSystem:
+class SystemOfRun:
     """A system of the run; `index` is its place in the manifest, which names it in the page's data."""
 
     index: int
@@ -90,7 +90,7 @@ class ComparisonScope:
 
 
 @dataclass(frozen=True)
-class RecordCell:
+class RunCellStatus:
     """One system on one dataset for one task: done, failed or not run."""
 
     task: str
@@ -115,8 +115,8 @@ class RunRecord:
 
     path: Path
     manifest: Mapping[str, Any]
-    systems: tuple[RecordSystem, ...]
-    cells: tuple[RecordCell, ...]
+    systems: tuple[SystemOfRun, ...]
+    cells: tuple[RunCellStatus, ...]
     rows: Mapping[Key, Result]
     scopes: Mapping[str, ComparisonScope]
     alpha: float = 0.05
@@ -126,17 +126,17 @@ class RunRecord:
     """All of comparisons.json, for what only one protocol has."""
 
     @property
-    def ranked_systems(self) -> tuple[RecordSystem, ...]:
+    def ranked_systems(self) -> tuple[SystemOfRun, ...]:
         """All systems but the references."""
         return tuple(system for system in self.systems if system.ranked)
 
     @property
-    def references(self) -> tuple[RecordSystem, ...]:
+    def references(self) -> tuple[SystemOfRun, ...]:
         """`constant` and `random`."""
         return tuple(system for system in self.systems if not system.ranked)
 
     @cached_property
-    def systems_by_name(self) -> dict[str, RecordSystem]:
+    def systems_by_name(self) -> dict[str, SystemOfRun]:
         """The systems by name."""
         return {system.name: system for system in self.systems}
 
@@ -221,13 +221,13 @@ class RunRecord:
                 return scope.ranges[system]
         return None
 
-    def list_cells(self, task: str, system: str) -> tuple[RecordCell, ...]:
+    def list_system_task_cells(self, task: str, system: str) -> tuple[RunCellStatus, ...]:
         """The cells of a system for a task, one per dataset."""
         return self._cells_by_task_and_system.get((task, system), ())
 
     @cached_property
-    def _cells_by_task_and_system(self) -> dict[tuple[str, str], tuple[RecordCell, ...]]:
-        groups: dict[tuple[str, str], list[RecordCell]] = {}
+    def _cells_by_task_and_system(self) -> dict[tuple[str, str], tuple[RunCellStatus, ...]]:
+        groups: dict[tuple[str, str], list[RunCellStatus]] = {}
         for cell in self.cells:
             groups.setdefault((cell.task, cell.system), []).append(cell)
         return {key: tuple(cells) for key, cells in groups.items()}
@@ -261,7 +261,7 @@ def read_run_record(path: Path) -> RunRecord:
             path=path,
             manifest=manifest,
             systems=tuple(
-                RecordSystem(
+                SystemOfRun(
                     i, system["name"], system["kind"], system.get("identity", ""), system.get("facts") or {}
                 )
                 for i, system in enumerate(manifest["systems"])
@@ -318,8 +318,8 @@ def _read_scope(name: str, plain: Mapping[str, Any]) -> ComparisonScope:
     return ComparisonScope(name, systems, ranges, frozenset(plain["best"]), pairs, plain.get("reason", ""))
 
 
-def _read_cell(plain: Mapping[str, Any]) -> RecordCell:
-    return RecordCell(
+def _read_cell(plain: Mapping[str, Any]) -> RunCellStatus:
+    return RunCellStatus(
         plain["task"], plain["dataset"], plain["system"], plain["status"], plain.get("reason") or "",
         plain.get("seconds"), plain.get("counts") or {}, tuple(plain.get("skipped") or ()),
         tuple(plain.get("warnings") or ()), plain.get("variant") or "", plain.get("peak_bytes")
@@ -359,10 +359,10 @@ def shorten_names_to_labels(names: Sequence[str]) -> dict[str, str]:
     short = {name: _strip_organisation(name) for name in names}
     shared = Counter(short.values())
     kept = {name: short[name] if shared[short[name]] == 1 else name for name in names}
-    ends = {name: _cut_label(label, 0) for name, label in kept.items()}
+    ends = {name: _cut_label_in_middle(label, 0) for name, label in kept.items()}
     shared = Counter(ends.values())
     middles = {
-        name: end if shared[end] == 1 else _cut_label(kept[name], LONGEST * 2 // 5)
+        name: end if shared[end] == 1 else _cut_label_in_middle(kept[name], LONGEST * 2 // 5)
         for name, end in ends.items()
     }
     shared = Counter(middles.values())
@@ -372,7 +372,7 @@ def shorten_names_to_labels(names: Sequence[str]) -> dict[str, str]:
     }
 
 
-def _cut_label(label: str, tail: int) -> str:
+def _cut_label_in_middle(label: str, tail: int) -> str:
     """The label, or its beginning and its last `tail` letters around what is left out."""
     if len(label) <= LONGEST:
         return label

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from embassay.contracts import Kind
-from embassay.document.blocks import Block, Verdict
+from embassay.document.blocks import Block, VerdictText
 from embassay.errors import DataError, EmbassayError
 from embassay.registry import Registry, RegistryEntry
-from embassay.report.board import BoardRow, SystemBoard, build_record_board, has_board
+from embassay.report.board import BoardRow, SystemBoard, build_record_board, has_task_board
 from embassay.report.record import (
     KINDS,
-    RecordSystem,
     RunRecord,
+    SystemOfRun,
     name_runs_by_folder,
     read_run_record,
     shorten_names_to_labels,
@@ -26,7 +26,7 @@ from embassay.runs.folder import MANIFEST, find_run_folders
 if TYPE_CHECKING:
     from embassay.protocols.hume.record import Summary
     from embassay.protocols.rag.scoring.score import ScoringRecord
-    from embassay.protocols.rag.sweep.findings.record import Findings
+    from embassay.protocols.rag.sweep.findings.record import SweepFindings
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def find_run_records(paths: Sequence[Path]) -> RunCollection:
     records: dict[Path, RunRecord] = {}
     left: dict[Path, UnreadFolder] = {}
     for path in paths:
-        for folder, record in _find_runs(path):
+        for folder, record in _find_runs_in_path(path):
             if isinstance(record, RunRecord):
                 records.setdefault(folder.resolve(), record)
             else:
@@ -62,7 +62,7 @@ def find_run_records(paths: Sequence[Path]) -> RunCollection:
     return RunCollection(tuple(records.values()), tuple(left.values()))
 
 
-def _find_runs(path: Path) -> list[tuple[Path, RunRecord | DataError]]:
+def _find_runs_in_path(path: Path) -> list[tuple[Path, RunRecord | DataError]]:
     """The run that a path is, or all in it: each with its record or why there is none."""
     if (path / MANIFEST).exists() or not path.is_dir():
         return [(path, read_run_record(path))]
@@ -105,13 +105,14 @@ for _kind, _page, _asks, _facts in (
     ("golden", "rag.golden:golden_page", "Judgements of passages", {"title": "Golden set", "group": "RAG"}),
     ("questions", "rag.questions:questions_page", "Questions about documents",
         {"title": "Questions", "group": "RAG"}),
-    ("score", "rag.scoring:score_page", "Evidence among the first K", {"title": "RAG", "group": "RAG"}),
+    ("score", "rag.scoring:scoring_page", "Evidence among the first K", {"title": "RAG", "group": "RAG"}),
     ("sweep", "rag.sweep:sweep_page", "Price, time and quality", {"title": "Sweep", "group": "RAG"}),
-    ("names", "rag.name_probe:names_page", "Names against impostors", {"title": "Names", "group": "RAG"}),
+    ("names", "rag.name_probe:name_probe_page", "Names against impostors", {"title": "Names", "group": "RAG"}),
     ("noise", "rag.probes:noise_page", "Small talk around questions", {"title": "Noise", "group": "RAG"}),
-    ("sessions", "rag.scoring:sessions_page", "Sessions of many searches", {"title": "Sessions", "group": "RAG"}),
-    ("versions", "rag.probes:versions_page", "Old versions and copies", {"title": "Versions", "group": "RAG"}),
-    ("trace", "rag.trace:trace_page", "Where needed passages are lost", {"title": "Trace", "group": "RAG"}),
+    ("sessions", "rag.scoring:search_sessions_page", "Sessions of many searches",
+        {"title": "Sessions", "group": "RAG"}),
+    ("versions", "rag.probes:passage_versions_page", "Old versions and copies", {"title": "Versions", "group": "RAG"}),
+    ("trace", "rag.trace:retrieval_trace_page", "Where needed passages are lost", {"title": "Trace", "group": "RAG"}),
     ("hume", "hume.gap:hume_page", "People on the same items", {"title": "HUME"}),
     ("mteb", "mteb:mteb_page", "Scores as published", {"title": "MTEB"}),
     ("calibration", "calibration.thresholds:calibration_page", "What a similarity means", {"title": "Calibration"}),
@@ -120,7 +121,7 @@ for _kind, _page, _asks, _facts in (
     PAGES.add(_kind, f"embassay.report.{_page}", _asks, **_facts)
 
 
-def find_declared_page(kind: str) -> RegistryEntry[Iterable[Block]] | None:
+def find_declared_kind_page(kind: str) -> RegistryEntry[Iterable[Block]] | None:
     """What is declared of a kind's page. None where nobody brings one, or what was brought cannot be loaded."""
     try:
         if kind not in KINDS:
@@ -130,9 +131,9 @@ def find_declared_page(kind: str) -> RegistryEntry[Iterable[Block]] | None:
         return None
 
 
-def kind_title(kind: str) -> str:
+def run_kind_title(kind: str) -> str:
     """What a kind of run is called."""
-    entry = find_declared_page(kind)
+    entry = find_declared_kind_page(kind)
     return dict(entry.facts).get("title", kind) if entry else kind
 
 
@@ -156,7 +157,7 @@ class ReportRun:
     @property
     def title(self) -> str:
         """What its protocol or command is called, with the run's own name where there are others of its kind."""
-        title = kind_title(self.record.kind)
+        title = run_kind_title(self.record.kind)
         return f"{title} ({self.called})" if self.called else title
 
     @property
@@ -185,10 +186,10 @@ class ReportRun:
                     raise TypeError(
                         f"it yields {odd[0]!r:.60}, which is not a block of embassay.document.blocks"
                     )
-                if sum(isinstance(block, Verdict) for block in blocks) > 1:
+                if sum(isinstance(block, VerdictText) for block in blocks) > 1:
                     raise ValueError("a page has one Verdict")
-                html.render_blocks(blocks)
-                terminal.draw_blocks(terminal.select_drawable_blocks(blocks))
+                html.render_blocks_as_html(blocks)
+                terminal.draw_terminal_blocks(terminal.select_drawable_blocks(blocks))
             return blocks, ""
         except Exception as error:  # whatever is wrong with it, the others' pages are shown
             return (), getattr(error, "message", "") or f"{type(error).__name__}: {error}"
@@ -207,11 +208,11 @@ def read_report_runs(paths: Sequence[Path]) -> tuple[ReportRun, ...]:
             kept.append(record)
         else:
             left.append(UnreadFolder(record.path, f"it has the same results as {twin.path}"))
-    runs = gather_report_runs(kept)
+    runs = attach_boards_to_records(kept)
     return (replace(runs[0], left=tuple(left)), *runs[1:])
 
 
-def gather_report_runs(records: Sequence[RunRecord]) -> tuple[ReportRun, ...]:
+def attach_boards_to_records(records: Sequence[RunRecord]) -> tuple[ReportRun, ...]:
     """The records with their boards. A system has the same number and label in all of them."""
     names = dict.fromkeys(system.name for record in records for system in record.systems)
     numbered = {name: i for i, name in enumerate(names)}
@@ -233,7 +234,7 @@ def gather_report_runs(records: Sequence[RunRecord]) -> tuple[ReportRun, ...]:
     return tuple(made)
 
 
-def _find_system_kind(system: RecordSystem, known: Mapping[str, Kind]) -> Kind:
+def _find_system_kind(system: SystemOfRun, known: Mapping[str, Kind]) -> Kind:
     """The kind of a system. A file of rankings says none: that of the system of its name, in this report or of ours,
     and `hybrid` where names joined by + are of words and of vectors."""
     if system.kind != "run":
@@ -268,7 +269,7 @@ def _is_same_run(first: RunRecord, second: RunRecord) -> bool:
     return first.kind == second.kind and bool(first.rows) and first.rows == second.rows
 
 
-def number_systems(runs: Sequence[ReportRun]) -> tuple[tuple[RecordSystem, str], ...]:
+def number_report_systems(runs: Sequence[ReportRun]) -> tuple[tuple[SystemOfRun, str], ...]:
     """Every system of the report by its number, with its label."""
     by_index = {system.index: system for run in reversed(runs) for system in run.record.systems}
     label = shorten_names_to_labels([by_index[index].name for index in sorted(by_index)])
@@ -287,12 +288,12 @@ def list_board_rows(runs: Sequence[ReportRun]) -> tuple[BoardRow, ...]:
 def _run_sort_key(record: RunRecord) -> tuple[bool, int, str, str]:
     """Runs that have finished something first, then by kind, then by folder."""
     known = KINDS.index(record.kind) if record.kind in KINDS else len(KINDS)
-    return not _has_results(record), known, record.kind, str(record.path.absolute())
+    return not _can_lead_report(record), known, record.kind, str(record.path.absolute())
 
 
-def _has_results(record: RunRecord) -> bool:
+def _can_lead_report(record: RunRecord) -> bool:
     """Whether it can lead a report: of SAGE and PTEB a ranked system has a score over its datasets."""
-    if not has_board(record.kind):
+    if not has_task_board(record.kind):
         return bool(record.rows)
     ranked = {system.name for system in record.ranked_systems}
     return any(not key[1] and key[4] in ranked and row.value is not None for key, row in record.rows.items())
@@ -321,7 +322,7 @@ def read_scoring(run: ReportRun) -> ScoringRecord | None:
     )
 
 
-def read_sweep_findings(run: ReportRun) -> Findings | None:
+def read_sweep_findings(run: ReportRun) -> SweepFindings | None:
     """The record of a sweep; None for another run, or where it is not written yet."""
     path = run.record.path / FINDINGS
     if run.record.kind != "sweep" or not path.is_file():

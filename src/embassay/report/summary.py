@@ -16,26 +16,26 @@ from markupsafe import Markup, escape
 from embassay.document import marks
 from embassay.document.blocks import (
     Block,
-    Bullets,
+    BulletList,
     CautionNotes,
     Column,
     Figure,
     Heading,
+    LabelledTableRow,
+    ParagraphBlock,
     Sentence,
     StyledWords,
     Table,
     TableCell,
-    TableLine,
-    TextBlock,
-    join_names,
-    join_sentence_text,
+    convert_sentence_to_text,
+    join_names_with_and,
 )
-from embassay.document.html import minify_html, read_assets
-from embassay.document.marks import CLASSES, LogScale, Scale, fit_log_scale, fit_scale
+from embassay.document.html import minify_html, read_minified_assets
+from embassay.document.marks import CLASSES, LinearScale, LogTimeScale, fit_axis_scale, fit_log_scale
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.answers import (
     QUESTIONS,
-    Contender,
+    RankedSystemEstimate,
     ReportAnswer,
     answer_query_time,
     answer_report_questions,
@@ -43,12 +43,12 @@ from embassay.report.answers import (
 )
 from embassay.report.board import BoardValue
 from embassay.report.html import POLICY_PLACE, STYLE_PLACE, build_security_policy, make_template_environment
-from embassay.report.method import OWN, SAMPLE, find_licence
+from embassay.report.method import OWN, SAMPLE, find_dataset_licence
 from embassay.report.notes import gather_run_notes
 from embassay.report.overview import run_verdict
 from embassay.report.record import OVERALL, shorten_names_to_labels
 from embassay.report.runs import ReportRun, read_sweep_findings
-from embassay.runs.folder import write_atomic
+from embassay.runs.folder import write_file_atomically
 from embassay.runs.spending import format_dollars
 
 STYLES = ("report.css", "answers.css", "summary.css")
@@ -109,10 +109,10 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class EncoderTradeoff:
+class EncoderSpeedQuality:
     """An encoder by its fastest stack: how long it takes, and how good it is."""
 
-    system: Contender
+    system: RankedSystemEstimate
     quality: float
     low: float | None
     high: float | None
@@ -120,16 +120,16 @@ class EncoderTradeoff:
 
 def write_summary_page(runs: Sequence[ReportRun], target: Path) -> Path:
     """Write the summary of the runs to `target`, in one step."""
-    write_atomic(target, render_summary(runs))
+    write_file_atomically(target, render_summary_page(runs))
     return target
 
 
-def render_summary(runs: Sequence[ReportRun]) -> str:
+def render_summary_page(runs: Sequence[ReportRun]) -> str:
     """The whole file: style inlined, no script, nothing fetched."""
     page = minify_html(
         make_template_environment().get_template("summary.html").render(page=summarise_runs(runs))
     )
-    style = read_assets("embassay.report", STYLES) + marks.write_place_css(page)
+    style = read_minified_assets("embassay.report", STYLES) + marks.write_mark_position_css(page)
     # Before both places stands no text of data, which could hold the same words.
     return page.replace(POLICY_PLACE, build_security_policy(style, ""), 1).replace(STYLE_PLACE, style, 1)
 
@@ -147,7 +147,7 @@ def summarise_runs(runs: Sequence[ReportRun]) -> Summary:
         head=f"{title} · {numbers.format_date(updated)}",
         systems=(
             f"{numbers.format_noun_count(len(systems), 'system')} · "
-            f"{join_sentence_text(join_names([run.title for run in runs]))}"
+            f"{convert_sentence_to_text(join_names_with_and([run.title for run in runs]))}"
         ),
         foot=f"Embassay {manifest.get('embassay', '')}"
         + (f" · {numbers.format_noun_count(notes, 'note')} in the full report" if notes else ""),
@@ -175,23 +175,25 @@ def _find_lone_run_finding(runs: Sequence[ReportRun]) -> tuple[str, str]:
     """What stands in the place of a recommendation where no question is answered: the finding of the only run."""
     if len(runs) > 1:
         return "No run compares two systems on the six questions of this page. What the runs say:", ""
-    return f"{join_sentence_text(run_verdict(runs[0]).heading)}.", ""
+    return f"{convert_sentence_to_text(run_verdict(runs[0]).heading)}.", ""
 
 
 def _first_page_blocks(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> Iterator[Block]:
     """Below the answers: what time buys where a sweep timed it, else the scores that the answers rest on. Where nothing
     is answered: what the runs found, with their tables."""
     if answers:
-        traded = _find_fastest_stacks(runs, answers[-1])
-        yield _time_quality_figure(runs, traded) if len(traded) > 1 else _scores_table(answers)
+        traded = _find_fastest_encoder_stacks(runs, answers[-1])
+        yield _time_quality_figure(runs, traded) if len(traded) > 1 else _top_scores_by_answer_table(answers)
         return
     for run in runs:
         verdict = run_verdict(run)
         if len(runs) > 1:
             yield Heading((f"{run.title}: ", *verdict.heading))
-        yield Bullets(verdict.lede)
+        yield BulletList(verdict.lede)
         yield from _terminal_tables(run)
-    traded = _find_fastest_stacks(runs, answer_query_time(runs, ReportAnswer(QUESTIONS[0], "not run")))
+    traded = _find_fastest_encoder_stacks(
+        runs, answer_query_time(runs, ReportAnswer(QUESTIONS[0], "not run"))
+    )
     if len(traded) > 1:
         yield _time_quality_figure(runs, traded)
 
@@ -202,15 +204,16 @@ def _terminal_tables(run: ReportRun) -> Iterator[Block]:
 
     for table in run_view(run.record.path, wide=True):
         if isinstance(table, CautionNotes) and table.more:
-            yield TextBlock(
+            yield ParagraphBlock(
                 " ".join(
-                    join_sentence_text(said) if not isinstance(said, str) else said for said in table.more
+                    convert_sentence_to_text(said) if not isinstance(said, str) else said
+                    for said in table.more
                 )
             )
         if isinstance(table, Table) and table.id in TABLES:
             columns = table.columns[:MOST_COLUMNS]
             lines = tuple(
-                replace(line, entries=_row_entries(line, columns)) for line in table.lines[:MOST_LINES]
+                replace(line, entries=_list_line_cells(line, columns)) for line in table.lines[:MOST_LINES]
             )
             yield replace(
                 table,
@@ -224,11 +227,11 @@ def _terminal_tables(run: ReportRun) -> Iterator[Block]:
             )
 
 
-def _row_entries(line: TableLine, columns: Sequence[str | Column]) -> tuple[TableCell, ...]:
+def _list_line_cells(line: LabelledTableRow, columns: Sequence[str | Column]) -> tuple[TableCell, ...]:
     """The cells of a line; an interval stands in brackets behind its value, where a terminal leaves a space."""
     parts = []
     for column, entry in zip(columns, line.entries, strict=False):
-        title = join_sentence_text(column.title) if isinstance(column, Column) else column
+        title = convert_sentence_to_text(column.title) if isinstance(column, Column) else column
         value, _, interval = (
             entry.text.strip().partition(" ") if isinstance(entry.text, str) else ("", "", "")
         )
@@ -237,7 +240,9 @@ def _row_entries(line: TableLine, columns: Sequence[str | Column]) -> tuple[Tabl
     return tuple(parts)
 
 
-def _find_fastest_stacks(runs: Sequence[ReportRun], price: ReportAnswer) -> tuple[EncoderTradeoff, ...]:
+def _find_fastest_encoder_stacks(
+    runs: Sequence[ReportRun], price: ReportAnswer
+) -> tuple[EncoderSpeedQuality, ...]:
     """The fastest stack of each encoder of the first sweep, by time."""
     findings = next((swept for run in runs if (swept := read_sweep_findings(run)) is not None), None)
     if findings is None:
@@ -249,11 +254,11 @@ def _find_fastest_stacks(runs: Sequence[ReportRun], price: ReportAnswer) -> tupl
         measured = None if fastest is None else fastest.measured(findings.asked.measure)
         if measured is not None and measured.value.value is not None:
             figure = measured.value
-            traded.append(EncoderTradeoff(contender, measured.value.value, figure.low, figure.high))
+            traded.append(EncoderSpeedQuality(contender, measured.value.value, figure.low, figure.high))
     return tuple(traded)
 
 
-def _say_time_quality_trade(fast: EncoderTradeoff, best: EncoderTradeoff, measure: str) -> str:
+def _say_time_quality_trade(fast: EncoderSpeedQuality, best: EncoderSpeedQuality, measure: str) -> str:
     """What the fastest saves against the one of the highest value: nothing is tested here, so none is first."""
     if fast is best:
         return f"{fast.system.name} is the fastest, and has the highest {measure}"
@@ -263,7 +268,7 @@ def _say_time_quality_trade(fast: EncoderTradeoff, best: EncoderTradeoff, measur
     return f"{fast.system.name} is {pace} {best.system.name}, whose {measure} is the highest"
 
 
-def _time_quality_figure(runs: Sequence[ReportRun], traded: Sequence[EncoderTradeoff]) -> Figure:
+def _time_quality_figure(runs: Sequence[ReportRun], traded: Sequence[EncoderSpeedQuality]) -> Figure:
     findings = next(swept for run in runs if (swept := read_sweep_findings(run)) is not None)
     asked = findings.asked
     fast, best = traded[0], max(traded, key=lambda row: row.quality)
@@ -277,9 +282,9 @@ def _time_quality_figure(runs: Sequence[ReportRun], traded: Sequence[EncoderTrad
     return Figure(title, Markup(drawing), words, small)
 
 
-def _draw_time_quality_chart(traded: Sequence[EncoderTradeoff], across: str) -> str:
+def _draw_time_quality_chart(traded: Sequence[EncoderSpeedQuality], across: str) -> str:
     edges = [edge for row in traded for edge in (row.quality, row.low, row.high) if edge is not None]
-    y, x = fit_scale([0.0, *edges]), fit_log_scale([row.system.point for row in traded])
+    y, x = fit_axis_scale([0.0, *edges]), fit_log_scale([row.system.point for row in traded])
     rows = "".join(
         f'<line class="g" x1="{LEFT}%" x2="{LEFT + WIDE}%" '
         f'y1="{_chart_y_position(y, tick)}" y2="{_chart_y_position(y, tick)}"/>'
@@ -297,7 +302,7 @@ def _draw_time_quality_chart(traded: Sequence[EncoderTradeoff], across: str) -> 
     return f'<svg class="curve" height="{TOP + TALL + 46}">{rows}{ticks}{middle}{bars}</svg>'
 
 
-def _draw_system_bar(row: EncoderTradeoff, x: LogScale, y: Scale) -> str:
+def _draw_system_bar(row: EncoderSpeedQuality, x: LogTimeScale, y: LinearScale) -> str:
     """Bar, tick, name and value of a system."""
     at, down, style = (
         f"{_chart_x_position(x, row.system.point):.2f}%",
@@ -316,20 +321,20 @@ def _draw_system_bar(row: EncoderTradeoff, x: LogScale, y: Scale) -> str:
     )
 
 
-def _chart_x_position(x: LogScale, value: float) -> float:
+def _chart_x_position(x: LogTimeScale, value: float) -> float:
     return LEFT + WIDE * x.at(value) / 100
 
 
-def _chart_y_position(y: Scale, value: float) -> float:
+def _chart_y_position(y: LinearScale, value: float) -> float:
     return round(TOP + (100 - y.at(value)) / 100 * TALL, 1)
 
 
-def _scores_table(answers: Sequence[ReportAnswer]) -> Table:
+def _top_scores_by_answer_table(answers: Sequence[ReportAnswer]) -> Table:
     """Of each answer the first systems: fewer where long names take the rows."""
     label, asked = _label_answer_systems(answers), sum(bool(answer.all) for answer in answers)
     long = sum(max(0, len(_shorten_names(answer.answer, label)) // NAME - 2) for answer in answers)
     lines = [
-        TableLine(
+        LabelledTableRow(
             label[top.name],
             (_value_entry(answer, top),),
             kind=None if top.kind == "human" else top.kind,
@@ -341,14 +346,16 @@ def _scores_table(answers: Sequence[ReportAnswer]) -> Table:
     return _plain_table("Scores behind these answers", "System", ("Score, 95% interval",), lines)
 
 
-def _value_entry(answer: ReportAnswer, top: Contender) -> TableCell:
+def _value_entry(answer: ReportAnswer, top: RankedSystemEstimate) -> TableCell:
     unit = answer.unit
     if top.low is None:
         return TableCell(unit.text(top.point))
     return TableCell(f"{unit.text(top.point)} ({' to '.join(map(unit.text, top.ends))})")
 
 
-def _plain_table(title: str, heading: str, columns: Sequence[str], lines: Sequence[TableLine]) -> Table:
+def _plain_table(
+    title: str, heading: str, columns: Sequence[str], lines: Sequence[LabelledTableRow]
+) -> Table:
     heads = tuple(Column(column, style="") for column in columns)
     return Table("", title, heading, heads, tuple(lines), style="plain", is_sortable=False, export="")
 
@@ -359,7 +366,7 @@ def _second_page_blocks(runs: Sequence[ReportRun], answers: Sequence[ReportAnswe
     room = ROOM - sum(map(_estimate_page_rows, (*head, *tail)))
     tasks = tuple(_task_tables(runs[0], room - 3)) if answers and len(runs) == 1 else ()
     notes = gather_run_notes(runs)[: MOST_NOTES - MOST_NOTES // 2 * bool(answers)]
-    care = Bullets(tuple(_shorten_names(note.plain, _label_answer_systems(answers)) for note in notes))
+    care = BulletList(tuple(_shorten_names(note.plain, _label_answer_systems(answers)) for note in notes))
     fits = not answers or _estimate_page_rows(care) + 2 <= room - sum(map(_estimate_page_rows, tasks))
     yield from (*head, *tasks)
     if notes and fits:
@@ -370,17 +377,17 @@ def _second_page_blocks(runs: Sequence[ReportRun], answers: Sequence[ReportAnswe
 
 def _condition_blocks(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> Iterator[Block]:
     yield Heading("The recommendation holds if" if answers else "This holds if")
-    yield Bullets(tuple(_list_conditions(runs, answers)))
+    yield BulletList(tuple(_list_test_conditions(runs, answers)))
     if answers:
         yield Heading("How to read “sure”")
-        yield Bullets(
+        yield BulletList(
             tuple((StyledWords(word, f"level {level}"), f" {means}") for level, word, means in LEVELS),
             style="levels",
         )
     yield _tested_items_table(runs, answers)
     if untested := tuple(_untested_bullets(runs, answers)):
         yield Heading("What was not tested")
-        yield Bullets(untested)
+        yield BulletList(untested)
 
 
 def _cost_and_rerun_blocks(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> Iterator[Block]:
@@ -397,7 +404,7 @@ def _task_tables(run: ReportRun, room: int) -> Iterator[Table]:
         return
     overall = (board.lead_title,) if board.lead == OVERALL else ()
     lines = tuple(
-        TableLine(
+        LabelledTableRow(
             row.label,
             tuple(_bold_entry(value) for value in (*(row.lead for _ in overall), *row.tasks)[:MOST_TASKS]),
         )
@@ -416,21 +423,24 @@ def _estimate_page_rows(block: Block) -> int:
     """How many rows of the page a block takes, as far as its letters tell."""
     if isinstance(block, Table):
         return 3 + len(block.lines) + bool(block.note)
-    if isinstance(block, Bullets):
+    if isinstance(block, BulletList):
         return sum(
-            -(-len(join_sentence_text(item) if isinstance(item, tuple) else item) // LETTERS)
+            -(-len(convert_sentence_to_text(item) if isinstance(item, tuple) else item) // LETTERS)
             for item in block.items
         )
-    if isinstance(block, TextBlock):
+    if isinstance(block, ParagraphBlock):
         return -(
-            -len(join_sentence_text(block.said) if isinstance(block.said, tuple) else block.said) // LETTERS
+            -len(convert_sentence_to_text(block.said) if isinstance(block.said, tuple) else block.said)
+            // LETTERS
         )
     return 2
 
 
-def describe_conditions(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> tuple[Sentence, ...]:
+def describe_recommendation_limits(
+    runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]
+) -> tuple[Sentence, ...]:
     """What the recommendation of several runs holds under, then what was not tested, a sentence each."""
-    held = ((f"It holds if {condition}.",) for condition in _list_conditions(runs, answers))
+    held = ((f"It holds if {condition}.",) for condition in _list_test_conditions(runs, answers))
     never = (
         ("Not tested: ", *((part,) if isinstance(part, str) else part), ".")
         for part in _untested_bullets(runs, answers)
@@ -438,7 +448,7 @@ def describe_conditions(runs: Sequence[ReportRun], answers: Sequence[ReportAnswe
     return (*held, *never)
 
 
-def _list_conditions(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> Iterator[str]:
+def _list_test_conditions(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> Iterator[str]:
     """Those that the records give: whose texts, how many questions, how long, on what machine."""
     sample = ", this project’s small sample, which shows how it works and decides nothing for you"
     yield (
@@ -448,7 +458,7 @@ def _list_conditions(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer])
     for answer in answers:
         if answer.level in ("sure", "likely", "open") and answer.question.name == "search":
             yield f"your questions resemble the {answer.n} that were asked"
-    for name, limit in _token_limits(runs):
+    for name, limit in _list_system_token_limits(runs):
         yield f"your texts are shorter than {numbers.format_count(limit)} tokens: {name} cuts longer ones"
     if answers and answers[-1].level != "not run":
         hardware = runs[0].record.manifest.get("hardware", {})
@@ -464,8 +474,8 @@ def _list_dataset_names(runs: Sequence[ReportRun]) -> list[str]:
 def _join_some_names(names: Sequence[str]) -> str:
     if not names:
         return "this run"
-    return join_sentence_text(
-        join_names(
+    return convert_sentence_to_text(
+        join_names_with_and(
             names
             if len(names) <= MOST_NAMED
             else [*names[: MOST_NAMED - 1], f"{len(names) - MOST_NAMED + 1} more"]
@@ -478,7 +488,7 @@ def _is_sample_data_only(runs: Sequence[ReportRun]) -> bool:
     return sources == {"sample"}
 
 
-def _token_limits(runs: Sequence[ReportRun]) -> list[tuple[str, int]]:
+def _list_system_token_limits(runs: Sequence[ReportRun]) -> list[tuple[str, int]]:
     """Of the systems that are in an answer: the most tokens that each reads of a text."""
     leading = {name for answer in answer_report_questions(runs) for name in answer.names}
     counts: dict[str, int] = {}
@@ -499,10 +509,10 @@ def _tested_items_table(runs: Sequence[ReportRun], answers: Sequence[ReportAnswe
                 numbers.format_noun_count(answer.n, noun),
                 _describe_dataset_source(by_slug[answer.slug]),
             )
-            lines.append(TableLine(answer.question.asks, (TableCell(items), TableCell(source))))
+            lines.append(LabelledTableRow(answer.question.asks, (TableCell(items), TableCell(source))))
     if not answers:
         lines = [
-            TableLine(
+            LabelledTableRow(
                 run.title, (TableCell(_describe_items_by_task(run)), TableCell(_describe_dataset_source(run)))
             )
             for run in runs
@@ -531,7 +541,7 @@ def _describe_dataset_source(run: ReportRun) -> str:
     datasets: Sequence[Mapping[str, Any]] = run.record.dataset_entries
     if len(datasets) != 1:
         return numbers.format_noun_count(len(datasets), "dataset")
-    licence = find_licence(datasets[0].get("source", ""))
+    licence = find_dataset_licence(datasets[0].get("source", ""))
     return f"{datasets[0]['name']}, {WHOSE.get(licence, licence)}"
 
 
@@ -547,14 +557,14 @@ def _untested_bullets(
     )
     if languages and not {"mul", "und"} & set(languages):
         named = dict.fromkeys(LANGUAGES.get(str(language), str(language)) for language in languages)
-        yield f"languages other than {join_sentence_text(join_names([*named]))}"
+        yield f"languages other than {convert_sentence_to_text(join_names_with_and([*named]))}"
     if any(run.record.kind in ("score", "sweep", "golden") for run in runs):
         yield "the answers that a language model writes from what was found"
     if any(run.record.kind == "sweep" for run in runs):
         yield "more documents than these: search gets slower and harder as they grow"
 
 
-def _cost_lines(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> Iterator[TableLine]:
+def _cost_lines(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> Iterator[LabelledTableRow]:
     manifests = [run.record.manifest for run in runs]
     seconds = sum(
         session.get("seconds") or 0 for manifest in manifests for session in manifest.get("sessions", ())
@@ -563,24 +573,24 @@ def _cost_lines(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> I
     cores = numbers.format_noun_count((manifests[0].get("hardware") or {}).get("cores") or 1, "core")
     money = "price unknown" if None in spent else format_dollars(sum(spent))
     time = f"{numbers.format_duration(seconds)} on {cores}" if seconds else "time not recorded"
-    yield TableLine("This evaluation", (TableCell(f"{time}; {money}"),))
+    yield LabelledTableRow("This evaluation", (TableCell(f"{time}; {money}"),))
     for answer in answers:
         if answer.level != "sure" and answer.more:
             more = f"about {numbers.format_noun_count(answer.more, f'more {answer.question.noun}')}"
             words = f"{more}, if the difference stays as measured"
-            yield TableLine(f"To decide: {answer.question.short.lower()}", (TableCell(words),))
+            yield LabelledTableRow(f"To decide: {answer.question.short.lower()}", (TableCell(words),))
     if answers and answers[-1].level != "not run":
-        yield TableLine("In use", (TableCell(answers[-1].how_sure),))
+        yield LabelledTableRow("In use", (TableCell(answers[-1].how_sure),))
 
 
-def _rerun_commands(runs: Sequence[ReportRun]) -> Iterator[TextBlock]:
+def _rerun_commands(runs: Sequence[ReportRun]) -> Iterator[ParagraphBlock]:
     commands = list(dict.fromkeys(run.record.manifest.get("command", "") for run in runs))
     for command in [text for text in commands if text][:MOST_COMMANDS]:
-        yield TextBlock((StyledWords(_cut_command(command), "command"),))
+        yield ParagraphBlock((StyledWords(_cut_command(command), "command"),))
     if any(len(command) > LONGEST_COMMAND for command in commands):
-        yield TextBlock("The whole command: full report, Method.")
+        yield ParagraphBlock("The whole command: full report, Method.")
     if len(commands) > MOST_COMMANDS:
-        yield TextBlock(f"The other {len(commands) - MOST_COMMANDS} commands: full report, Method.")
+        yield ParagraphBlock(f"The other {len(commands) - MOST_COMMANDS} commands: full report, Method.")
 
 
 def _cut_command(command: str) -> str:

@@ -10,50 +10,50 @@ from typing import TYPE_CHECKING
 
 from embassay.document.blocks import (
     Block,
-    Bullets,
+    BulletList,
     CautionNotes,
     Column,
-    CommandText,
+    CommandInSentence,
+    ParagraphBlock,
     Said,
     StyledWords,
     Table,
     TableCell,
-    TextBlock,
-    Verdict,
-    join_names,
-    join_sentence_text,
+    VerdictText,
+    convert_sentence_to_text,
+    join_names_with_and,
     make_number_columns,
 )
-from embassay.document.claims import describe_first
-from embassay.document.marks import fit_scale
-from embassay.document.terminal import fold_text, select_drawable_blocks
+from embassay.document.claims import describe_first_ranked
+from embassay.document.marks import fit_axis_scale
+from embassay.document.terminal import fold_text_to_width, select_drawable_blocks
 from embassay.protocols.compare import (
     METHOD,
-    AcrossDatasets,
-    Entrant,
-    RankedField,
+    DifferenceAcrossDatasets,
     RankedPairTest,
+    RankedSystemGroup,
     SystemContrast,
     SystemPairComparison,
+    SystemRankAtPlace,
     choose_verdict_contrast,
-    higher_is_better,
+    is_higher_measure_better,
 )
-from embassay.protocols.compare_claims import make_contrast_claim, make_field_claims
+from embassay.protocols.compare_claims import make_contrast_claim, make_first_place_claims
 from embassay.protocols.gate import (
     UNPAIRED,
-    BarVerdict,
+    ThresholdVerdict,
     advise_more_items,
     format_verdict_value,
-    make_verdict_claims,
+    make_bar_verdict_claims,
     name_verdict,
-    summarise_verdicts,
+    summarise_bar_verdicts,
 )
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import LOWER, MISSING_LABELS, VERBS, describe_beating_baselines
 from embassay.protocols.kernel.comparisons import ALPHA, OVERALL
 from embassay.records import Result
 from embassay.report.record import RunRecord, read_run_record
-from embassay.report.runs import PAGES, ReportRun, gather_report_runs
+from embassay.report.runs import PAGES, ReportRun, attach_boards_to_records
 
 if TYPE_CHECKING:
     from rich.text import Text as Styled
@@ -81,7 +81,7 @@ def run_view(run: Path, wide: bool = False, price: float | None = None) -> Itera
     from embassay.report.notes import list_run_notes
     from embassay.report.overview import run_verdict
 
-    shown = gather_report_runs((read_run_record(Path(run)),))[0]
+    shown = attach_boards_to_records((read_run_record(Path(run)),))[0]
     if shown.record.kind == "hume":
         from embassay.report.hume.conclusions import hume_view
 
@@ -101,11 +101,11 @@ def run_view(run: Path, wide: bool = False, price: float | None = None) -> Itera
         yield from say_where_report_is(Path(run))
         return
     yield run_verdict(shown)
-    yield from _main_table(record, board, wide)
+    yield from _main_run_table(record, board, wide)
     if record.kind == "sage":
-        from embassay.report.sage.guards import guard_blocks
+        from embassay.report.sage.guards import damage_guard_blocks
 
-        yield from guard_blocks(Path(run))
+        yield from damage_guard_blocks(Path(run))
     if record.kind == "pteb":
         from embassay.report.pteb.validity import paraphrase_validity_blocks
 
@@ -116,7 +116,7 @@ def run_view(run: Path, wide: bool = False, price: float | None = None) -> Itera
     if record.kind in TABLES_ALONE:
         blocks = tuple(PAGES.get(record.kind).load()(shown, True))
     yield from (
-        block for block in select_drawable_blocks(blocks) if not isinstance(block, Verdict | CautionNotes)
+        block for block in select_drawable_blocks(blocks) if not isinstance(block, VerdictText | CautionNotes)
     )
     notes = [why] if why else []
     notes += [f"{row.label}: {row.note}." for row in board.unranked if row.note and board.tasks]
@@ -127,13 +127,13 @@ def run_view(run: Path, wide: bool = False, price: float | None = None) -> Itera
     yield from say_where_report_is(Path(run))
 
 
-def say_where_report_is(run: Path, otherwise: str = "") -> Iterator[TextBlock]:
+def say_where_report_is(run: Path, otherwise: str = "") -> Iterator[ParagraphBlock]:
     """Where the report of a run is; `otherwise` what there is in its place."""
     report = run / "report.html"
     if report.exists():
-        yield TextBlock(("Report: ", CommandText(str(report))))
+        yield ParagraphBlock(("Report: ", CommandInSentence(str(report))))
     elif otherwise:
-        yield TextBlock(("Tables: ", CommandText(str(run / otherwise))))
+        yield ParagraphBlock(("Tables: ", CommandInSentence(str(run / otherwise))))
 
 
 def verdict_view(run: Path, sentences: int = BRIEFLY) -> Iterator[Block]:
@@ -143,7 +143,7 @@ def verdict_view(run: Path, sentences: int = BRIEFLY) -> Iterator[Block]:
     """
     from embassay.report.overview import run_verdict
 
-    verdict = run_verdict(gather_report_runs((read_run_record(Path(run)),))[0])
+    verdict = run_verdict(attach_boards_to_records((read_run_record(Path(run)),))[0])
     yield replace(verdict, lede=verdict.lede[:sentences])
 
 
@@ -155,7 +155,7 @@ MOST_NAMES = 20
 """Columns for the names of an answer; longer ones have a line of their own."""
 
 
-def render_answers(runs: Sequence[ReportRun], *, width: int = 80, unicode: bool = True) -> Styled:
+def render_report_answers(runs: Sequence[ReportRun], *, width: int = 80, unicode: bool = True) -> Styled:
     """The answers that runs give, a line each, and what to use; empty where they give none."""
     from rich.text import Text as Styled
 
@@ -173,7 +173,7 @@ def render_answers(runs: Sequence[ReportRun], *, width: int = 80, unicode: bool 
     ]
     for answer in answers:
         word, colour = LEVELS.get(answer.level, ("", ""))
-        said = fold_text(
+        said = fold_text_to_width(
             f"{word}: {answer.brief_certainty}" if word else answer.brief_certainty,
             width - asks - names,
             unicode,
@@ -190,7 +190,11 @@ def render_answers(runs: Sequence[ReportRun], *, width: int = 80, unicode: bool 
             *(Styled(" " * (asks + names)).append_text(line) for line in said[1:]),
         ]
     use, rest = recommend_systems(answers)
-    lines += [Styled(""), *fold_text(use, width, unicode), *fold_text(rest, width, unicode)] if use else []
+    lines += (
+        [Styled(""), *fold_text_to_width(use, width, unicode), *fold_text_to_width(rest, width, unicode)]
+        if use
+        else []
+    )
     return Styled("\n").join(lines)
 
 
@@ -217,13 +221,13 @@ def gravest_notes_view(runs: Sequence[ReportRun], most: int = 3) -> Iterator[Blo
     asked = {answer.slug for answer in answer_report_questions(runs) if answer.level != "not run"}
     notes, _ = put_decisive_notes_first(gather_run_notes(runs), asked)
     if notes:
-        yield Verdict(
+        yield VerdictText(
             (f"Read with care ({min(most, len(notes))} of {numbers.format_noun_count(len(notes), 'note')})",)
         )
-        yield Bullets(tuple(note.plain for note in notes[:most]))
+        yield BulletList(tuple(note.plain for note in notes[:most]))
 
 
-def _main_table(record: RunRecord, board: SystemBoard, wide: bool) -> Iterator[Table]:
+def _main_run_table(record: RunRecord, board: SystemBoard, wide: bool) -> Iterator[Table]:
     """The one table of a run: SAGE's board, PTEB's drops, or the first that another command wrote."""
     if record.kind == "hteb" and board.tasks:
         from embassay.report.hteb.profile import profile_terminal_table
@@ -244,11 +248,11 @@ def _main_table(record: RunRecord, board: SystemBoard, wide: bool) -> Iterator[T
 
 def _time_and_memory_blocks(record: RunRecord, board: SystemBoard) -> Iterator[Block]:
     """Time and memory beside the score; nothing where cells tell no time."""
-    from embassay.report.method import list_system_efforts
+    from embassay.report.method import list_system_time_and_memory
 
     rows = [
         [row.system, row.score, row.time, row.per_pair, row.memory, row.vector]
-        for row in list_system_efforts(record, board)
+        for row in list_system_time_and_memory(record, board)
     ]
     if rows:
         heads: list[str | Column] = [
@@ -256,13 +260,13 @@ def _time_and_memory_blocks(record: RunRecord, board: SystemBoard) -> Iterator[B
             *make_number_columns(board.lead_title, "Time", "Per pair", "Memory", "Vector"),
         ]
         yield Table.of("taken", heads, rows)
-        yield TextBlock(MEASURED)
+        yield ParagraphBlock(MEASURED)
 
 
 def _explain_unranked_systems(board: SystemBoard) -> Iterator[str]:
     names = " and ".join(row.label for row in board.references)
     if board.apart:
-        apart = join_sentence_text(join_names([row.label for row in board.apart]))
+        apart = convert_sentence_to_text(join_names_with_and([row.label for row in board.apart]))
         yield f"{APART} {apart} are ranked separately: some of their scores come from another method."
     if names and board.tasks:
         yield f"{names} are references, not ranked."
@@ -270,10 +274,10 @@ def _explain_unranked_systems(board: SystemBoard) -> Iterator[str]:
 
 def _board_table(board: SystemBoard, wide: bool) -> Table:
     """Rank, system, leading score with its interval, and the other tasks."""
-    from embassay.report.board import collect_interval_ends
+    from embassay.report.board import collect_values_and_ends
 
     places = [i for i, task in enumerate(board.tasks) if task.name != board.lead]
-    scale = fit_scale(collect_interval_ends(row.lead for row in board.rows))
+    scale = fit_axis_scale(collect_values_and_ends(row.lead for row in board.rows))
     lead = Column(f"{board.lead_title}, 95%", scale, "num")
     heads: list[str | Column] = [
         "Rank",
@@ -307,9 +311,9 @@ def compared_pair_view(pair: SystemPairComparison, protocol: str) -> Iterator[Bl
     unit = numbers.choose_measure_format(protocol)
     first = choose_verdict_contrast(pair.contrasts)
     claims = () if math.isnan(first.p) else (make_contrast_claim(first),)
-    yield Verdict((contrast_verdict(first, unit, pair.among),), claims=claims)
+    yield VerdictText((contrast_verdict(first, unit, pair.among),), claims=claims)
     yield _pair_table(pair.contrasts, unit)
-    yield Bullets(tuple(_pair_notes(pair, unit)))
+    yield BulletList(tuple(_pair_notes(pair, unit)))
     yield from _show_value_of_more_items(choose_verdict_contrast(pair.contrasts), unit)
 
 
@@ -327,7 +331,7 @@ def _show_value_of_more_items(contrast: SystemContrast, unit: numbers.MeasureFor
     found = UndecidedDifference(
         "", contrast.difference, (contrast.high - contrast.low) / 2, contrast.n, contrast.tests
     )
-    yield TextBlock("What more items like these would achieve, the same number for each dataset:")
+    yield ParagraphBlock("What more items like these would achieve, the same number for each dataset:")
     yield undecided_outlook_table("What more items would achieve", "Items", [found], unit=unit)
 
 
@@ -352,33 +356,35 @@ def contrast_verdict(
     if math.isnan(contrast.p):
         return (
             f"{contrast.a} minus {contrast.b} {where}: {unit.change(contrast.difference)}; {contrast.reason}."
-            f"{_explain_less_judged(contrast)}"
+            f"{_explain_not_declared_worse(contrast)}"
         )
     claim = make_contrast_claim(contrast)
     other = _say_differing_run_test(claim.relation == "beats", among)
     if claim.relation in ("beats", "higher"):
         is_up = contrast.difference >= 0
         ends = (contrast.low, contrast.high) if is_up else (-contrast.high, -contrast.low)
-        size = f"{unit.text(abs(contrast.difference))} ({unit.interval(*ends)}), {_describe_p(contrast)}"
+        size = (
+            f"{unit.text(abs(contrast.difference))} ({unit.interval(*ends)}), {_describe_p_value(contrast)}"
+        )
         if claim.relation == "beats":
             return f"{claim.subject} {VERBS['beats']} {claim.others[0]} {where} by {size}{other}."
-        verb = VERBS["higher"] if higher_is_better(contrast.measure) else LOWER
-        return f"{claim.subject} {verb} {claim.others[0]} {where} by {size}{other}.{_explain_less_judged(contrast)}"
+        verb = VERBS["higher"] if is_higher_measure_better(contrast.measure) else LOWER
+        return f"{claim.subject} {verb} {claim.others[0]} {where} by {size}{other}.{_explain_not_declared_worse(contrast)}"
     return (
         f"{claim.subject} {VERBS['level']} {claim.others[0]} {where}: the difference is "
         f"{unit.change(contrast.difference)} ({unit.interval(contrast.low, contrast.high)}), "
-        f"{_describe_p(contrast)}{other}; detectable with 80% power: {unit.text(contrast.smallest)}."
+        f"{_describe_p_value(contrast)}{other}; detectable with 80% power: {unit.text(contrast.smallest)}."
     )
 
 
-def _explain_less_judged(contrast: SystemContrast) -> str:
+def _explain_not_declared_worse(contrast: SystemContrast) -> str:
     """Why a run that is behind is not declared worse."""
     if not contrast.judged_less:
         return ""
     return f" Fewer passages of {contrast.judged_less} are graded: {MISSING_LABELS}"
 
 
-def _describe_p(contrast: SystemContrast) -> str:
+def _describe_p_value(contrast: SystemContrast) -> str:
     """p with its family, and alone where that says otherwise."""
     corrected = f"p {numbers.format_p_value(contrast.p_adjusted)}"
     if contrast.tests == 1:
@@ -398,7 +404,7 @@ def _say_differing_run_test(told: bool, among: RankedPairTest | None) -> str:
     )
 
 
-def _explain_rank_tests(found: Sequence[RankedField]) -> str:
+def _explain_rank_tests(found: Sequence[RankedSystemGroup]) -> str:
     """By which tests ranks and groups are, and what they mean."""
     methods = list(dict.fromkeys(field.method for field in found if field.entrants and not field.reason))
     how = "; ".join(methods) or METHOD
@@ -408,15 +414,15 @@ def _explain_rank_tests(found: Sequence[RankedField]) -> str:
     )
 
 
-def ranked_fields_view(found: Sequence[RankedField], protocol: str) -> Iterator[Block]:
+def ranked_fields_view(found: Sequence[RankedSystemGroup], protocol: str) -> Iterator[Block]:
     """All systems of each field."""
     unit = numbers.choose_measure_format(protocol)
     # An overall score that a run of few tasks has not must not come first.
     for field in sorted(found, key=lambda entry: not entry.entrants):
-        yield Verdict((_field_headline(field),), claims=make_field_claims(field))
+        yield VerdictText((_field_headline(field),), claims=make_first_place_claims(field))
         yield _field_table(field, unit)
-        yield Bullets(tuple(_field_notes(field)))
-    yield TextBlock(_explain_rank_tests(found))
+        yield BulletList(tuple(_field_notes(field)))
+    yield ParagraphBlock(_explain_rank_tests(found))
 
 
 def _pair_table(contrasts: Sequence[SystemContrast], unit: numbers.MeasureFormat) -> Table:
@@ -464,7 +470,7 @@ def _contrast_row(contrast: SystemContrast, unit: numbers.MeasureFormat) -> Iter
 def _pair_notes(pair: SystemPairComparison, unit: numbers.MeasureFormat) -> Iterator[str]:
     how = next(filter(None, (contrast.method for contrast in pair.contrasts)), "")
     test = f"{how}{_say_degrees_of_freedom(pair)}" if how else "no test"
-    yield f"Differences are first minus second; {test}. {_describe_correction(pair)}"
+    yield f"Differences are first minus second; {test}. {_say_rows_corrected_together(pair)}"
     yield (
         "Detectable: the smallest true difference that this test, with its correction, finds with 80% power at 5%."
     )
@@ -488,7 +494,7 @@ def _pair_notes(pair: SystemPairComparison, unit: numbers.MeasureFormat) -> Iter
         yield _say_across_datasets(several, unit)
 
 
-def _describe_correction(pair: SystemPairComparison) -> str:
+def _say_rows_corrected_together(pair: SystemPairComparison) -> str:
     """Which rows are corrected together."""
     tested = [contrast for contrast in pair.contrasts if not math.isnan(contrast.p)]
     parts = {bool(contrast.dataset): contrast.tests for contrast in tested if contrast.task != OVERALL}
@@ -509,7 +515,7 @@ def _say_degrees_of_freedom(pair: SystemPairComparison) -> str:
     return f", {low} degrees of freedom" if low == high else f", {low} to {high} degrees of freedom"
 
 
-def _say_across_datasets(across: AcrossDatasets, unit: numbers.MeasureFormat) -> str:
+def _say_across_datasets(across: DifferenceAcrossDatasets, unit: numbers.MeasureFormat) -> str:
     text = (
         f"{across.task} over {across.datasets} datasets: shift {unit.change(across.shift.point)} (Hodges-Lehmann), "
         f"Wilcoxon p {_format_p(across.test.p)}"
@@ -519,21 +525,21 @@ def _say_across_datasets(across: AcrossDatasets, unit: numbers.MeasureFormat) ->
     return text + (f". {across.datasets} datasets cannot reach p 0.05." if across.datasets <= _FEW else ".")
 
 
-def _field_headline(field: RankedField) -> str:
+def _field_headline(field: RankedSystemGroup) -> str:
     where = field.task if not field.dataset else f"{field.task}, {field.dataset}"
     title = where if field.measure == field.task else f"{where}: {field.measure}"
-    claims = make_field_claims(field)
+    claims = make_first_place_claims(field)
     if field.group:
         title += f" ({field.group})"
     if not claims:
         return f"{title}. No ranks: {field.reason or 'no system has a value'}."
     if len(claims) == 1:
-        return f"{title}. {join_sentence_text(describe_first(claims, str, ''))}."
+        return f"{title}. {convert_sentence_to_text(describe_first_ranked(claims, str, ''))}."
     names = [claim.subject for claim in claims]
     return f"{title}. {', '.join(names[:-1])} and {names[-1]} may be first{describe_beating_baselines(claims[0])}."
 
 
-def _field_table(field: RankedField, unit: numbers.MeasureFormat) -> Table:
+def _field_table(field: RankedSystemGroup, unit: numbers.MeasureFormat) -> Table:
     heads: list[str | Column] = [
         "Rank",
         "System",
@@ -542,13 +548,13 @@ def _field_table(field: RankedField, unit: numbers.MeasureFormat) -> Table:
         *make_number_columns("n"),
     ]
     # The same claims as in the heading: a system under a reference is not marked there either.
-    first = {claim.subject for claim in make_field_claims(field)}
+    first = {claim.subject for claim in make_first_place_claims(field)}
     rows = (_field_row(field, place, unit, first) for place in range(len(field.entrants)))
     return Table.of("field", heads, rows, at=1)
 
 
 def _field_row(
-    field: RankedField, place: int, unit: numbers.MeasureFormat, first: Container[str]
+    field: RankedSystemGroup, place: int, unit: numbers.MeasureFormat, first: Container[str]
 ) -> list[Said | TableCell]:
     """Bold: who may be first."""
     entrant = field.entrants[place]
@@ -561,17 +567,17 @@ def _field_row(
     ]  # fmt: skip
 
 
-def _field_notes(field: RankedField) -> Iterable[str]:
+def _field_notes(field: RankedSystemGroup) -> Iterable[str]:
     return [f"{system} has no value: {reason}." for system, reason in field.missing]
 
 
-def _format_entrant_rank(entrant: Entrant) -> str:
+def _format_entrant_rank(entrant: SystemRankAtPlace) -> str:
     if entrant.rank_low is None or entrant.rank_high is None:
         return numbers.NONE
-    return numbers.format_rank(entrant.rank_low, entrant.rank_high)
+    return numbers.format_rank_range(entrant.rank_low, entrant.rank_high)
 
 
-def _format_entrant_score(entrant: Entrant, unit: numbers.MeasureFormat) -> str:
+def _format_entrant_score(entrant: SystemRankAtPlace, unit: numbers.MeasureFormat) -> str:
     text = unit.text(entrant.point)
     return text if entrant.low is None else f"{text} {unit.interval(*entrant.ends)}"
 
@@ -584,9 +590,9 @@ def _format_p(p: float) -> str:
     return "n/a" if math.isnan(p) else numbers.format_p_value(p)
 
 
-def gate_verdicts_view(verdicts: Sequence[BarVerdict], judge: Sequence[str] = ()) -> Iterator[Block]:
+def gate_verdicts_view(verdicts: Sequence[ThresholdVerdict], judge: Sequence[str] = ()) -> Iterator[Block]:
     """The verdicts, a row each, why one has none, and where the `judge` is off."""
-    yield Verdict((f"{summarise_verdicts(verdicts)}.",), claims=make_verdict_claims(verdicts))
+    yield VerdictText((f"{summarise_bar_verdicts(verdicts)}.",), claims=make_bar_verdict_claims(verdicts))
     heads: list[str | Column] = ["Threshold", "Verdict", *make_number_columns("Value, 95%", "n")]
     stops = {True: "state failed", False: ""}
     rows: list[list[Said | TableCell]] = [
@@ -599,7 +605,7 @@ def gate_verdicts_view(verdicts: Sequence[BarVerdict], judge: Sequence[str] = ()
         for row in verdicts
     ]
     yield Table.of("gate", heads, rows)
-    yield Bullets((*_gate_notes(verdicts), *judge))
+    yield BulletList((*_gate_notes(verdicts), *judge))
 
 
 def gateable_scores_view(scores: Sequence[tuple[str, Result]]) -> Iterator[Block]:
@@ -613,10 +619,10 @@ def gateable_scores_view(scores: Sequence[tuple[str, Result]]) -> Iterator[Block
             ends = f" {unit.interval(row.ci_low, row.ci_high)}"
         rows.append([name, f"{value}{ends}", numbers.format_count(row.n)])
     yield Table.of("gate", ["Threshold on", *make_number_columns("Value, 95%", "n")], rows)
-    yield TextBlock(("Behind the name: >=0.45, <=0.3@upper. Other measures and tasks: -m, -t.",))
+    yield ParagraphBlock(("Behind the name: >=0.45, <=0.3@upper. Other measures and tasks: -m, -t.",))
 
 
-def _gate_notes(verdicts: Sequence[BarVerdict]) -> Iterator[str]:
+def _gate_notes(verdicts: Sequence[ThresholdVerdict]) -> Iterator[str]:
     yield from (f"{verdict.bar}: {verdict.reason}." for verdict in verdicts if verdict.reason)
     if any(verdict.near for verdict in verdicts):
         yield "Near: the threshold lies inside the interval, so another sample could have said otherwise."

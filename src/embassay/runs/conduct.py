@@ -29,7 +29,7 @@ _UNIT = 1e-2
 """So far from 1 may a length be, in half precision too."""
 
 
-class VectorFaults:
+class EncoderVectorFaults:
     """What an encoder's vectors say against it: all equal or of one direction, many equal or zero, odd lengths,
     others at each call, others in another batch."""
 
@@ -42,7 +42,7 @@ class VectorFaults:
         self._alike: Counter[bytes] = Counter()
         self._made: tuple[Sequence[str], Role | None, Vectors] | None = None
 
-    def note_vectors(self, texts: Sequence[str], vectors: Vectors) -> None:
+    def note_vector_faults(self, texts: Sequence[str], vectors: Vectors) -> None:
         """The vectors (n, dim) of distinct texts; the empty text may well be 0."""
         filled = vectors[[i for i, text in enumerate(texts) if text.strip()]]
         if not len(filled):
@@ -145,7 +145,7 @@ def _have_different_answers(before: Any, after: Any) -> bool:
     return bool((apart > _CLOSE * np.linalg.norm(before, axis=1) + 1e-30).any())
 
 
-def mean_rows(rows: Ragged) -> Vectors:
+def compute_text_mean_rows(rows: Ragged) -> Vectors:
     """The mean row of each text, (n, width): enough to see whether two answers are the same."""
     return np.array([row.sum(axis=0) / max(1, len(row)) for row in rows], dtype=np.float32)
 
@@ -157,19 +157,19 @@ class _MeanRowEncoder:
         self.name, self._encoder = encoder.name, encoder
 
     def encode(self, texts: Sequence[str], *, role: Role | None = None) -> Vectors:
-        return mean_rows(self._encoder.encode(texts, role=role))
+        return compute_text_mean_rows(self._encoder.encode(texts, role=role))
 
 
-class RaggedVectorFaults(VectorFaults):
+class RaggedVectorFaults(EncoderVectorFaults):
     """What is said against an encoder of ragged vectors, by their outlines."""
 
-    def note_vectors(self, texts: Sequence[str], vectors: Any) -> None:
+    def note_vector_faults(self, texts: Sequence[str], vectors: Any) -> None:
         """The rows of distinct texts."""
-        super().note_vectors(texts, mean_rows(vectors))
+        super().note_vector_faults(texts, compute_text_mean_rows(vectors))
 
     def note_encode_call(self, texts: Sequence[str], role: Role | None, vectors: Any) -> None:
         """What one call of `encode` gave."""
-        super().note_encode_call(texts, role, mean_rows(vectors))
+        super().note_encode_call(texts, role, compute_text_mean_rows(vectors))
 
     def warnings(self, encoder: Encoder) -> tuple[str, ...]:
         """In words, as of other encoders."""

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Encoder, EncoderStandIn, Ragged, Role, make_ragged_array
 from embassay.errors import ModelError, TextRefused
-from embassay.runs.conduct import RaggedVectorFaults, VectorFaults
-from embassay.runs.memory import MemoryFootprint, check_memory_fits
-from embassay.runs.store import SqliteStore, compute_content_seal
+from embassay.runs.conduct import EncoderVectorFaults, RaggedVectorFaults
+from embassay.runs.memory import WorkMemoryEstimate, check_memory_fits
+from embassay.runs.store import SqliteStore, compute_keyed_content_hash
 
 
 class RememberedEncoder(EncoderStandIn):
@@ -32,7 +32,7 @@ class RememberedEncoder(EncoderStandIn):
         self.encoder = encoder
         self._known: dict[Role | None, dict[str, NDArray[np.float32]]] = {}
 
-    def remember_calls(self, calls: Iterable[tuple[Sequence[str], Role | None]]) -> None:
+    def make_and_remember_calls(self, calls: Iterable[tuple[Sequence[str], Role | None]]) -> None:
         """Make these calls of `encode` and remember what they give; texts that failed too, as NaN. Ragged vectors are
         kept text by text, so that a part of a call finds its own in the cache."""
         for texts, role in () if hasattr(self.encoder, "stream") else calls:
@@ -43,14 +43,14 @@ class RememberedEncoder(EncoderStandIn):
         """Remember nothing any more."""
         self._known.clear()
 
-    def has_remembered(self, texts: Sequence[str], role: Role | None) -> bool:
+    def has_remembered_texts(self, texts: Sequence[str], role: Role | None) -> bool:
         """Whether a call for these texts asks the encoder nothing."""
         vectors = self._known.get(role, {})
         return all(text in vectors for text in texts)
 
     def encode(self, texts: Sequence[str], *, role: Role | None = None) -> NDArray[np.float32]:
         """Embeddings, (n, dim) float32: remembered where all of them are, else the encoder's."""
-        if not texts or not self.has_remembered(texts, role):
+        if not texts or not self.has_remembered_texts(texts, role):
             return self.encoder.encode(texts, role=role)
         return np.stack([self._known[role][text] for text in texts])
 
@@ -69,7 +69,7 @@ _CUTS = "CREATE TABLE IF NOT EXISTS cuts (key BLOB PRIMARY KEY, texts INTEGER NO
 
 
 @dataclass(frozen=True)
-class CacheInfo:
+class EmbeddingCacheInfo:
     """What a cache holds: `bytes` on disk, `entries` (chunks), and the texts of each encoder identity."""
 
     path: Path
@@ -100,7 +100,7 @@ class EmbeddingCache(SqliteStore):
         # The key is sealed in as well: an intact row under another key would be vectors of other texts.
         if (
             (texts, dim) != expected
-            or checksum != compute_content_seal(key, content)
+            or checksum != compute_keyed_content_hash(key, content)
             or len(content) != 4 * texts * dim
         ):
             self.drop(key)
@@ -116,7 +116,7 @@ class EmbeddingCache(SqliteStore):
         content = np.ascontiguousarray(vectors, dtype="<f4").data.cast("B")
         self._execute_change(
             "INSERT OR IGNORE INTO chunks VALUES (?, ?, ?, ?, ?, ?)",
-            key, encoder, *vectors.shape, compute_content_seal(key, content), content
+            key, encoder, *vectors.shape, compute_keyed_content_hash(key, content), content
         )  # fmt: skip
 
     def read_truncated_count(self, key: bytes) -> int | None:
@@ -128,12 +128,12 @@ class EmbeddingCache(SqliteStore):
         """Keep how many texts of the chunk `key` were cut."""
         self._execute_change("INSERT OR IGNORE INTO cuts VALUES (?, ?)", key, texts)
 
-    def describe_contents(self) -> CacheInfo:
+    def summarise_cache_contents(self) -> EmbeddingCacheInfo:
         """What the cache holds now; zeros where it cannot be read."""
         rows = self._fetch_all_rows(
             "SELECT encoder, COUNT(*), SUM(texts) FROM chunks GROUP BY encoder ORDER BY encoder"
         )
-        return CacheInfo(
+        return EmbeddingCacheInfo(
             path=self.path,
             bytes=self._measure_file_size(),
             entries=sum(entries for _, entries, _ in rows),
@@ -163,7 +163,7 @@ class EncodingCounts:
 
 
 @dataclass(frozen=True)
-class EncodingAccount:
+class RemoteEncodingCounts:
     """What an encoder did on another machine, to be counted here."""
 
     counts: EncodingCounts
@@ -201,7 +201,7 @@ class CachedEncoder(EncoderStandIn):
         self.kept = kept
         self.counts = EncodingCounts()
         self.failures: dict[str, str] = {}
-        self.conduct = VectorFaults()
+        self.conduct = EncoderVectorFaults()
         self._fetched: set[bytes] = set()
         self._away = False
         self.chunk_size: int = getattr(encoder, "chunk_size", _CHUNK_SIZE)
@@ -215,14 +215,14 @@ class CachedEncoder(EncoderStandIn):
         # A copy cannot reach the progress display or the tally of the process that has the original.
         self._away = True
 
-    def account(self) -> EncodingAccount | None:
+    def account(self) -> RemoteEncodingCounts | None:
         """What a copy has counted since it was last asked; None of the original, which has counted it."""
         if not self._away:
             return None
         counts, self.counts = self.counts, EncodingCounts()
-        return EncodingAccount(counts, dict(self.failures))
+        return RemoteEncodingCounts(counts, dict(self.failures))
 
-    def accept(self, account: EncodingAccount) -> None:
+    def accept(self, account: RemoteEncodingCounts) -> None:
         """Count what a copy did, and tell of it."""
         done, mine = account.counts, self.counts
         mine.encoded += done.encoded
@@ -241,7 +241,7 @@ class CachedEncoder(EncoderStandIn):
         when a limit is reached, UsageError where the vectors would break a promise of memory; finished chunks are kept.
         """
         role = role if self.uses_roles else None
-        distinct, chunks = self._cut_into_chunks(texts)
+        distinct, chunks = self._cut_texts_into_chunks(texts)
         vectors = self._allocate_vectors(len(distinct), len(texts))
         for position, answer in self._iterate_chunk_vectors(chunks, role):
             start = position * self.chunk_size
@@ -253,7 +253,7 @@ class CachedEncoder(EncoderStandIn):
         """Where the vectors of so many distinct texts go."""
         # As they are made, and in the order of the texts.
         check_memory_fits(
-            MemoryFootprint({f"the vectors of {texts:,} texts": 4 * (distinct + texts) * self.dim})
+            WorkMemoryEstimate({f"the vectors of {texts:,} texts": 4 * (distinct + texts) * self.dim})
         )
         return np.empty((distinct, self.dim), dtype=np.float32)
 
@@ -267,7 +267,7 @@ class CachedEncoder(EncoderStandIn):
         """In place of the vector of a text that cannot be encoded."""
         return np.full((1, self.dim), np.nan, dtype=np.float32)
 
-    def prefetch(self, calls: Iterable[tuple[Sequence[str], Role | None]]) -> None:
+    def prefetch_embeddings(self, calls: Iterable[tuple[Sequence[str], Role | None]]) -> None:
         """Make what is missing for several calls of `encode` at once, and keep it: where a call alone has too few
         chunks to keep a server busy, all together have enough. The calls then find it. What is refused is left to
         them. Errors are those of `encode`."""
@@ -287,12 +287,12 @@ class CachedEncoder(EncoderStandIn):
     ) -> Iterator[tuple[bytes, Sequence[str]]]:
         """The chunks that `encode` would have to make, with their keys: what is not in the cache."""
         role = role if self.uses_roles else None
-        for chunk in self._cut_into_chunks(texts)[1]:
-            key = chunk_key(self.identity, role, chunk)
+        for chunk in self._cut_texts_into_chunks(texts)[1]:
+            key = make_chunk_cache_key(self.identity, role, chunk)
             if not self.cache.holds(key):
                 yield key, chunk
 
-    def _cut_into_chunks(self, texts: Sequence[str]) -> tuple[list[str], Sequence[Sequence[str]]]:
+    def _cut_texts_into_chunks(self, texts: Sequence[str]) -> tuple[list[str], Sequence[Sequence[str]]]:
         """The distinct texts in content order, and the chunks they are cut into."""
         # Like lengths together pad little; by content before, so that a chunk does not depend on the order of the call.
         distinct, size = sorted(sorted(set(texts)), key=len), self.chunk_size
@@ -304,11 +304,11 @@ class CachedEncoder(EncoderStandIn):
         """The vectors of every chunk by its position: first what is kept, then what is made, as it comes."""
         waiting, refused = [], []
         for position, chunk in enumerate(chunks):
-            key = chunk_key(self.identity, role, chunk)
+            key = make_chunk_cache_key(self.identity, role, chunk)
             cached = self._read_chunk(key, len(chunk))
             if cached is not None:
-                self._count_cached(key, chunk)
-                self.conduct.note_vectors(chunk, cached)
+                self._count_cached_chunk(key, chunk)
+                self.conduct.note_vector_faults(chunk, cached)
                 yield position, cached
             elif (failed := next((text for text in chunk if text in self.failures), None)) is not None:
                 refused.append((position, TextRefused(self.failures[failed])))
@@ -321,7 +321,7 @@ class CachedEncoder(EncoderStandIn):
                 refused.append((position, answer))
             else:
                 yield position, self._keep_vectors(key, chunks[position], answer, role)
-        yield from self._retry_in_halves(chunks, refused, role)
+        yield from self._retry_refused_in_halves(chunks, refused, role)
 
     def _ask_encoder(
         self, chunks: Sequence[Sequence[str]], role: Role | None
@@ -341,7 +341,7 @@ class CachedEncoder(EncoderStandIn):
             except TextRefused as refusal:
                 yield position, refusal
 
-    def _retry_in_halves(
+    def _retry_refused_in_halves(
         self, chunks: Sequence[Sequence[str]], refused: Sequence[tuple[int, TextRefused]], role: Role | None
     ) -> Iterator[tuple[int, Vectors]]:
         """Refused chunks, their halves asked for together; a text that is refused alone has failed."""
@@ -378,7 +378,7 @@ class CachedEncoder(EncoderStandIn):
             yield step
             started = perf_counter()
 
-    def _count_cached(self, key: bytes, texts: Sequence[str]) -> None:
+    def _count_cached_chunk(self, key: bytes, texts: Sequence[str]) -> None:
         """Count a chunk that the cache had, unless it was made for this call beforehand, and counted then."""
         if key in self._fetched:
             self._fetched.remove(key)
@@ -393,7 +393,7 @@ class CachedEncoder(EncoderStandIn):
 
     def _keep_vectors(self, key: bytes, texts: Sequence[str], answer: Vectors, role: Role | None) -> Vectors:
         vectors = self._check_vectors(answer, len(texts))
-        self.conduct.note_vectors(texts, vectors)
+        self.conduct.note_vector_faults(texts, vectors)
         self.conduct.note_encode_call(texts, role, vectors)
         self._write_chunk(key, vectors)
         self.counts.encoded += len(texts)
@@ -432,7 +432,7 @@ class CachedEncoder(EncoderStandIn):
         return np.ascontiguousarray(vectors, dtype=np.float32)
 
 
-def pack_ragged(rows: Ragged) -> Vectors:
+def pack_ragged_vectors(rows: Ragged) -> Vectors:
     """Ragged vectors as one array (n, floats of one text on average): how many rows each text has, all rows, and
     zeros."""
     counts = np.array([len(row) for row in rows], dtype=np.float32)  # exact up to 2^24 rows
@@ -443,8 +443,8 @@ def pack_ragged(rows: Ragged) -> Vectors:
     return whole.reshape(len(rows), width)
 
 
-def unpack_ragged(kept: Vectors, width: int) -> Ragged | None:
-    """What `pack_ragged` was made of, with rows of this width; None where it cannot be."""
+def unpack_ragged_vectors(kept: Vectors, width: int) -> Ragged | None:
+    """What `pack_ragged_vectors` was made of, with rows of this width; None where it cannot be."""
     n = len(kept)
     flat = kept.ravel()
     # First a count of rows for each text, then all rows, then zeros.
@@ -482,7 +482,7 @@ class CachedRaggedEncoder(CachedEncoder):
         places: dict[str, list[int]] = defaultdict(list)
         for i, text in enumerate(texts):
             places[text].append(i)
-        _, chunks = self._cut_into_chunks(texts)
+        _, chunks = self._cut_texts_into_chunks(texts)
         for position, of_chunk in self._iterate_chunk_vectors(chunks, role):
             rows = [
                 (i, vector)
@@ -492,15 +492,15 @@ class CachedRaggedEncoder(CachedEncoder):
             yield [i for i, _ in rows], make_ragged_array([vector for _, vector in rows])
 
     def _allocate_vectors(self, distinct: int, texts: int) -> Ragged:
-        check_memory_fits(MemoryFootprint({f"the vectors of {texts:,} texts": 4 * distinct * self.floats}))
+        check_memory_fits(WorkMemoryEstimate({f"the vectors of {texts:,} texts": 4 * distinct * self.floats}))
         return np.empty(distinct, dtype=object)
 
     def _read_chunk(self, key: bytes, n: int) -> Ragged | None:
         flat = self.cache.read(key, (n, None))
-        return None if flat is None else unpack_ragged(flat, self.width)
+        return None if flat is None else unpack_ragged_vectors(flat, self.width)
 
     def _write_chunk(self, key: bytes, vectors: Ragged) -> None:
-        self.cache.write(key, self.identity, pack_ragged(vectors))
+        self.cache.write(key, self.identity, pack_ragged_vectors(vectors))
 
     def _make_missing_vector(self) -> Ragged:
         return make_ragged_array([np.full((1, self.width), np.nan, dtype=np.float32)])
@@ -530,7 +530,7 @@ class _LazyChunks(Sequence[Sequence[str]]):
         return self._cut(index)
 
 
-def chunk_key(identity: str, role: Role | None, texts: Sequence[str]) -> bytes:
+def make_chunk_cache_key(identity: str, role: Role | None, texts: Sequence[str]) -> bytes:
     """32 bytes that name a chunk: a hash of the encoder, the role and the texts, every length included."""
     # A text from JSON may hold half of a surrogate pair, which plain UTF-8 refuses.
     parts = [part.encode("utf-8", "surrogatepass") for part in (identity, role or "", *texts)]

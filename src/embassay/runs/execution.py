@@ -62,13 +62,13 @@ class ModelLossDetector:
         """The model did its work, if only to refuse a text."""
         self._answered, self._failures = perf_counter(), 0
 
-    def is_model_lost(self, begun: float) -> bool:
+    def note_failed_call(self, begun: float) -> bool:
         """Note a call that was begun at this `perf_counter` and failed for no reason of its own."""
         self._failures += begun > self._answered
         return self._failures >= _HOPELESS
 
 
-async def run_jobs(
+async def run_concurrent_jobs(
     jobs: Iterable[Callable[[], Awaitable[T]]],
     *,
     at_once: int = 256,
@@ -136,7 +136,7 @@ class _WorkStopSignal(Generic[T]):
             return None
         if isinstance(error, TextRefused):
             self._hope.answered()
-        elif self._hope.is_model_lost(begun):
+        elif self._hope.note_failed_call(begun):
             self.error = self.error or error
         return CallFailure(str(error), error)
 
@@ -212,7 +212,9 @@ class CellAttempt:
     peak_bytes: int | None = None
 
 
-def try_cell(work: Callable[..., TaskOutcome], job: Any, advance: Advance, **how: Any) -> CellAttempt:
+def attempt_cell_evaluation(
+    work: Callable[..., TaskOutcome], job: Any, advance: Advance, **how: Any
+) -> CellAttempt:
     """Evaluate a cell. A failure is an attempt too, the end of the money is not."""
     start, memory = time.perf_counter(), PeakMemory()
     try:
@@ -231,15 +233,15 @@ def save_cell_attempt(cell: RunCell, tried: CellAttempt, folder: RunFolder) -> C
         try:
             record = make_finished_record(cell, tried.outcome, tried.seconds, tried.peak_bytes)
             _write_cell_items(cell, tried.outcome, folder)
-            folder.write_cell(cell, record)
+            folder.write_cell_record(cell, record)
             return record
         except OSError:
             raise
         except Exception as error:
             tried = _make_failed_attempt(error, tried.seconds)
-    folder.write_log(cell, tried.log)
+    folder.write_cell_failure_log(cell, tried.log)
     record = make_failed_record(cell, tried.reason, tried.seconds)
-    folder.write_cell(cell, record)
+    folder.write_cell_record(cell, record)
     return record
 
 
@@ -256,7 +258,7 @@ def _write_cell_items(cell: RunCell, outcome: TaskOutcome, folder: RunFolder) ->
     for suffix, columns in (("", outcome.items), (".rankings", outcome.rankings)):
         if columns:
             where = (cell.task, cell.dataset, cell.system, suffix)
-            write_parquet_columns(folder.items_path(*where, variant=cell.variant), columns)
+            write_parquet_columns(folder.locate_cell_items(*where, variant=cell.variant), columns)
 
 
 def describe_error(error: BaseException) -> str:
@@ -274,7 +276,7 @@ def describe_error(error: BaseException) -> str:
     return (f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__) + where
 
 
-class InProcessEngine:
+class InProcessCellEngine:
     """The simplest engine; also the one for cells that wait for a server, whatever does the others."""
 
     def __init__(self, folder: RunFolder) -> None:
@@ -285,7 +287,7 @@ class InProcessEngine:
         for cell in cells:
             listener.started(cell)
             record = save_cell_attempt(
-                cell, try_cell(work, cell.job, partial(listener.advanced, cell)), self._folder
+                cell, attempt_cell_evaluation(work, cell.job, partial(listener.advanced, cell)), self._folder
             )
             listener.ended(cell, record)
             yield record
@@ -295,7 +297,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-class LocalSpread:
+class LocalCellPartExecutor:
     """No spreading at all: the next part is done when what came before it was taken."""
 
     def map(self, work: Callable[[A], B], items: Iterable[A], /) -> Iterator[B]:
@@ -316,7 +318,7 @@ class LocalSpread:
         return opened()
 
 
-HERE: CellPartExecutor = LocalSpread()
+HERE: CellPartExecutor = LocalCellPartExecutor()
 
 
 _NONE: Mapping[str, str] = {}
@@ -354,7 +356,7 @@ class LazyCellEngine:
             with closing(self._open_engine(len(free)).do(free, work, listener)) as done:  # type: ignore[type-var]
                 yield from done
         paid = [cell for cell in cells if cell.remote]
-        yield from InProcessEngine(self._folder).do(paid, remote or work, listener)
+        yield from InProcessCellEngine(self._folder).do(paid, remote or work, listener)
 
     def close(self) -> None:
         """Leave the cluster, or stop it where it was started for the run."""
@@ -378,24 +380,24 @@ class LazyCellEngine:
         chosen = self.chosen
         if isinstance(chosen, RayWorkers):
             if self._cluster is None:
-                from embassay.runs.cluster.engine import join_ray
+                from embassay.runs.cluster.engine import join_ray_cluster
 
                 cluster = self._held.enter_context(
-                    join_ray(chosen, self._folder, self._files, self._identities)
+                    join_ray_cluster(chosen, self._folder, self._files, self._identities)
                 )
                 self._cluster, self._facts = cluster, cluster.facts
             return self._cluster
         # A process takes seconds to start, and one cell gains nothing by it.
         if chosen.count == 1 or cells == 1:
-            return InProcessEngine(self._folder)
+            return InProcessCellEngine(self._folder)
 
-        return MultiProcessEngine(self._folder, chosen.count)
+        return MultiProcessCellEngine(self._folder, chosen.count)
 
 
 DIED = "the worker process died, most likely for lack of memory"
 
 
-class MultiProcessEngine:
+class MultiProcessCellEngine:
     """So many worker processes; if one dies, what it may have held is done again one by one, to find the culprit."""
 
     def __init__(self, folder: RunFolder, count: int) -> None:
@@ -494,11 +496,11 @@ _worker: dict[str, Any] = {}
 
 
 def _start_worker(events: Any, folder: str, work: Work) -> None:
-    prepare_worker()
+    tie_worker_to_parent()
     _worker.update(events=events, folder=RunFolder(Path(folder)), work=work)
 
 
-def prepare_worker() -> None:
+def tie_worker_to_parent() -> None:
     """Leave Ctrl-C and a terminal that closes to the parent, and end when it ends, however it does."""
     # Both reach the whole group; only the parent answers them.
     for number in (signal.SIGINT, *HANGUP):
@@ -518,5 +520,5 @@ def _end_with_parent() -> None:
 def _run_cell_in_worker(cell: RunCell) -> CellRecord:
     events = _worker["events"]
     events.put((cell.key, None))
-    tried = try_cell(_worker["work"], cell.job, lambda texts: events.put((cell.key, texts)))
+    tried = attempt_cell_evaluation(_worker["work"], cell.job, lambda texts: events.put((cell.key, texts)))
     return save_cell_attempt(cell, tried, _worker["folder"])

@@ -73,7 +73,7 @@ def is_run_folder(folder: Path) -> bool:
     return isinstance(manifest, dict) and "protocol" in manifest
 
 
-def write_atomic(path: Path, content: str | bytes) -> None:
+def write_file_atomically(path: Path, content: str | bytes) -> None:
     """Write `content` to `path` in one step: a crash leaves the old file or the new one, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -90,17 +90,17 @@ def write_atomic(path: Path, content: str | bytes) -> None:
 
 def write_json(path: Path, value: Any, indent: int = 1) -> None:
     """Write a value as indented JSON, in one step."""
-    write_atomic(path, to_json(value, indent=indent) + "\n")
+    write_file_atomically(path, format_value_as_json(value, indent=indent) + "\n")
 
 
 def format_json_lines(rows: Iterable[Any]) -> str:
     """A line of JSON for each row."""
-    return "".join(to_json(row) + "\n" for row in rows)
+    return "".join(format_value_as_json(row) + "\n" for row in rows)
 
 
 def write_json_lines(path: Path, rows: Iterable[Any]) -> None:
     """Write a line of JSON for each row, in one step."""
-    write_atomic(path, format_json_lines(rows))
+    write_file_atomically(path, format_json_lines(rows))
 
 
 def make_private_folder(path: Path) -> Path:
@@ -119,7 +119,7 @@ def make_private_file(path: Path) -> Path:
     return path
 
 
-def to_json(value: Any, *, indent: int | None = None) -> str:
+def format_value_as_json(value: Any, *, indent: int | None = None) -> str:
     """JSON with keys in the order given, text as it is, and no NaN (a missing number is null)."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
 
@@ -218,7 +218,7 @@ def make_failed_record(cell: RunCell, reason: str, seconds: float) -> CellRecord
     )
 
 
-def record_to_json(record: CellRecord) -> dict[str, Any]:
+def convert_cell_record_to_json(record: CellRecord) -> dict[str, Any]:
     """The record as JSON values; replicates as lists of numbers (repr keeps every bit). The `checksum` is of all the
     rest: a record that was changed by hand, or by a disk, is none."""
     components = {
@@ -226,7 +226,7 @@ def record_to_json(record: CellRecord) -> dict[str, Any]:
             "value": part.value,
             "n": part.n,
             "reason": part.reason,
-            "replicates": numbers_to_json(part.replicates),
+            "replicates": convert_numbers_to_json(part.replicates),
             **({} if part.units is None else {"units": part.units}),
         }
         for name, part in record.components.items()
@@ -237,14 +237,18 @@ def record_to_json(record: CellRecord) -> dict[str, Any]:
     return {**whole, "checksum": digest_json(whole)}
 
 
-def record_from_json(plain: Mapping[str, Any]) -> CellRecord:
-    """The inverse of `record_to_json`; KeyError, TypeError or ValueError if `plain` is not one, or not as it was."""
+def read_cell_record_from_json(plain: Mapping[str, Any]) -> CellRecord:
+    """The inverse of `convert_cell_record_to_json`; KeyError, TypeError or ValueError if `plain` is not one, or not as it was."""
     plain = dict(plain)
     if plain.pop("checksum") != digest_json(plain):
         raise ValueError("the checksum belongs to another record")
     components = {
         name: HeadlineComponent(
-            part["value"], part["n"], numbers_from_json(part["replicates"]), part["reason"], part.get("units")
+            part["value"],
+            part["n"],
+            convert_numbers_from_json(part["replicates"]),
+            part["reason"],
+            part.get("units"),
         )
         for name, part in plain["components"].items()
     }
@@ -262,12 +266,12 @@ def record_from_json(plain: Mapping[str, Any]) -> CellRecord:
     )
 
 
-def numbers_to_json(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[float | None]:
+def convert_numbers_to_json(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[float | None]:
     """Numbers as JSON has them: None for NaN."""
     return [value if value == value else None for value in values.tolist()]
 
 
-def numbers_from_json(values: Sequence[float | None]) -> np.ndarray[Any, np.dtype[np.float64]]:
+def convert_numbers_from_json(values: Sequence[float | None]) -> np.ndarray[Any, np.dtype[np.float64]]:
     """The same numbers, NaN for None."""
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
@@ -278,17 +282,17 @@ PACKAGES = (
 )  # fmt: skip
 
 
-def hardware_facts() -> dict[str, Any]:
+def collect_hardware_facts() -> dict[str, Any]:
     """Processor, cores, memory and platform; what cannot be found is None."""
     return {
-        "cpu": _processor_name(),
+        "cpu": _read_processor_name(),
         "cores": os.cpu_count(),
         "memory_gib": _installed_memory_gib(),
         "platform": f"{platform.system()} {platform.machine()}",
     }
 
 
-def list_versions() -> dict[str, str]:
+def list_package_versions() -> dict[str, str]:
     """Versions of Python and of the packages that results depend on."""
     packages = {"python": platform.python_version()}
     for package in PACKAGES:
@@ -299,7 +303,7 @@ def list_versions() -> dict[str, str]:
     return packages
 
 
-def _processor_name() -> str | None:
+def _read_processor_name() -> str | None:
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -420,7 +424,7 @@ class RunFolder:
         write_json(self.path / MANIFEST, {"schema": SCHEMA, **manifest})
 
     @contextmanager
-    def hold_lock(self) -> Iterator[None]:
+    def hold_folder_lock(self) -> Iterator[None]:
         """Hold the folder for this process; UsageError if another one works on it."""
         from filelock import lock_descriptor
 
@@ -436,17 +440,17 @@ class RunFolder:
             yield
 
     def _remove_partial_files(self) -> None:
-        """Remove what a killed session was writing by `write_atomic`: the folder is locked, so nobody else writes."""
+        """Remove what a killed session was writing by `write_file_atomically`: the folder is locked, so nobody else writes."""
         for path in self.path.rglob(".*.part"):
             if path.stem.rpartition(".")[2].isdecimal():
                 path.unlink(missing_ok=True)
 
-    def read_cell(self, cell: RunCell) -> CellRecord | None:
+    def read_cell_record(self, cell: RunCell) -> CellRecord | None:
         """The record of a cell if it is there and as it was written, failed ones included. None otherwise, with a
         warning where there is something else in its place."""
-        path = self.cell_path(cell)
+        path = self.locate_cell_record(cell)
         try:
-            record = record_from_json(parse_record_json(read_bounded_file(path).decode("utf-8")))
+            record = read_cell_record_from_json(parse_record_json(read_bounded_file(path).decode("utf-8")))
             if (damaged := self._find_damaged_file(cell)) is None:
                 return record
             path = damaged
@@ -465,20 +469,22 @@ class RunFolder:
     def _find_damaged_file(self, cell: RunCell) -> Path | None:
         """The file of the cell's items, or of its rankings, of which a part is missing."""
         places = (
-            self.items_path(cell.task, cell.dataset, cell.system, suffix, variant=cell.variant)
+            self.locate_cell_items(cell.task, cell.dataset, cell.system, suffix, variant=cell.variant)
             for suffix in ("", RANKINGS)
         )
         return next((place for place in places if place.exists() and not is_whole_parquet(place)), None)
 
-    def write_cell(self, cell: RunCell, record: CellRecord) -> None:
+    def write_cell_record(self, cell: RunCell, record: CellRecord) -> None:
         """Keep a cell's record: from here on it counts as done."""
-        write_atomic(self.cell_path(cell), to_json(record_to_json(record)) + "\n")
+        write_file_atomically(
+            self.locate_cell_record(cell), format_value_as_json(convert_cell_record_to_json(record)) + "\n"
+        )
 
-    def cell_path(self, cell: RunCell) -> Path:
+    def locate_cell_record(self, cell: RunCell) -> Path:
         """Where the record of a cell is."""
         return self.path / "cells" / f"{cell.key}.json"
 
-    def items_path(
+    def locate_cell_items(
         self, task: str, dataset: str, system: str, suffix: str = "", *, variant: str = ""
     ) -> Path:
         """Where the per-item values of a cell are; those of a variant in a folder of the system."""
@@ -489,7 +495,7 @@ class RunFolder:
             else path.with_name(f"{path.name}{suffix}.parquet")
         )
 
-    def texts_path(self, task: str, dataset: str) -> Path:
+    def locate_task_texts(self, task: str, dataset: str) -> Path:
         """Where the texts that a task judged on a dataset are."""
         return self.path / "texts" / task / f"{slugify_name(dataset)}.parquet"
 
@@ -497,7 +503,7 @@ class RunFolder:
         self, task: str, dataset: str, columns: Callable[[], Mapping[str, Sequence[Any]]]
     ) -> None:
         """Write the texts that a task judges on a dataset, unless they are there: then `columns` is not called."""
-        path = self.texts_path(task, dataset)
+        path = self.locate_task_texts(task, dataset)
         if not is_whole_parquet(path):
             write_parquet_columns(path, columns())
 
@@ -520,7 +526,7 @@ class RunFolder:
         rows = []
         for number, line in enumerate(read_bounded_file(self.results, WHOLE).splitlines(), start=1):
             try:
-                rows.append(_parse_result(parse_record_json(line)))
+                rows.append(_parse_result_row(parse_record_json(line)))
             except (ValueError, TypeError) as error:
                 raise DataError(
                     "this line is not a result", path=self.results, line=number,
@@ -529,12 +535,12 @@ class RunFolder:
                 ) from error  # fmt: skip
         return rows
 
-    def write_log(self, cell: RunCell, text: str) -> None:
+    def write_cell_failure_log(self, cell: RunCell, text: str) -> None:
         """Keep the traceback of a failed cell."""
-        write_atomic(self.path / "logs" / f"{cell.key}.txt", text)
+        write_file_atomically(self.path / "logs" / f"{cell.key}.txt", text)
 
 
-def _parse_result(plain: Any) -> Result:
+def _parse_result_row(plain: Any) -> Result:
     """A row from its JSON; TypeError where a column is of another type than it should be, ValueError for half of a
     surrogate pair, which no file could hold again."""
     row = Result(**plain)
@@ -577,7 +583,7 @@ def write_parquet_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> N
             for name, values in columns.items()
         }
     ).write_parquet(buffer, compression="zstd", statistics=False)
-    write_atomic(path, buffer.getvalue())
+    write_file_atomically(path, buffer.getvalue())
 
 
 def _column_type(name: str) -> Any:
@@ -606,20 +612,20 @@ def read_json_record(path: Path, cls: type[T], *, schema: int, what: str, mend: 
             expected=f"schema {schema}", found=f"schema {written}", mend=mend
         )  # fmt: skip
     try:
-        return build_dataclass(cls, plain)
+        return build_dataclass_from_values(cls, plain)
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         raise DataError(
             f"the record of {what} is incomplete", path=path, found=str(error), mend=mend
         ) from error
 
 
-def build_dataclass(cls: type[T], plain: Mapping[str, Any]) -> T:
+def build_dataclass_from_values(cls: type[T], plain: Mapping[str, Any]) -> T:
     """A dataclass from its plain values: lists become tuples, and mappings the dataclasses they stand for.
 
     TypeError for a field that it does not have, or that it needs and is not there.
     """
     kind: Any = cls
-    hints = _field_types(kind)
+    hints = _find_field_types(kind)
     unknown = [name for name in plain if name not in hints]
     if unknown:
         raise TypeError(f"{cls.__name__} has no field {unknown[0]!r}")
@@ -635,7 +641,7 @@ def build_checked_dataclass(cls: type[T], plain: Any) -> T:
 
     try:
         # As JSON, since that has lists where a record has tuples.
-        return TypeAdapter(cls).validate_json(to_json(plain), strict=True)
+        return TypeAdapter(cls).validate_json(format_value_as_json(plain), strict=True)
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False)[0]
         raise ValueError(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
@@ -651,7 +657,7 @@ def build_versioned_dataclass(cls: type[T], plain: Any, name: str, version: int)
 
 
 @lru_cache
-def _field_types(cls: type) -> dict[str, Any]:
+def _find_field_types(cls: type) -> dict[str, Any]:
     """The types of a dataclass's fields: a record has thousands of a few classes."""
     return get_type_hints(cls)
 
@@ -663,4 +669,6 @@ def _convert_to_field_type(hint: Any, value: Any) -> Any:
         return _convert_to_field_type(next(part for part in get_args(hint) if part is not type(None)), value)
     if get_origin(hint) is tuple:
         return tuple(_convert_to_field_type(get_args(hint)[0], part) for part in value)
-    return build_dataclass(hint, value) if isinstance(hint, type) and is_dataclass(hint) else value
+    return (
+        build_dataclass_from_values(hint, value) if isinstance(hint, type) and is_dataclass(hint) else value
+    )

@@ -23,8 +23,8 @@ from embassay.contracts import (
     Tokenizer,
 )
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
-from embassay.runs.memory import format_memory as size_in_words
-from embassay.runs.memory import memory_promise
+from embassay.runs.memory import format_memory_size as size_in_words
+from embassay.runs.memory import read_promised_memory
 from embassay.runs.spending import format_dollars
 
 COUNTED, SAMPLED = 20_000, 200
@@ -64,7 +64,7 @@ class CellForecast:
     fetched: bool = True
 
 
-def sum_forecasts(system: str, cells: Iterable[CellForecast]) -> CellForecast:
+def sum_cell_forecasts(system: str, cells: Iterable[CellForecast]) -> CellForecast:
     """The forecast of all of a system's cells together."""
     total = CellForecast("", "", system, 0, 0, 0, exact=True)
     for cell in cells:
@@ -95,11 +95,11 @@ class RunForecast:
     cells: tuple[CellForecast, ...]
     notes: tuple[str, ...] = ()
 
-    def sum_by_system(self) -> tuple[CellForecast, ...]:
+    def sum_forecasts_by_system(self) -> tuple[CellForecast, ...]:
         """One sum per system, in the order of the run."""
         names = dict.fromkeys(cell.system for cell in self.cells)
         return tuple(
-            sum_forecasts(name, [cell for cell in self.cells if cell.system == name]) for name in names
+            sum_cell_forecasts(name, [cell for cell in self.cells if cell.system == name]) for name in names
         )
 
     @property
@@ -110,11 +110,11 @@ class RunForecast:
     @property
     def usd(self) -> float | None:
         """All that is to be paid; None if a price is not known."""
-        return sum_forecasts("", self.cells).usd
+        return sum_cell_forecasts("", self.cells).usd
 
     def as_dict(self) -> dict[str, Any]:
         """For `--json` and the manifest."""
-        systems = [asdict(forecast) for forecast in self.sum_by_system()]
+        systems = [asdict(forecast) for forecast in self.sum_forecasts_by_system()]
         return {
             "cells": [asdict(cell) for cell in self.cells],
             "systems": [
@@ -127,7 +127,7 @@ class RunForecast:
 
 
 @dataclass(frozen=True)
-class CostOutlook:
+class WorkCostForecast:
     """What work of `total` like parts will cost, by the first `done` of them: dollars so far, expected in all, and the
     95% interval of that."""
 
@@ -150,7 +150,7 @@ class CostOutlook:
         return f"{line}. The limit of {format_dollars(most)} may stop it after about {min(reached, self.total):,}"
 
 
-def estimate_cost_outlook(costs: Sequence[float], total: int, usd: float) -> CostOutlook:
+def estimate_cost_outlook(costs: Sequence[float], total: int, usd: float) -> WorkCostForecast:
     """Of `total` parts, the first of which cost `usd` dollars. `costs` are those of the answers to each, as far
     as they can be told apart: they say how much parts vary."""
     done = len(costs)
@@ -160,11 +160,13 @@ def estimate_cost_outlook(costs: Sequence[float], total: int, usd: float) -> Cos
     spread = float(np.std(costs, ddof=1)) / mean if done > 1 and mean else 1.0
     # Of the sum of what is left, whose mean is itself known from `done` parts only.
     error = 1.96 * spread * usd / done * np.sqrt(rest * (1 + rest / done))
-    return CostOutlook(done, total, usd, expected, max(usd, expected - float(error)), expected + float(error))
+    return WorkCostForecast(
+        done, total, usd, expected, max(usd, expected - float(error)), expected + float(error)
+    )
 
 
 @dataclass(frozen=True)
-class EncoderNeed:
+class EncoderWorkload:
     """What an encoder has to do: `texts` asked for, of which `cached` are kept already; for the others `tokens`
     and `chunks`; `exact` where every token was counted with the encoder's own tokenizer."""
 
@@ -174,14 +176,14 @@ class EncoderNeed:
     chunks: int = 0
     exact: bool = True
 
-    def __add__(self, other: EncoderNeed) -> EncoderNeed:
-        return EncoderNeed(
+    def __add__(self, other: EncoderWorkload) -> EncoderWorkload:
+        return EncoderWorkload(
             self.texts + other.texts, self.cached + other.cached, self.tokens + other.tokens,
             self.chunks + other.chunks, self.exact and other.exact
         )  # fmt: skip
 
 
-class NeedCounter:
+class EncoderWorkloadCounter:
     """Adds up what calls of one encoder will need, never the same chunk twice.
 
     `tokenizer` counts where the encoder's own is not at hand. `seen` are the chunks planned so far; systems that
@@ -199,7 +201,7 @@ class NeedCounter:
         self._sample = COUNTED if hasattr(encoder, "encode_chunks") else SAMPLED
         self._cached = CachedEncoder(encoder, cache)
         self._seen = set() if seen is None else seen
-        self._so_far = EncoderNeed()
+        self._so_far = EncoderWorkload()
 
     @property
     def chunk_size(self) -> int:
@@ -216,19 +218,21 @@ class NeedCounter:
                 self._seen.add(key)
                 fresh += chunk
                 chunks += any(chunk)
-        tokens, counted = count_tokens(
+        tokens, counted = count_tokens_by_sample(
             fresh, self._tokenizer, most=self.encoder.max_tokens, sample=self._sample
         )
         distinct = len(set(texts))
-        self._so_far += EncoderNeed(distinct, distinct - len(fresh), tokens, chunks, counted and self._own)
+        self._so_far += EncoderWorkload(
+            distinct, distinct - len(fresh), tokens, chunks, counted and self._own
+        )
 
-    def taken(self) -> EncoderNeed:
+    def taken(self) -> EncoderWorkload:
         """What was heard since the last time."""
-        need, self._so_far = self._so_far, EncoderNeed()
+        need, self._so_far = self._so_far, EncoderWorkload()
         return need
 
 
-def count_tokens(
+def count_tokens_by_sample(
     texts: Sequence[str], tokenizer: Tokenizer, *, most: int | None = None, sample: int = SAMPLED
 ) -> tuple[int, bool]:
     """The tokens of the texts together, at most `most` of each, and whether all of them were counted: of more than
@@ -253,7 +257,9 @@ def find_remote_encoder(system: object) -> RemoteEncoder | None:
     return cast("RemoteEncoder | None", part)
 
 
-def remote_seconds(model: RemoteEncoder, requests: int, tokens: int, written: int | None = None) -> float:
+def estimate_server_seconds(
+    model: RemoteEncoder, requests: int, tokens: int, written: int | None = None
+) -> float:
     """How long a server takes, by the declared limits and what is assumed of its answers; of the tokens a chat model
     has `written` so many."""
     limits = ((requests, model.rpm), (tokens, model.tpm))
@@ -265,7 +271,7 @@ def remote_seconds(model: RemoteEncoder, requests: int, tokens: int, written: in
     return max([requests * ANSWER_SECONDS / AT_ONCE, *by_limits])
 
 
-def forecast_table(forecasts: RunForecast) -> tuple[list[str], list[list[str]]]:
+def build_forecast_table(forecasts: RunForecast) -> tuple[list[str], list[list[str]]]:
     """Columns and rows for the terminal, what matters most first: a narrow screen hides the last."""
     titles = [
         "task", "dataset", "system", "time", "cost", "tokens", "requests", "texts", "kept", "items", "disk", "memory"
@@ -283,7 +289,7 @@ def forecast_table(forecasts: RunForecast) -> tuple[list[str], list[list[str]]]:
 def describe_forecasts(forecasts: RunForecast) -> Iterator[str]:
     """What is left out, the sums, a line for each system that sends requests, and what they rest on."""
     yield from forecasts.notes
-    paid = [forecast for forecast in forecasts.sum_by_system() if forecast.requests is not None]
+    paid = [forecast for forecast in forecasts.sum_forecasts_by_system() if forecast.requests is not None]
     for forecast in paid:
         about = "" if forecast.exact else "about "
         yield (
@@ -302,7 +308,7 @@ def describe_forecasts(forecasts: RunForecast) -> Iterator[str]:
         f"of embeddings, {money}."
     )
     if most := max((cell.memory_bytes for cell in forecasts.cells), default=0):
-        yield from _describe_memory(most)
+        yield from _describe_cell_memory(most)
     if paid:
         yield (
             f"Nothing was sent. A server's time comes from its rpm and tpm if given; otherwise {ANSWER_SECONDS} s "
@@ -313,9 +319,9 @@ def describe_forecasts(forecasts: RunForecast) -> Iterator[str]:
         )
 
 
-def _describe_memory(most: int) -> Iterator[str]:
+def _describe_cell_memory(most: int) -> Iterator[str]:
     """What a cell holds at most, and whether that is what was promised."""
-    promised = memory_promise()
+    promised = read_promised_memory()
     holds = f"A cell uses at most {size_in_words(most)} of memory"
     if promised is None:
         yield f"{holds}, by estimate."

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from embassay.limits import WHOLE, parse_record_json, read_bounded_file
-from embassay.runs.folder import to_json, write_atomic
+from embassay.runs.folder import format_value_as_json, write_file_atomically
 
 FILE = "matrix.json"
 MOST_QUESTIONS, MOST_SYSTEMS, MOST_CELLS = 200, 12, 900
@@ -28,7 +28,7 @@ _ORDER: tuple[Outcome, ...] = ("differ", "fail", "alike")
 
 
 @dataclass(frozen=True)
-class AskedQuestion:
+class QuestionWithRightPassages:
     """A question, the ids of the passages that are right, and its tag and document (empty where unknown)."""
 
     id: str
@@ -89,7 +89,7 @@ def _find_rank_band(rank: int) -> int:
 
 def build_question_matrix(
     dataset: str,
-    questions: Iterable[AskedQuestion],
+    questions: Iterable[QuestionWithRightPassages],
     lists: Mapping[str, Mapping[str, Sequence[str]]],
     texts: Mapping[str, str],
     ranks: Mapping[str, Mapping[str, int]] | None = None,
@@ -110,7 +110,7 @@ def build_question_matrix(
 
 
 def _make_matrix_row(
-    question: AskedQuestion,
+    question: QuestionWithRightPassages,
     systems: Sequence[str],
     lists: Mapping[str, Mapping[str, Sequence[str]]],
     known: Mapping[str, Mapping[str, int]],
@@ -143,14 +143,14 @@ def _clip_text(text: str) -> str:
     return words if len(words) <= CLIPPED else words[:CLIPPED].rsplit(" ", 1)[0] + " ..."
 
 
-def write_matrices(run: Path, matrices: Sequence[QuestionMatrix]) -> None:
+def write_question_matrices(run: Path, matrices: Sequence[QuestionMatrix]) -> None:
     """Write the matrices of a run that have a question."""
     plain = [asdict(matrix) for matrix in matrices if matrix.rows]
     if plain:
-        write_atomic(run / FILE, to_json(plain) + "\n")
+        write_file_atomically(run / FILE, format_value_as_json(plain) + "\n")
 
 
-def read_matrices(run: Path) -> tuple[QuestionMatrix, ...]:
+def read_question_matrices(run: Path) -> tuple[QuestionMatrix, ...]:
     """The matrices of a run; none where there is no file."""
     if not (run / FILE).is_file():
         return ()

@@ -1,6 +1,6 @@
 """Memory: what this process and its children hold, who of them claims how much, and `--memory` as a promise.
 
-What a cell will hold at most is estimated from its data (`MemoryFootprint`). The processes of a run write what they
+What a cell will hold at most is estimated from its data (`WorkMemoryEstimate`). The processes of a run write what they
 have begun into one small file, so that cells side by side wait for each other rather than break the promise together. A
 cell that does not fit even alone fails, with the figure and the mend; the others go on. Nothing that is computed
 depends on any of this. Processes on other machines are not covered.
@@ -44,11 +44,13 @@ class PeakMemory:
     def bytes(self) -> int | None:
         """So far; None where the system does not tell."""
         # Some sandboxes tell what is held now in the place of the peak.
-        self._most = max(self._most, (_peak_since_start() if self._begun else None) or _peak_memory() or 0)
+        self._most = max(
+            self._most, (_measure_peak_since_start() if self._begun else None) or _measure_peak_memory() or 0
+        )
         return self._most or None
 
 
-def _peak_since_start() -> int | None:
+def _measure_peak_since_start() -> int | None:
     try:
         lines = _STATUS.read_text().splitlines()
     except OSError:
@@ -58,7 +60,7 @@ def _peak_since_start() -> int | None:
     return next((int(kib) * 1024 for kib in peaks), None)
 
 
-def _peak_memory() -> int | None:
+def _measure_peak_memory() -> int | None:
     try:
         import resource
     except ImportError:  # not POSIX
@@ -67,7 +69,7 @@ def _peak_memory() -> int | None:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-def resident_memory(process: int | None = None) -> int | None:
+def measure_resident_memory(process: int | None = None) -> int | None:
     """The bytes of memory that a process (by default this one) holds now; None where the system does not tell, or the
     process is gone."""
     try:
@@ -101,12 +103,14 @@ class MemoryWatch:
 
     def measure_memory(self) -> None:
         """Look once."""
-        below = sum(resident_memory(process) or 0 for process in _child_processes(Path("/proc/self")))
+        below = sum(
+            measure_resident_memory(process) or 0 for process in _list_child_processes(Path("/proc/self"))
+        )
         # The system remembers this process's peak, which may lie between two looks.
         self.most = max(
             self.most,
-            (resident_memory() or 0) + below,
-            (_peak_since_start() or _peak_memory() or 0) if not below else 0,
+            (measure_resident_memory() or 0) + below,
+            (_measure_peak_since_start() or _measure_peak_memory() or 0) if not below else 0,
         )
 
     def _watch_until_over(self) -> None:
@@ -119,7 +123,7 @@ class MemoryWatch:
                 return
 
 
-def _child_processes(process: Path) -> list[int]:
+def _list_child_processes(process: Path) -> list[int]:
     """The ids of the processes below one."""
     ids: list[int] = []
     try:
@@ -128,14 +132,14 @@ def _child_processes(process: Path) -> list[int]:
             ids += map(int, (thread / "children").read_text().split())
     except OSError:
         return ids
-    return ids + [below for child in ids for below in _child_processes(Path("/proc", str(child)))]
+    return ids + [below for child in ids for below in _list_child_processes(Path("/proc", str(child)))]
 
 
 _GLANCE = 0.005
 """Seconds between looks at whether the file of claims, which is held for moments, is free."""
 
 
-class MemoryClaims:
+class ProcessMemoryClaims:
     """The claims of this and the other processes, bytes by process id; 0 where a process is between two cells, and then
     it counts by what it holds. One that is gone counts nothing."""
 
@@ -147,7 +151,7 @@ class MemoryClaims:
         with self._open_claims_file() as file:
             self._write_claims(file, {**self._read_claims(file), self._own: amount})
 
-    def is_claim_granted(self, amount: int, most: int) -> bool:
+    def try_claim_memory(self, amount: int, most: int) -> bool:
         """Claim so much for this process if it fits beside the others."""
         with self._open_claims_file() as file:
             claims = self._read_claims(file)
@@ -170,7 +174,7 @@ class MemoryClaims:
 
     def _sum_claims(self, claims: dict[str, int]) -> int:
         return sum(
-            max(claim, resident_memory(int(process)) or 0)
+            max(claim, measure_resident_memory(int(process)) or 0)
             for process, claim in claims.items()
             if process != self._own
         )
@@ -180,7 +184,9 @@ class MemoryClaims:
         """The claims of processes that live."""
         claims: dict[str, int] = json.loads(file.read() or "{}")
         return {
-            process: claim for process, claim in claims.items() if resident_memory(int(process)) is not None
+            process: claim
+            for process, claim in claims.items()
+            if measure_resident_memory(int(process)) is not None
         }
 
     @staticmethod
@@ -212,7 +218,7 @@ _PERIOD = 0.2
 
 
 @dataclass(frozen=True)
-class MemoryFootprint:
+class WorkMemoryEstimate:
     """What work will hold at most beside what its process holds already: bytes by what they are for, and what to do
     where that is too much."""
 
@@ -228,14 +234,14 @@ class MemoryFootprint:
         """The largest part, and the others from 16 MiB, by size."""
         large = sorted(self.parts.items(), key=lambda part: -part[1])
         shown = [(purpose, size) for i, (purpose, size) in enumerate(large) if not i or size >= 2**24]
-        return ", ".join(f"{format_memory(size)} for {purpose}" for purpose, size in shown)
+        return ", ".join(f"{format_memory_size(size)} for {purpose}" for purpose, size in shown)
 
 
-def parse_size(text: str) -> int:
+def parse_memory_size(text: str) -> int:
     """The bytes of `4GiB`, `512MiB` or `2GB`, whatever the case. UsageError for what is no size, and for one too small
     for any run.
 
-    >>> parse_size("4GiB"), parse_size("1.5 gb")
+    >>> parse_memory_size("4GiB"), parse_memory_size("1.5 gb")
     (4294967296, 1500000000)
     """
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text.strip(), re.IGNORECASE)
@@ -247,34 +253,34 @@ def parse_size(text: str) -> int:
     amount = round(float(match[1]) * _UNITS[match[2].lower()])
     if amount < LEAST:
         raise UsageError(
-            f"--memory is {format_memory(amount)}, which is too small for any run.",
-            mend=f"Use at least {format_memory(LEAST)}: the program itself needs most of that.",
+            f"--memory is {format_memory_size(amount)}, which is too small for any run.",
+            mend=f"Use at least {format_memory_size(LEAST)}: the program itself needs most of that.",
         )
     return amount
 
 
-def format_memory(amount: int) -> str:
+def format_memory_size(amount: int) -> str:
     """`3.2 GiB`, `140 MiB`.
 
-    >>> format_memory(3_400_000_000), format_memory(1_000_000)
+    >>> format_memory_size(3_400_000_000), format_memory_size(1_000_000)
     ('3.17 GiB', '1 MiB')
     """
     return f"{amount / 2**30:.3g} GiB" if amount >= 2**30 else f"{amount / 2**20:.0f} MiB"
 
 
-def memory_promise() -> int | None:
+def read_promised_memory() -> int | None:
     """What is promised in this process, in bytes; None without a promise."""
     value = os.environ.get(LIMIT, "")
     if not value:
         return None
-    return int(value) if value.isdecimal() else parse_size(value)
+    return int(value) if value.isdecimal() else parse_memory_size(value)
 
 
 _watch: MemoryWatch | None = None
 
 
 @contextmanager
-def promise_memory(most: int | None, *, stop: bool = False) -> Iterator[None]:
+def enforce_memory_limit(most: int | None, *, stop: bool = False) -> Iterator[None]:
     """Inside, this process and those that it starts together hold no more than `most` bytes; None promises nothing.
 
     What estimates its cells keeps the promise by that. Other work is to `stop` where it holds more: it is interrupted
@@ -285,13 +291,13 @@ def promise_memory(most: int | None, *, stop: bool = False) -> Iterator[None]:
         yield
         return
     before = {name: os.environ.get(name) for name in (LIMIT, CLAIMS)}
-    stopper = _Interrupter()
+    stopper = _MainThreadInterrupter()
     watch = MemoryWatch(limit=most, beyond=stopper) if stop else MemoryWatch()
     interrupts = signal.signal(signal.SIGINT, stopper.heard) if stop else None
     try:
         with tempfile.TemporaryDirectory(prefix="embassay-") as folder, watch as _watch:
             os.environ.update({LIMIT: str(most), CLAIMS: str(Path(folder, "claims"))})
-            MemoryClaims(Path(folder, "claims")).write(0)
+            ProcessMemoryClaims(Path(folder, "claims")).write(0)
             yield
             stopper.stop_interrupting()
     except (KeyboardInterrupt, Interrupted) as error:
@@ -309,7 +315,7 @@ def promise_memory(most: int | None, *, stop: bool = False) -> Iterator[None]:
             signal.signal(signal.SIGINT, interrupts)
 
 
-class _Interrupter:
+class _MainThreadInterrupter:
     """Interrupts the main thread as Ctrl-C does, once, unless its work has ended."""
 
     def __init__(self) -> None:
@@ -339,34 +345,34 @@ class _Interrupter:
 
 def _make_broken_promise_error(held: int, most: int, *, kept: bool = False) -> UsageError:
     return UsageError(
-        f"It reached {format_memory(held)}, more than the limit of {format_memory(most)}, and was stopped."
+        f"It reached {format_memory_size(held)}, more than the limit of {format_memory_size(most)}, and was stopped."
         + (" Finished work is kept." if kept else ""),
         mend="Give it less data (--limit, if the command has one), or raise --memory.",
     )
 
 
 @contextmanager
-def reserve_memory(need: MemoryFootprint) -> Iterator[None]:
+def reserve_memory(need: WorkMemoryEstimate) -> Iterator[None]:
     """Inside, the work has the room that it needs; it is waited for while other processes of the run hold it.
     UsageError, with the figure, where the work does not fit even alone."""
-    most = memory_promise()
+    most = read_promised_memory()
     if most is None:
         yield
         return
     check_memory_fits(need)
-    held = resident_memory() or 0
+    held = measure_resident_memory() or 0
     path = Path(os.environ.get(CLAIMS, ""))
     if not path.is_file():
         yield
         return
-    claims = MemoryClaims(path)
-    while not claims.is_claim_granted(held + need.bytes, most):
+    claims = ProcessMemoryClaims(path)
+    while not claims.try_claim_memory(held + need.bytes, most):
         # Nobody else is in a cell, so waiting would never end.
         if claims.alone():
             raise UsageError(
-                f"It would use up to {format_memory(held + need.bytes)} in addition to the "
-                f"{format_memory(claims.others())} of the run's other processes, more than the limit of "
-                f"{format_memory(most)} ({need}).",
+                f"It would use up to {format_memory_size(held + need.bytes)} in addition to the "
+                f"{format_memory_size(claims.others())} of the run's other processes, more than the limit of "
+                f"{format_memory_size(most)} ({need}).",
                 mend="Use fewer --workers, or raise --memory.",
             )
         time.sleep(_PERIOD)
@@ -376,36 +382,36 @@ def reserve_memory(need: MemoryFootprint) -> Iterator[None]:
         claims.write(0)
 
 
-def check_memory_fits(need: MemoryFootprint) -> None:
+def check_memory_fits(need: WorkMemoryEstimate) -> None:
     """UsageError, with the figure, where work that is about to begin would break the promise by itself."""
-    most = memory_promise()
-    if most is not None and (held := resident_memory() or 0) + need.bytes > most:
+    most = read_promised_memory()
+    if most is not None and (held := measure_resident_memory() or 0) + need.bytes > most:
         raise _make_memory_error(need, held, most)
 
 
-def _make_memory_error(need: MemoryFootprint, held: int, most: int) -> UsageError:
+def _make_memory_error(need: WorkMemoryEstimate, held: int, most: int) -> UsageError:
     return UsageError(
-        f"It would use up to {format_memory(held + need.bytes)}, more than the limit of {format_memory(most)}: "
+        f"It would use up to {format_memory_size(held + need.bytes)}, more than the limit of {format_memory_size(most)}: "
         f"{need}, and "
-        f"{format_memory(held)} already used by the program and the data.",
+        f"{format_memory_size(held)} already used by the program and the data.",
         mend=f"{need.mend.rstrip('.')}, or raise --memory.",
     )
 
 
-def report_memory_promise() -> dict[str, Any] | None:
+def report_memory_against_promise() -> dict[str, Any] | None:
     """What was promised, and the most that the processes of this run have held together so far; None without a
     promise."""
-    most = memory_promise()
+    most = read_promised_memory()
     if most is None or _watch is None:
         return None
     return {"promised_bytes": most, "held_bytes": _watch.most, "kept": _watch.most <= most}
 
 
-def memory_warning(told: Mapping[str, Any] | None) -> str:
+def describe_broken_memory_promise(told: Mapping[str, Any] | None) -> str:
     """What is to be said of a broken promise; empty where it was kept, or none was made."""
     if told is None or told["kept"]:
         return ""
     return (
-        f"The run held {format_memory(told['held_bytes'])} at its most, more than the "
-        f"{format_memory(told['promised_bytes'])} promised with --memory. Its results are not affected."
+        f"The run held {format_memory_size(told['held_bytes'])} at its most, more than the "
+        f"{format_memory_size(told['promised_bytes'])} promised with --memory. Its results are not affected."
     )

@@ -18,14 +18,14 @@ from typing import Any
 
 from embassay.contracts import Usage
 from embassay.limits import parse_record_json
-from embassay.runs.folder import to_json, write_json_lines
+from embassay.runs.folder import format_value_as_json, write_json_lines
 
 _PATIENCE = 40
 """Times that the end of a session looks whether given-up requests are settled."""
 
 
 @dataclass(frozen=True)
-class SpentAmounts:
+class CallSpendingTotals:
     """What calls came to: `requests` sent, `retries` among them, calls that `failed` for good, tokens, `usd` billed
     (None where a price is not known), `seconds` spent waiting for answers, summed over requests that waited side by
     side; `unsettled` requests were in flight when a process died; `texts` were encoded and kept. `possible_usd` may be
@@ -44,26 +44,29 @@ class SpentAmounts:
     possible_usd: float = 0.0
     estimated: int = 0
 
-    def __add__(self, other: SpentAmounts) -> SpentAmounts:
-        return _combine_spent(self, other, 1)
+    def __add__(self, other: CallSpendingTotals) -> CallSpendingTotals:
+        return _combine_spent_amounts(self, other, 1)
 
-    def subtract_earlier(self, before: SpentAmounts) -> SpentAmounts:
+    def subtract_earlier_amounts(self, before: CallSpendingTotals) -> CallSpendingTotals:
         """What was spent after `before`, an earlier state of the same account."""
-        return _combine_spent(self, before, -1)
+        return _combine_spent_amounts(self, before, -1)
 
 
-def _combine_spent(spent: SpentAmounts, other: SpentAmounts, sign: int) -> SpentAmounts:
+def _combine_spent_amounts(
+    spent: CallSpendingTotals, other: CallSpendingTotals, sign: int
+) -> CallSpendingTotals:
     """Field by field; an unknown price makes an unknown sum."""
     pairs = {
-        field.name: (getattr(spent, field.name), getattr(other, field.name)) for field in fields(SpentAmounts)
+        field.name: (getattr(spent, field.name), getattr(other, field.name))
+        for field in fields(CallSpendingTotals)
     }
     sums: dict[str, Any] = {
         name: None if None in pair else pair[0] + sign * pair[1] for name, pair in pairs.items()
     }
-    return SpentAmounts(**sums)
+    return CallSpendingTotals(**sums)
 
 
-Book = dict[tuple[str, str], SpentAmounts]
+Book = dict[tuple[str, str], CallSpendingTotals]
 """What was spent by session and account."""
 
 
@@ -91,26 +94,26 @@ class RunSpendingJournal:
         return sum(spent.usd or 0.0 for spent in list(self._book.values()))
 
     @property
-    def possible_usd(self) -> float:
+    def possibly_billed_usd(self) -> float:
         """Dollars that may be billed beside them."""
         return sum(spent.possible_usd for spent in list(self._book.values()))
 
     @property
-    def counted_usd(self) -> float:
+    def usd_counted_by_limit(self) -> float:
         """Dollars that a limit counts: billed, or possibly."""
-        return self.usd + self.possible_usd
+        return self.usd + self.possibly_billed_usd
 
     @property
     def reserved_usd(self) -> float:
         """Dollars held aside for requests that are in flight now."""
         return sum(usd for _, usd in list(self._open.values()))
 
-    def sum_by_account(self, session: str | None = None) -> dict[str, SpentAmounts]:
+    def sum_spending_by_account(self, session: str | None = None) -> dict[str, CallSpendingTotals]:
         """What each account has spent, in all sessions or in one."""
-        accounts: dict[str, SpentAmounts] = {}
+        accounts: dict[str, CallSpendingTotals] = {}
         for (of_session, account), spent in list(self._book.items()):
             if session in (None, of_session):
-                accounts[account] = accounts.get(account, SpentAmounts()) + spent
+                accounts[account] = accounts.get(account, CallSpendingTotals()) + spent
         return accounts
 
     def note_request_reserved(self, number: int, model: str, usd: float) -> None:
@@ -122,7 +125,7 @@ class RunSpendingJournal:
         self, number: int, model: str, usage: Usage, *, retry: bool, seconds: float
     ) -> None:
         """It was answered, or refused."""
-        spent = SpentAmounts(
+        spent = CallSpendingTotals(
             1,
             int(retry),
             input_tokens=usage.input_tokens,
@@ -137,10 +140,10 @@ class RunSpendingJournal:
         self, number: int, model: str, usd: float | None, *, retry: bool, seconds: float
     ) -> None:
         """It was sent and brought nothing that can be used."""
-        spent = SpentAmounts(1, int(retry), usd=None if usd is None else 0.0, possible_usd=usd or 0.0)
+        spent = CallSpendingTotals(1, int(retry), usd=None if usd is None else 0.0, possible_usd=usd or 0.0)
         self._close_request(number, model, spent, seconds)
 
-    def _close_request(self, number: int, model: str, spent: SpentAmounts, seconds: float) -> None:
+    def _close_request(self, number: int, model: str, spent: CallSpendingTotals, seconds: float) -> None:
         account, _ = self._open.pop(number, (model, 0.0))
         whole = replace(spent, seconds=round(seconds, 4))
         self._enter_line({"closed": number, "account": account, **asdict(whole)})
@@ -180,7 +183,7 @@ class RunSpendingJournal:
     def _enter_line(self, line: dict[str, Any]) -> None:
         key = self.session, line["account"]
         with self._lock:
-            self._book[key] = self._book.get(key, SpentAmounts()) + _read_spent(line)
+            self._book[key] = self._book.get(key, CallSpendingTotals()) + _read_spent(line)
             self._write_line(line)
 
     def _write_line(self, line: Mapping[str, Any]) -> None:
@@ -192,7 +195,7 @@ class RunSpendingJournal:
                 self._begun = True
                 line = {"session": self.session, "begun": True, **line}
             # In one write: a killed process leaves whole lines.
-            os.write(self._file, (to_json(line) + "\n").encode())
+            os.write(self._file, (format_value_as_json(line) + "\n").encode())
 
 
 def _read_journal_lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -210,7 +213,7 @@ def _read_journal_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 def _is_complete_entry(line: Mapping[str, Any]) -> bool:
     """Whether every field is of its kind, and the fields are there that belong to an open request."""
-    numbers = {"open", "closed", *asdict(SpentAmounts())}
+    numbers = {"open", "closed", *asdict(CallSpendingTotals())}
     for name, value in line.items():
         kind: Any = (int, float, NoneType) if name == "usd" else (int, float) if name in numbers else object
         if not isinstance(value, kind) or (name in ("session", "account") and not isinstance(value, str)):
@@ -223,12 +226,14 @@ def _sum_journal_lines(lines: Iterable[Mapping[str, Any]]) -> Book:
     book: Book = {}
     session, in_flight = "", dict[int, Mapping[str, Any]]()
 
-    def add_spent(account: str, spent: SpentAmounts) -> None:
-        book[session, account] = book.get((session, account), SpentAmounts()) + spent
+    def add_spent(account: str, spent: CallSpendingTotals) -> None:
+        book[session, account] = book.get((session, account), CallSpendingTotals()) + spent
 
     def settle_dead_session() -> None:
         for line in in_flight.values():
-            add_spent(line["account"], SpentAmounts(requests=1, possible_usd=line["usd"] or 0.0, unsettled=1))
+            add_spent(
+                line["account"], CallSpendingTotals(requests=1, possible_usd=line["usd"] or 0.0, unsettled=1)
+            )
         in_flight.clear()
 
     for line in lines:
@@ -246,8 +251,8 @@ def _sum_journal_lines(lines: Iterable[Mapping[str, Any]]) -> Book:
     return book
 
 
-def _read_spent(line: Mapping[str, Any]) -> SpentAmounts:
-    return SpentAmounts(**{name: line[name] for name in asdict(SpentAmounts()) if name in line})
+def _read_spent(line: Mapping[str, Any]) -> CallSpendingTotals:
+    return CallSpendingTotals(**{name: line[name] for name in asdict(CallSpendingTotals()) if name in line})
 
 
 def summarise_spending(spent: Mapping[str, Any]) -> str:

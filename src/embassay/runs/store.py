@@ -23,26 +23,26 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import ChatModel, Completion, Message, Reranker, SamplingSettings, Usage
+from embassay.contracts import ChatMessage, ChatModel, Completion, Reranker, SamplingSettings, Usage
 from embassay.errors import ModelError, Unanswered, Why
 from embassay.machine import find_cache_folder
-from embassay.runs.execution import CallFailure, run_jobs
+from embassay.runs.execution import CallFailure, run_concurrent_jobs
 from embassay.runs.folder import make_private_file, make_private_folder
 
 _BUSY_SECONDS = 60
 
 
-def index_folder() -> Path:
+def find_index_folder() -> Path:
     """Where built indexes are kept between runs."""
     return find_cache_folder() / "indexes"
 
 
-def compute_content_seal(key: bytes, content: bytes | memoryview) -> bytes:
+def compute_keyed_content_hash(key: bytes, content: bytes | memoryview) -> bytes:
     """16 bytes that hold for this content under this key only."""
     return hashlib.blake2b(content, digest_size=16, key=key).digest()
 
 
-class SqliteConnection(sqlite3.Connection):
+class SelfClosingConnection(sqlite3.Connection):
     """A connection that is closed when the last who used it is gone: caches live as long as what remembers them, and
     from Python 3.13 on one that was left open is a warning."""
 
@@ -209,7 +209,7 @@ class SqliteStore:
             timeout=_BUSY_SECONDS,
             isolation_level=None,
             check_same_thread=False,
-            factory=SqliteConnection,
+            factory=SelfClosingConnection,
         )
         try:
             # Large pages suit rows of 100 kB and more; only a new file takes the setting.
@@ -234,7 +234,7 @@ class SqliteStore:
                 uri=True,
                 isolation_level=None,
                 check_same_thread=False,
-                factory=SqliteConnection,
+                factory=SelfClosingConnection,
             )
             connection.execute(f"SELECT 1 FROM {cls.main} LIMIT 1")
         except (sqlite3.Error, UnicodeDecodeError):
@@ -290,7 +290,7 @@ class RerankScoreCache(SqliteStore):
             for key, checksum, content in self._fetch_all_rows(
                 f"SELECT key, checksum, CAST(scores AS BLOB) FROM scores WHERE key IN ({marks})", *part
             ):
-                if checksum == compute_content_seal(key, content) and len(content) == 4 * n:
+                if checksum == compute_keyed_content_hash(key, content) and len(content) == 4 * n:
                     scores[key] = np.frombuffer(content, dtype="<f4")
                 else:
                     self.drop(key)
@@ -307,11 +307,11 @@ class RerankScoreCache(SqliteStore):
             part = rows[start : start + _PER_STATEMENT]
             for key, row in part:
                 content = np.ascontiguousarray(row, dtype="<f4").tobytes()
-                values += [key, reranker, compute_content_seal(key, content), content]
+                values += [key, reranker, compute_keyed_content_hash(key, content), content]
             marks = ",".join(["(?, ?, ?, ?)"] * len(part))
             self._execute_change(f"INSERT OR IGNORE INTO scores VALUES {marks}", *values)
 
-    def describe_contents(self) -> RerankCacheInfo:
+    def summarise_cache_contents(self) -> RerankCacheInfo:
         """What the cache holds now; zeros where it cannot be read."""
         rows = self._fetch_all_rows(
             "SELECT reranker, COUNT(*), SUM(length(scores)) / 4 FROM scores GROUP BY reranker ORDER BY reranker"
@@ -324,7 +324,7 @@ class RerankScoreCache(SqliteStore):
         )
 
 
-def score_key(identity: str, query: str, documents: Sequence[str]) -> bytes:
+def make_rerank_score_key(identity: str, query: str, documents: Sequence[str]) -> bytes:
     """32 bytes that name the scores of documents in this order: of one alone, or of a whole list."""
     digest = hashlib.blake2b(digest_size=32)
     for part in (identity, query, *documents):
@@ -391,10 +391,12 @@ class CachedReranker:
     def missing(self, query: str, documents: Sequence[str]) -> int:
         """How many distinct documents `score` would ask the reranker for."""
         if not self.pairwise:
-            key = score_key(self.identity, query, documents)
+            key = make_rerank_score_key(self.identity, query, documents)
             return 0 if self.cache.read([key], len(documents)) else len(documents)
         keys = {
-            score_key(self.identity, query, [text]) for text in documents if self._is_sent_to_reranker(text)
+            make_rerank_score_key(self.identity, query, [text])
+            for text in documents
+            if self._is_sent_to_reranker(text)
         }
         return len(keys) - len(self.cache.read(list(keys)))
 
@@ -403,7 +405,7 @@ class CachedReranker:
 
     def _score_pairs(self, query: str, documents: Sequence[str]) -> dict[str, np.float32]:
         """The scores of distinct documents by their text."""
-        keys = {text: score_key(self.identity, query, [text]) for text in documents}
+        keys = {text: make_rerank_score_key(self.identity, query, [text]) for text in documents}
         cached = self.cache.read(list(keys.values()))
         scores = {text: cached[key][0] for text, key in keys.items() if key in cached}
         self.counts.found += len(scores)
@@ -417,7 +419,7 @@ class CachedReranker:
 
     def _score_list(self, query: str, documents: Sequence[str]) -> Scores:
         """The scores of documents that were scored together."""
-        key = score_key(self.identity, query, documents)
+        key = make_rerank_score_key(self.identity, query, documents)
         cached = self.cache.read([key], len(documents)).get(key)
         if cached is not None:
             self.counts.found += len(documents)
@@ -451,7 +453,7 @@ CREATE TABLE IF NOT EXISTS answers (
 
 
 @dataclass(frozen=True)
-class AnswersInfo:
+class AnswerCacheInfo:
     """What a cache holds: `bytes` on disk, `entries` (answers), and the answers of each model identity."""
 
     path: Path
@@ -460,7 +462,7 @@ class AnswersInfo:
     models: Mapping[str, int]
 
 
-class AnswerCache(SqliteStore):
+class ChatAnswerCache(SqliteStore):
     """Answers by key. Safe to share between threads, and between processes that open it each."""
 
     title = "answer cache"
@@ -475,7 +477,7 @@ class AnswerCache(SqliteStore):
         if row is None:
             return None
         checksum, content = row
-        if checksum != compute_content_seal(key, content):
+        if checksum != compute_keyed_content_hash(key, content):
             self.drop(key)
             return None
         try:
@@ -497,14 +499,14 @@ class AnswerCache(SqliteStore):
             "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)",
             key,
             model,
-            compute_content_seal(key, content),
+            compute_keyed_content_hash(key, content),
             content,
         )
 
-    def describe_contents(self) -> AnswersInfo:
+    def summarise_cache_contents(self) -> AnswerCacheInfo:
         """What the cache holds now; zeros where it cannot be read."""
         rows = self._fetch_all_rows("SELECT model, COUNT(*) FROM answers GROUP BY model ORDER BY model")
-        return AnswersInfo(self.path, self._measure_file_size(), sum(n for _, n in rows), dict(rows))
+        return AnswerCacheInfo(self.path, self._measure_file_size(), sum(n for _, n in rows), dict(rows))
 
 
 def _read_completion(kept: Any) -> Completion:
@@ -515,8 +517,8 @@ def _read_completion(kept: Any) -> Completion:
     return Completion(words[0], None, Usage(**kept["usage"]), *words[1:])
 
 
-def answer_key(
-    identity: str, messages: Sequence[Message], sampling: SamplingSettings, schema: Any, attempt: int
+def make_answer_cache_key(
+    identity: str, messages: Sequence[ChatMessage], sampling: SamplingSettings, schema: Any, attempt: int
 ) -> bytes:
     """32 bytes that name a draw: a hash of the model, the sampling, the schema (a pydantic model class), the
     messages, and the number of the draw."""
@@ -540,14 +542,14 @@ _UNANSWERED = "unanswered:"
 class ChatQuestion:
     """What is asked: as `ChatModel.complete`, and `attempt`, the number of the draw."""
 
-    messages: Sequence[Message]
+    messages: Sequence[ChatMessage]
     sampling: SamplingSettings = SamplingSettings()  # noqa: RUF009 - frozen
     schema: Any = None
     attempt: int = 0
 
 
 @dataclass
-class ChatCounts:
+class ChatCallCounts:
     """What happened so far: answers that the model gave, that the cache had, and calls that failed for good."""
 
     asked: int = 0
@@ -555,14 +557,14 @@ class ChatCounts:
     failed: int = 0
 
 
-class CachedChat:
+class CachedChatModel:
     """`model` behind `cache`: an answer is kept the moment it arrives. So is that a model gave none (Unanswered) where
     it was asked with a seed, which says what is drawn; other failures are tried again by the next run."""
 
-    def __init__(self, model: ChatModel, cache: AnswerCache) -> None:
+    def __init__(self, model: ChatModel, cache: ChatAnswerCache) -> None:
         self.model = model
         self.cache = cache
-        self.counts = ChatCounts()
+        self.counts = ChatCallCounts()
         self._asking: dict[bytes, asyncio.Future[None]] = {}
 
     @property
@@ -577,7 +579,7 @@ class CachedChat:
 
     async def complete(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[ChatMessage],
         *,
         sampling: SamplingSettings = SamplingSettings(),  # noqa: B008 - frozen
         schema: Any = None,
@@ -588,7 +590,7 @@ class CachedChat:
         ModelError when the call fails for good (Unanswered, kept too, where the model gave no answer), BudgetExceeded
         when the money is used up.
         """
-        key = answer_key(self.identity, messages, sampling, schema, attempt)
+        key = make_answer_cache_key(self.identity, messages, sampling, schema, attempt)
         while (asking := self._asking.get(key)) is not None:
             # The same draw is in flight. Then the cache is asked, since that one may fail; waiting on the future itself
             # would cancel it with this task.
@@ -601,13 +603,13 @@ class CachedChat:
             return cached
         return await self._ask_for_new_answer(key, ChatQuestion(messages, sampling, schema, attempt))
 
-    def is_cached(self, question: ChatQuestion) -> bool:
+    def is_answer_cached(self, question: ChatQuestion) -> bool:
         """Whether the cache has the answer, or that there is none."""
         return self.find_known_answer(question) is not None
 
     def find_known_answer(self, question: ChatQuestion) -> Completion | Unanswered | None:
         """The answer that the cache has, or that there is none; None where it was not asked for yet."""
-        key = answer_key(
+        key = make_answer_cache_key(
             self.identity, question.messages, question.sampling, question.schema, question.attempt
         )
         return self._read_answer(key, question.schema)
@@ -654,7 +656,7 @@ def _convert_unanswered(error: Unanswered) -> Completion:
 
 
 async def ask_all_questions(
-    chat: CachedChat,
+    chat: CachedChatModel,
     questions: Iterable[ChatQuestion],
     *,
     at_once: int = 256,
@@ -668,11 +670,11 @@ async def ask_all_questions(
     flight has been yielded.
     """
     jobs = (partial(_ask_model, chat, question) for question in questions)
-    async for position, outcome in run_jobs(jobs, at_once=at_once, progress=progress):
+    async for position, outcome in run_concurrent_jobs(jobs, at_once=at_once, progress=progress):
         yield position, outcome
 
 
-async def _ask_model(chat: CachedChat, question: ChatQuestion) -> Completion:
+async def _ask_model(chat: CachedChatModel, question: ChatQuestion) -> Completion:
     return await chat.complete(
         question.messages, sampling=question.sampling, schema=question.schema, attempt=question.attempt
     )

@@ -28,7 +28,7 @@ _SIGN = re.compile(f"[{_UNSPACED}]")
 
 
 @dataclass(frozen=True)
-class Hit:
+class WordSearchHit:
     """A document that shares a word with the query, and its score."""
 
     id: str
@@ -62,7 +62,7 @@ def _word_pattern() -> re.Pattern[str]:
     return re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[\w{marks}])+")
 
 
-class _DocumentWordRows(Sequence[Sequence[int]]):
+class _DocumentWordNumbers(Sequence[Sequence[int]]):
     """The words of each document as numbers, in the order of `places`: 4 bytes a word. `vocab` has them by word; a
     word beside those `asked` about counts as "", so that a document stays as long as it is."""
 
@@ -90,7 +90,7 @@ class _DocumentWordRows(Sequence[Sequence[int]]):
         return (self[row] for row in range(len(self)))
 
     @property
-    def ids(self) -> _DocumentWordRows:
+    def ids(self) -> _DocumentWordNumbers:
         """Itself: what the library calls words as numbers."""
         return self
 
@@ -142,19 +142,19 @@ class BM25Index:
         # In the order of ids, so that the tie rule of a search by columns is that of ids.
         order = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int64)
         kept = None if asked is None else frozenset(word for query in asked for word in split_words(query))
-        rows = _DocumentWordRows(texts, order, kept, hear)
+        rows = _DocumentWordNumbers(texts, order, kept, hear)
         index = None
         if rows.has_words:
             index = BM25(k1=k1, b=b, method="lucene", dtype="float64")
             index.index(rows, show_progress=False)
         return cls(tuple(ids[place] for place in order), k1, b, kept, index, order)
 
-    def search(self, query: str, k: int) -> list[Hit]:
+    def search(self, query: str, k: int) -> list[WordSearchHit]:
         """The k documents that score highest, best first, ties by id; fewer where fewer share a word with the query."""
         scores = self._score_all_documents(split_words(query))
         places = np.flatnonzero(scores > 0)
         best = places[np.lexsort((places, -scores[places]))[:k]]
-        return [Hit(self.ids[place], float(scores[place])) for place in best]
+        return [WordSearchHit(self.ids[place], float(scores[place])) for place in best]
 
     def scores(self, query: str, ids: Sequence[str]) -> NDArray[np.float64]:
         """The scores of the documents `ids`, (n,), 0 where one shares no word with the query. UsageError for an id that

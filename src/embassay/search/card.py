@@ -50,7 +50,7 @@ def is_gpu_search_worthwhile(queries: int, vectors: int) -> bool:
     return queries >= _WORTH_QUERIES and queries * vectors >= _WORTH_PRODUCTS
 
 
-def search_on_gpu(
+def search_vectors_on_gpu(
     device: str,
     queries: Floats,
     vectors: Floats,
@@ -65,7 +65,9 @@ def search_on_gpu(
 
     while cells >= _FEWEST_CELLS:
         try:
-            return _search_blocks(queries, _load_blocks_on_gpu(device, vectors, cells), before, offset, cells)
+            return _search_blocks_on_gpu(
+                queries, _load_blocks_on_gpu(device, vectors, cells), before, offset, cells
+            )
         except torch.OutOfMemoryError:
             cells //= 4
         # Outside of the handler, which still holds what did not fit.
@@ -83,11 +85,11 @@ class GpuResidentVectors:
     def search(self, queries: Floats, k: int) -> RankedCandidates:
         """As `exact_search`."""
         none = RankedCandidates.make_empty(len(queries), k)
-        return _search_blocks(queries, self._blocks, none, 0, self._cells)
+        return _search_blocks_on_gpu(queries, self._blocks, none, 0, self._cells)
 
 
 @dataclass(frozen=True)
-class _VectorBlock:
+class _RoundedVectorBlock:
     """Vectors from number `first` on: as they are (n, d) float32, and over `scale`, a power of two, as float16. There
     none is longer than `longest`, which is at most about 1, nor further than `lost` from what it was rounded from."""
 
@@ -100,8 +102,8 @@ class _VectorBlock:
 
 
 @dataclass(frozen=True)
-class _QueryBlock:
-    """Queries as a `_VectorBlock` has vectors, but with a scale and bounds for each, (q,) float64."""
+class _RoundedQueryBlock:
+    """Queries as a `_RoundedVectorBlock` has vectors, but with a scale and bounds for each, (q,) float64."""
 
     rows: Tensor
     halves: Tensor
@@ -109,10 +111,10 @@ class _QueryBlock:
     lengths: Tensor
     lost: Tensor
 
-    def part(self, rows: slice) -> _QueryBlock:
+    def part(self, rows: slice) -> _RoundedQueryBlock:
         """Some of them."""
         fields = (self.rows, self.halves, self.scales, self.lengths, self.lost)
-        return _QueryBlock(*(field[rows] for field in fields))
+        return _RoundedQueryBlock(*(field[rows] for field in fields))
 
 
 @dataclass(frozen=True)
@@ -123,22 +125,22 @@ class _BestCandidates:
     scores: Tensor
 
 
-def _load_blocks_on_gpu(device: str, vectors: Floats, cells: int) -> Iterator[_VectorBlock]:
+def _load_blocks_on_gpu(device: str, vectors: Floats, cells: int) -> Iterator[_RoundedVectorBlock]:
     """The vectors on the card, one block at a time: read where they lie, once."""
     size = max(1, min(_ROWS, cells, _VALUES // max(1, vectors.shape[1])))
     for part in cut_range_into_blocks(len(vectors), size):
         rows = _move_vectors_to_gpu(vectors[part], device)
         scale = float(_choose_row_scales(rows).max(initial=0.0)) or 1.0
         halves, lengths, lost = _round_rows_to_float16(rows, 1 / scale)
-        yield _VectorBlock(rows, halves, part.start, scale, float(lengths.max()), float(lost.max()))
+        yield _RoundedVectorBlock(rows, halves, part.start, scale, float(lengths.max()), float(lost.max()))
 
 
-def _move_queries_to_gpu(device: Any, queries: Floats) -> _QueryBlock:
+def _move_queries_to_gpu(device: Any, queries: Floats) -> _RoundedQueryBlock:
     import torch
 
     rows = _move_vectors_to_gpu(queries, device)
     scales = torch.from_numpy(_choose_row_scales(rows)).to(device)
-    return _QueryBlock(rows, *_round_scaled_rows(rows, scales))
+    return _RoundedQueryBlock(rows, *_round_scaled_rows(rows, scales))
 
 
 def _round_scaled_rows(rows: Tensor, scales: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -180,13 +182,13 @@ def _round_rows_to_float16(rows: Tensor, factor: Any) -> tuple[Tensor, Tensor, T
     return halves, lengths, lost + _TINY * _HALF
 
 
-def _search_blocks(
-    queries: Floats, stored: Iterable[_VectorBlock], before: RankedCandidates, offset: int, cells: int
+def _search_blocks_on_gpu(
+    queries: Floats, stored: Iterable[_RoundedVectorBlock], before: RankedCandidates, offset: int, cells: int
 ) -> RankedCandidates:
     """Every block of vectors against every block of queries: a block is on the card once."""
     import torch
 
-    asked: _QueryBlock | None = None
+    asked: _RoundedQueryBlock | None = None
     best: list[_BestCandidates] = []
     parts: list[slice] = []
     for block in stored if len(queries) else ():
@@ -197,7 +199,8 @@ def _search_blocks(
             best = [_BestCandidates(whole.indices[part], whole.scores[part]) for part in parts]
         _check_float16_products(asked, block)
         best = [
-            _improve_best(asked.part(part), block, top, offset) for part, top in zip(parts, best, strict=True)
+            _update_best_from_block(asked.part(part), block, top, offset)
+            for part, top in zip(parts, best, strict=True)
         ]
     if not best:
         return before
@@ -213,14 +216,14 @@ def _move_best_to_gpu(ranked: RankedCandidates, device: Any) -> _BestCandidates:
     )
 
 
-def _check_float16_products(asked: _QueryBlock, block: _VectorBlock) -> None:
+def _check_float16_products(asked: _RoundedQueryBlock, block: _RoundedVectorBlock) -> None:
     longest = float((asked.lengths * asked.scales).max()) * block.longest * block.scale
     if longest > _LARGEST:
         raise ModelError("The vectors to search are too long: their products are beyond float32.")
 
 
-def _improve_best(
-    asked: _QueryBlock, block: _VectorBlock, best: _BestCandidates, offset: int
+def _update_best_from_block(
+    asked: _RoundedQueryBlock, block: _RoundedVectorBlock, best: _BestCandidates, offset: int
 ) -> _BestCandidates:
     """The best so far with what the block has that is better."""
     k = best.scores.shape[1]
@@ -236,11 +239,11 @@ def _improve_best(
     bars = (floor - _UNIT) / scale - error
     rows, columns = (products >= _round_down_to_float32(bars)[:, None]).nonzero(as_tuple=True)
     del products
-    scores = _pair_products(asked.rows, rows, block.rows, columns)
-    return _merge_best(best, rows, columns + (offset + block.first), scores)
+    scores = _multiply_vector_pairs(asked.rows, rows, block.rows, columns)
+    return _merge_best_candidates(best, rows, columns + (offset + block.first), scores)
 
 
-def _bound_product_error(asked: _QueryBlock, block: _VectorBlock) -> Tensor:
+def _bound_product_error(asked: _RoundedQueryBlock, block: _RoundedVectorBlock) -> Tensor:
     """A bound, for each query, on the distance of a float16 product from the true one, at the scale of both."""
     d = asked.rows.shape[1]
     inputs = asked.lost * block.longest + (asked.lengths + asked.lost) * block.lost
@@ -257,7 +260,7 @@ def _round_down_to_float32(values: Tensor) -> Tensor:
     return torch.nextafter(near, torch.full_like(near, -math.inf))
 
 
-def _pair_products(queries: Tensor, rows: Tensor, vectors: Tensor, columns: Tensor) -> Tensor:
+def _multiply_vector_pairs(queries: Tensor, rows: Tensor, vectors: Tensor, columns: Tensor) -> Tensor:
     """The float64 product of each pair, rounded, in the order of `kernels.products_of_pairs`: eight sums, of every
     eighth product each. A product of two float32 is exact in float64, so the order of additions is all there is."""
     import torch
@@ -281,7 +284,9 @@ def _pair_products(queries: Tensor, rows: Tensor, vectors: Tensor, columns: Tens
     return torch.round(exact * unit) / unit + 0.0
 
 
-def _merge_best(best: _BestCandidates, rows: Tensor, indices: Tensor, scores: Tensor) -> _BestCandidates:
+def _merge_best_candidates(
+    best: _BestCandidates, rows: Tensor, indices: Tensor, scores: Tensor
+) -> _BestCandidates:
     """The best k of each query from the best so far and new pairs, ties to the lower index."""
     import torch
 

@@ -27,7 +27,7 @@ def top_k(scores: NDArray[np.floating[Any]], k: int) -> RankedCandidates:
     _check_scores(scores, k)
     queries, n = scores.shape
     size = min(k, n)
-    columns = np.broadcast_to(np.arange(n), (queries, n)) if size == n else _best_columns(scores, size)
+    columns = np.broadcast_to(np.arange(n), (queries, n)) if size == n else _find_best_columns(scores, size)
     values = np.take_along_axis(scores, columns, axis=1).astype(np.float64)
     return _sort_best_candidates(columns, values, k)
 
@@ -67,7 +67,7 @@ def _check_scores(scores: NDArray[np.floating[Any]], k: int) -> None:
         raise ModelError(f"The score of query {row} and candidate {column} is not a number.")
 
 
-def _best_columns(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.int64]:
+def _find_best_columns(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.int64]:
     """The k best columns of each row, ascending; among cells equal to the k-th best, the first ones."""
     n = scores.shape[1]
     worst = np.partition(scores, n - k, axis=1)[:, n - k, None]
@@ -123,7 +123,7 @@ def stack_rankings(ranked: Sequence[RankedCandidates]) -> RankedCandidates:
     )
 
 
-def rank_in_blocks(
+def rank_scores_in_blocks(
     prepare: Callable[[slice], RowScores], shape: tuple[int, int], k: int, *, threads: int
 ) -> RankedCandidates:
     """The k best of `shape` = (q, n) scores that exist only one block at a time.
@@ -223,8 +223,8 @@ class SearchCandidates:
     ) -> SearchCandidates:
         """Those that are the best `before` this array."""
         q, k = before.indices.shape
-        columns = np.empty((q, candidate_capacity(k)), dtype=np.int64)
-        scores = np.empty((q, candidate_capacity(k)))
+        columns = np.empty((q, compute_candidate_capacity(k)), dtype=np.int64)
+        scores = np.empty((q, compute_candidate_capacity(k)))
         # Ascending, what is none (-1) behind.
         order = np.argsort(before.indices.astype(np.uint64), axis=1)
         columns[:, :k] = np.take_along_axis(before.indices, order, axis=1)
@@ -235,12 +235,14 @@ class SearchCandidates:
 
     def add(self, products: Floats, first: int) -> None:
         """The products (q, block) with the vectors from number `first` of the array on."""
-        from embassay.search.kernels import scan_products
+        from embassay.search.kernels import add_products_to_candidates
 
         places = np.zeros(len(products), dtype=np.int64)
 
         def scan_rows(rows: slice) -> None:
-            scan_products(products[rows], self.offset + first, places[rows], self._slice_rows(rows), self.k)
+            add_products_to_candidates(
+                products[rows], self.offset + first, places[rows], self._slice_rows(rows), self.k
+            )
 
         while True:
             self._run_in_row_parts(scan_rows, products.shape[1])
@@ -248,16 +250,16 @@ class SearchCandidates:
             if not len(stuck):
                 return
             # A query that scores thousands of vectors alike (the zero vector of an empty text) fills its room.
-            self._keep_best(stuck)
+            self._keep_best_candidates(stuck)
 
     def ranked(self) -> RankedCandidates:
         """The best k of each query, decided, ties by column."""
-        from embassay.search.kernels import narrow_all_candidates
+        from embassay.search.kernels import drop_all_far_candidates
 
         self._run_in_row_parts(
-            lambda rows: narrow_all_candidates(self._slice_rows(rows), self.k), self.columns.shape[1]
+            lambda rows: drop_all_far_candidates(self._slice_rows(rows), self.k), self.columns.shape[1]
         )
-        self._keep_best(np.arange(len(self.queries)))
+        self._keep_best_candidates(np.arange(len(self.queries)))
         return self._rank_candidates(np.arange(len(self.queries)))
 
     def _run_in_row_parts(self, work: Callable[[slice], None], width: int) -> None:
@@ -268,7 +270,7 @@ class SearchCandidates:
     def _slice_rows(self, rows: slice) -> tuple[NDArray[Any], ...]:
         return self.columns[rows], self.scores[rows], self.counts[rows], self.best[rows], self.margins[rows]
 
-    def _keep_best(self, rows: Numbers) -> None:
+    def _keep_best_candidates(self, rows: Numbers) -> None:
         """Keep the best k of these queries by float64 scores, rounded."""
         held = np.arange(self.columns.shape[1]) < self.counts[rows, None]
         undecided = held & (self.columns[rows] >= self.offset)
@@ -286,13 +288,13 @@ class SearchCandidates:
 
     def _multiply_pairs(self, rows: Numbers, columns: Numbers) -> NDArray[np.float64]:
         """The float64 product of each pair of a query and a vector of this array."""
-        from embassay.search.kernels import products_of_pairs
+        from embassay.search.kernels import multiply_vector_pairs
 
         out = np.empty(len(rows))
 
         def multiply_part(part: slice) -> None:
             vectors = np.asarray(self.vectors[columns[part]], dtype=np.float32)
-            products_of_pairs(self.queries, rows[part], vectors, out[part])
+            multiply_vector_pairs(self.queries, rows[part], vectors, out[part])
 
         parts = list(
             cut_range_into_blocks(len(rows), max(1, _DECIDED_CELLS // max(1, self.queries.shape[1])))
@@ -312,7 +314,7 @@ class SearchCandidates:
         )
 
 
-def candidate_capacity(k: int) -> int:
+def compute_candidate_capacity(k: int) -> int:
     """The candidates that a query can have before they are looked through: the best k, and as many again."""
     return 2 * k + 256
 
@@ -352,21 +354,22 @@ def exact_search_shards(
     longest: float | None = None,
 ) -> RankedCandidates:
     """`exact_search` in shards (n_i, d) as if they were stacked. They are read once, in order, and each is done with
-    when the next is asked for, so that only one has to be in memory. `longest` is the `bound_longest_row` of all shards
+    when the next is asked for,
+    so that only one has to be in memory. `longest` is the `bound_longest_row_length` of all shards
     where it is known: half of the work for a single query."""
     queries = np.ascontiguousarray(queries, dtype=np.float32)
     _check_vectors(queries, queries, k)
     nothing = RankedCandidates.make_empty(len(queries), k)
-    lengths = _row_lengths(queries)
+    lengths = _bound_row_lengths(queries)
     offset = 0
     for shard in shards:
         _check_vectors(queries, shard, k)
         vectors = np.asarray(shard, dtype=np.float32)
         ahead = _search_on_gpu(queries, vectors, nothing, offset)
         if ahead is None:
-            search = _ArraySearch(queries, lengths, vectors, nothing, offset, longest, block)
+            search = _QueriesAgainstArray(queries, lengths, vectors, nothing, offset, longest, block)
             parts = _search_query_blocks(
-                search, len(queries), max(1, min(_QUERY_BLOCK, _ROOM_CELLS // candidate_capacity(k)))
+                search, len(queries), max(1, min(_QUERY_BLOCK, _ROOM_CELLS // compute_candidate_capacity(k)))
             )
             ahead = stack_rankings(parts) if parts else nothing
         nothing = ahead
@@ -381,10 +384,10 @@ def _search_on_gpu(
     from embassay.search import card as on_card
 
     device = choose_cuda_card() if on_card.is_gpu_search_worthwhile(len(queries), len(vectors)) else None
-    return None if device is None else on_card.search_on_gpu(device, queries, vectors, before, offset)
+    return None if device is None else on_card.search_vectors_on_gpu(device, queries, vectors, before, offset)
 
 
-def _search_query_blocks(search: _ArraySearch, queries: int, size: int) -> list[RankedCandidates]:
+def _search_query_blocks(search: _QueriesAgainstArray, queries: int, size: int) -> list[RankedCandidates]:
     """The blocks of queries: many of them side by side, each by one thread, which beats multiplying with all threads
     in turns with looking through the products; a few, or while another search does that, one after the other."""
     with limit_matrix_threads(enough=queries >= count_cores() * _LEAST_QUERIES) as threads:
@@ -412,22 +415,25 @@ def limit_matrix_threads(*, enough: bool = True) -> Iterator[int]:
         _SIDE_BY_SIDE.release()
 
 
-def bound_longest_row(vectors: Floats) -> float:
+def bound_longest_row_length(vectors: Floats) -> float:
     """A bound on the length of the longest row, for `exact_search_shards`. ModelError for values that are not finite.
 
-    >>> bound_longest_row(np.array([[3, 4], [0, 0]], np.float32)) - 5 < 1e-5
+    >>> bound_longest_row_length(np.array([[3, 4], [0, 0]], np.float32)) - 5 < 1e-5
     True
     """
     return max(
-        (float(_row_lengths(vectors[rows]).max()) for rows in cut_range_into_blocks(len(vectors), 16_384)),
+        (
+            float(_bound_row_lengths(vectors[rows]).max())
+            for rows in cut_range_into_blocks(len(vectors), 16_384)
+        ),
         default=0.0,
     )
 
 
 @dataclass(frozen=True)
-class _ArraySearch:
+class _QueriesAgainstArray:
     """All queries and their lengths against one array, whose rows are numbered from `offset`, after what was found
-    `before`; `known` is `bound_longest_row` the array where that is known."""
+    `before`; `known` is `bound_longest_row_length` the array where that is known."""
 
     queries: Floats
     lengths: NDArray[np.float64]
@@ -448,7 +454,7 @@ class _ArraySearch:
         for columns in cut_range_into_blocks(len(vectors), size):
             rows = vectors[columns]
             if self.known is None:
-                longest = max(longest, float(_row_lengths(rows).max()))
+                longest = max(longest, float(_bound_row_lengths(rows).max()))
             # Two true scores that round to one value differ by at most one unit; a score is off by at most the error of
             # its product, or by half a unit once decided.
             candidates.margins = 2 * 10.0**-SCORE_DECIMALS + 2 * _bound_product_error(
@@ -469,7 +475,7 @@ def _bound_product_error(lengths: NDArray[np.float64], longest: float, dim: int)
     return np.asarray(lengths * (longest * roundoff / (1 - roundoff)))
 
 
-def _row_lengths(vectors: Floats) -> NDArray[np.float64]:
+def _bound_row_lengths(vectors: Floats) -> NDArray[np.float64]:
     """The length of each vector, rounded up. ModelError for values that are not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         squares = np.einsum("nd,nd->n", vectors, vectors)

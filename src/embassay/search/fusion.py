@@ -21,7 +21,7 @@ Scores = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class DistinctPositions:
+class DeduplicatedPositions:
     """Positions of the candidates that stay, in order, and for each that was dropped (`copies`) the position of the
     kept one that it is most similar to, the earliest of equals."""
 
@@ -29,14 +29,15 @@ class DistinctPositions:
     copies: Mapping[int, int]
 
 
-def keep_distinct(texts: Sequence[str], threshold: float, size: int = 3) -> DistinctPositions:
+def drop_near_duplicate_texts(texts: Sequence[str], threshold: float, size: int = 3) -> DeduplicatedPositions:
     """Keep the first of near copies: a text goes whose similarity with an earlier kept one is at least `threshold`.
 
-    Similarity is `jaccard` of word shingles, in [0, 1], so a threshold above 1 drops none. UsageError for a threshold
+    Similarity is `compute_shingle_jaccard` of word shingles, in [0, 1],
+    so a threshold above 1 drops none. UsageError for a threshold
     that is not above 0 and a size below 1. Source: RAG spec, section 9 (near-duplicate removal before reranking); it
     names no measure, this is Broder's resemblance (Compression and Complexity of Sequences, 1997).
 
-    >>> keep_distinct(["a b c d", "e f g h", "a b c d!"], 0.8)
+    >>> drop_near_duplicate_texts(["a b c d", "e f g h", "a b c d!"], 0.8)
     DistinctPositions(kept=(0, 1), copies={2: 0})
     """
     if not threshold > 0 or size < 1:
@@ -48,7 +49,7 @@ def keep_distinct(texts: Sequence[str], threshold: float, size: int = 3) -> Dist
     copies: dict[int, int] = {}
     having: dict[Shingle, list[int]] = defaultdict(list)
     for position, text in enumerate(texts):
-        grams = shingles(text, size)
+        grams = collect_word_shingles(text, size)
         similarity, earlier = _find_nearest_kept_text(grams, having, sizes)
         if similarity >= threshold:
             copies[position] = earlier
@@ -56,20 +57,20 @@ def keep_distinct(texts: Sequence[str], threshold: float, size: int = 3) -> Dist
         sizes[position] = len(grams)
         for shingle in grams:
             having[shingle].append(position)
-    return DistinctPositions(tuple(sizes), copies)
+    return DeduplicatedPositions(tuple(sizes), copies)
 
 
-def jaccard(a: str, b: str, size: int = 3) -> float:
+def compute_shingle_jaccard(a: str, b: str, size: int = 3) -> float:
     """Common shingles over all shingles of two texts, in [0, 1]; 1 for two texts without words.
 
-    >>> jaccard("the cat sat down", "The cat sat up.")
+    >>> compute_shingle_jaccard("the cat sat down", "The cat sat up.")
     0.3333333333333333
     """
-    first, other = shingles(a, size), shingles(b, size)
+    first, other = collect_word_shingles(a, size), collect_word_shingles(b, size)
     return len(first & other) / len(first | other)
 
 
-def shingles(text: str, size: int = 3) -> frozenset[Shingle]:
+def collect_word_shingles(text: str, size: int = 3) -> frozenset[Shingle]:
     """The runs of `size` consecutive words of a text, as a set; of a shorter text, all its words as one run.
 
     Words are those of our BM25: case and punctuation make no difference. A text without words has one empty run.
@@ -137,11 +138,11 @@ class FusionRule:
         return QUERY.format(Spec(self.kind, "", params))
 
 
-def parse_fusion(text: str) -> FusionRule:
+def parse_fusion_rule(text: str) -> FusionRule:
     """The rule that a spec string names: `rrf`, `rrf?c=20&weight=0.3`, `convex?weight=0.7`, `dbsf`. UsageError for
     another name or parameter, and for a weight outside of 0 to 1.
 
-    >>> parse_fusion("rrf?c=20")
+    >>> parse_fusion_rule("rrf?c=20")
     FusionRule(kind='rrf', weight=0.5, c=20.0)
     """
     spec = QUERY.parse(text)
@@ -181,7 +182,7 @@ class ScoredList:
     least: float
 
 
-def fuse_lists(
+def fuse_two_ranked_lists(
     first: ScoredList, second: ScoredList, rule: FusionRule, c: float = 60.0
 ) -> list[FusedDocument]:
     """The union of two lists by a rule; `c` is that of a `rrf` that has none. What a list does not hold has 0 of it.
@@ -264,7 +265,7 @@ def _rank_ids(ranking: Sequence[str]) -> dict[str, int]:
     return {key: rank for rank, key in enumerate(dict.fromkeys(ranking), start=1)}
 
 
-def boost_scores(
+def add_bm25_boost_to_scores(
     scores: NDArray[np.floating[Any]], words: NDArray[np.floating[Any]], weight: float
 ) -> Scores:
     """`standardised(scores) + weight * standardised(words)` over one query's candidates, (n,), in [0, 1 + weight].
@@ -274,7 +275,7 @@ def boost_scores(
     a weight that is negative or no number and lists that are not as long, ModelError for scores that are not finite.
     Source: RAG spec, section 9 (BM25 feature added to rerank scores); how both are brought to one scale is ours.
 
-    >>> boost_scores(np.array([2.0, 4.0, 3.0]), np.array([9.0, 0.0, 0.0]), 0.5).tolist()
+    >>> add_bm25_boost_to_scores(np.array([2.0, 4.0, 3.0]), np.array([9.0, 0.0, 0.0]), 0.5).tolist()
     [0.5, 1.0, 0.5]
     """
     if not (weight >= 0 and math.isfinite(weight)):
@@ -288,15 +289,17 @@ def boost_scores(
         raise ModelError("The scores of candidates are not all finite.")
     if weight == 0:
         return np.asarray(scores, dtype=np.float64)
-    return np.asarray(standardise_scores(scores) + weight * standardise_scores(words), dtype=np.float64)
+    return np.asarray(
+        scale_scores_to_unit_range(scores) + weight * scale_scores_to_unit_range(words), dtype=np.float64
+    )
 
 
-def standardise_scores(scores: NDArray[np.floating[Any]]) -> Scores:
+def scale_scores_to_unit_range(scores: NDArray[np.floating[Any]]) -> Scores:
     """Scores from 0 (the list's lowest) to 1 (its highest), linearly; all 0 where they are all equal.
 
     A list without differences says nothing of which candidate is better, so it must not move any.
 
-    >>> standardise_scores(np.array([3.0, 5.0, 4.0])).tolist()
+    >>> scale_scores_to_unit_range(np.array([3.0, 5.0, 4.0])).tolist()
     [0.0, 1.0, 0.5]
     """
     values = np.asarray(scores, dtype=np.float64)

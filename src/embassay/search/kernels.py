@@ -41,7 +41,7 @@ def _has_product_above(stride: Array, bar: float) -> bool:
 
 
 @compile_lazily
-def narrow_row_candidates(
+def drop_far_row_candidates(
     columns: Array, scores: Array, counts: Array, row: int, k: int, margin: float
 ) -> float:
     """Drop the candidates of a row that are further than `margin` below its k-th best; the k-th best score, -inf where
@@ -49,7 +49,7 @@ def narrow_row_candidates(
     count = counts[row]
     if count < k:
         return -np.inf
-    kth = _kth_highest(scores[row, :count].copy(), k)
+    kth = _find_kth_highest(scores[row, :count].copy(), k)
     n = 0
     for place in range(count):
         if scores[row, place] >= kth - margin:
@@ -60,7 +60,7 @@ def narrow_row_candidates(
 
 
 @compile_lazily
-def _kth_highest(values: Array, k: int) -> Any:
+def _find_kth_highest(values: Array, k: int) -> Any:
     """The k-th highest of `values`, which are moved about and hold no NaN (Hoare 1961). numba takes seconds to compile
     its own `np.partition`."""
     first, last = 0, len(values) - 1
@@ -85,15 +85,17 @@ def _kth_highest(values: Array, k: int) -> Any:
 
 
 @compile_lazily
-def narrow_all_candidates(candidates: tuple[Array, ...], k: int) -> None:
-    """`narrow_row_candidates` in every row of `candidates` (see `scan_products`)."""
+def drop_all_far_candidates(candidates: tuple[Array, ...], k: int) -> None:
+    """`drop_far_row_candidates` in every row of `candidates` (see `add_products_to_candidates`)."""
     columns, scores, counts, best, margins = candidates
     for row in range(len(counts)):
-        best[row] = max(best[row], narrow_row_candidates(columns, scores, counts, row, k, margins[row]))
+        best[row] = max(best[row], drop_far_row_candidates(columns, scores, counts, row, k, margins[row]))
 
 
 @compile_lazily
-def scan_products(products: Array, first: int, places: Array, candidates: tuple[Array, ...], k: int) -> None:
+def add_products_to_candidates(
+    products: Array, first: int, places: Array, candidates: tuple[Array, ...], k: int
+) -> None:
     """Add to each row's candidates the `products` (rows, block) that are not more than its margin below its k-th best.
 
     `candidates` are `columns`, `scores`, `counts`, the k-th best scores so far and the margins. `first` is the number
@@ -114,7 +116,7 @@ def scan_products(products: Array, first: int, places: Array, candidates: tuple[
             if count + _STRIDE > room:
                 counts[row] = count
                 best[row] = max(
-                    best[row], narrow_row_candidates(columns, scores, counts, row, k, margins[row])
+                    best[row], drop_far_row_candidates(columns, scores, counts, row, k, margins[row])
                 )
                 bar, count = _round_down_to_float32(best[row] - margins[row]), counts[row]
                 if 2 * count > k + room:
@@ -129,7 +131,7 @@ def scan_products(products: Array, first: int, places: Array, candidates: tuple[
 
 
 @compile_lazily
-def products_of_pairs(left: Array, rows: Array, right: Array, out: Array) -> None:
+def multiply_vector_pairs(left: Array, rows: Array, right: Array, out: Array) -> None:
     """The inner product of `left[rows[i]]` and `right[i]` in float64, always summed in the same order."""
     dim = left.shape[1]
     whole = dim - dim % 8
@@ -164,7 +166,7 @@ def _find_first_above(rows: Array, start: int, end: int, lowest: int) -> int:
 
 
 @compile_lazily
-def add_overlaps(
+def add_term_overlaps(
     starts: Array, terms: Array, counts: Array, lowest: Array,
     index_starts: Array, index_rows: Array, index_counts: Array, out: Array
 ) -> None:  # fmt: skip
@@ -178,7 +180,7 @@ def add_overlaps(
 
 
 @compile_lazily
-def add_products(
+def add_weight_products(
     starts: Array, terms: Array, weights: Array, lowest: Array,
     index_starts: Array, index_rows: Array, index_weights: Array, out: Array
 ) -> None:  # fmt: skip
@@ -192,7 +194,7 @@ def add_products(
 
 
 @compile_lazily
-def pair_overlaps(
+def add_pair_term_overlaps(
     starts: Array, terms: Array, a_counts: Array, b_counts: Array, a: Array, b: Array, out: Array
 ) -> None:
     """Add to `out[i]` the terms that rows a[i] and b[i] share, repetitions clipped."""
@@ -211,7 +213,7 @@ def pair_overlaps(
 
 
 @compile_lazily
-def add_pair_products(  # noqa: PLR0913 - numba takes arrays, no records
+def add_pair_weight_products(  # noqa: PLR0913 - numba takes arrays, no records
     starts: Array, terms: Array, weights: Array, other_starts: Array, other_terms: Array, other_weights: Array,
     a: Array, b: Array, out: Array
 ) -> None:  # fmt: skip

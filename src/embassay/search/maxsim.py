@@ -22,7 +22,7 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
 PART_TOKENS = 2**17
-"""Token vectors of documents that `maxsim_search` is best given at a time: 64 MiB of 128 dimensions."""
+"""Token vectors of documents that `search_by_maxsim` is best given at a time: 64 MiB of 128 dimensions."""
 _QUERY_TOKENS = 256
 _PRODUCTS = 2**21
 """Products of one thread at a time: 8 MiB."""
@@ -66,10 +66,10 @@ class TokenVectors:
         return parts
 
 
-def maxsim(query: Floats, document: Floats) -> float:
+def compute_maxsim(query: Floats, document: Floats) -> float:
     """The score of two texts, in float64; -m for a document without tokens, 0 for a query without.
 
-    >>> maxsim(np.eye(2, dtype=np.float32), np.array([[1, 0], [0.6, 0.8]], dtype=np.float32)).__round__(3)
+    >>> compute_maxsim(np.eye(2, dtype=np.float32), np.array([[1, 0], [0.6, 0.8]], dtype=np.float32)).__round__(3)
     1.8
     """
     if not len(document):
@@ -78,27 +78,27 @@ def maxsim(query: Floats, document: Floats) -> float:
     return float(products.max(axis=0).sum())
 
 
-def maxsim_pairs(left: TokenVectors, right: TokenVectors, a: Ints, b: Ints) -> NDArray[np.float64]:
+def compute_maxsim_of_pairs(left: TokenVectors, right: TokenVectors, a: Ints, b: Ints) -> NDArray[np.float64]:
     """The score of the query `a[i]` of one and the document `b[i]` of the other, (n,)."""
     out = np.empty(len(a))
 
     def score_part(part: slice) -> None:
         for i in range(part.start, part.stop):
-            out[i] = maxsim(left.tokens(a[i]), right.tokens(b[i]))
+            out[i] = compute_maxsim(left.tokens(a[i]), right.tokens(b[i]))
 
     with limit_matrix_threads(enough=len(a) > 64) as threads:
         run_in_threads(score_part, list(cut_range_into_blocks(len(a), 64)), threads)
     return out
 
 
-def maxsim_matrix(queries: TokenVectors, documents: TokenVectors) -> Floats:
+def compute_maxsim_matrix(queries: TokenVectors, documents: TokenVectors) -> Floats:
     """The scores of every query and every document, (queries, documents), in float32."""
     out = np.empty((len(queries), len(documents)), dtype=np.float32)
-    _fill_scores(out, queries, documents)
+    _fill_maxsim_scores(out, queries, documents)
     return out
 
 
-def maxsim_search(
+def search_by_maxsim(
     queries: TokenVectors, corpus: Iterable[tuple[Ints, TokenVectors]], k: int
 ) -> RankedCandidates:
     """The k documents of the highest score for each query, exactly: rounded to 1e-6, ties to the lower index.
@@ -141,12 +141,12 @@ def _merge_corpus_part(
     longest = float(np.sqrt(np.einsum("td,td->t", part.values, part.values).max(initial=1.0)))
     # Twice, because a score and the limit it is held against may both be off.
     margin = 2 * errors * max(1.0, longest * _longest_vector(queries))
-    rough, k = maxsim_matrix(queries, part), before.indices.shape[1]
+    rough, k = compute_maxsim_matrix(queries, part), before.indices.shape[1]
     size = min(k, len(part))
     least = np.partition(rough, len(part) - size, axis=1)[:, len(part) - size] if size == k else -np.inf
     wanted = rough >= (np.maximum(least, before.scores[:, -1]) - margin)[:, None]
     rows, columns = np.nonzero(wanted)
-    exact = np.round(maxsim_pairs(queries, part, rows, columns), SCORE_DECIMALS) + 0.0
+    exact = np.round(compute_maxsim_of_pairs(queries, part, rows, columns), SCORE_DECIMALS) + 0.0
     width = int(wanted.sum(axis=1).max(initial=0))
     column = (np.cumsum(wanted, axis=1) - 1)[rows, columns]
     indices = np.full((len(queries), width), -1, dtype=np.int64)
@@ -164,7 +164,7 @@ def _longest_vector(vectors: TokenVectors) -> float:
     return float(np.sqrt(np.einsum("td,td->t", vectors.values, vectors.values).max(initial=0.0)))
 
 
-def _fill_scores(out: Floats, queries: TokenVectors, documents: TokenVectors) -> None:
+def _fill_maxsim_scores(out: Floats, queries: TokenVectors, documents: TokenVectors) -> None:
     """Every score, in float32; a block of queries and one of documents is the work of one thread."""
     from embassay.search.kernels import sum_largest_products
 

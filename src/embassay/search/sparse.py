@@ -21,7 +21,7 @@ from embassay.search.exact import (
     SCORE_DECIMALS,
     RowScores,
     cut_range_into_blocks,
-    rank_in_blocks,
+    rank_scores_in_blocks,
 )
 
 Summed = Literal["overlaps", "products"]
@@ -58,7 +58,7 @@ class SparseMatrix:
         texts = np.repeat(np.arange(len(self)), np.diff(self.starts))
         return np.sqrt(np.bincount(texts, weights=self.weights**2, minlength=len(self)))
 
-    def scale_rows(self, scales: NDArray[np.float64]) -> SparseMatrix:
+    def divide_rows_by_scale(self, scales: NDArray[np.float64]) -> SparseMatrix:
         """Each row over its scale (rows,); one with the scale 0 stays as it is."""
         divisors = np.repeat(np.where(scales == 0, 1.0, scales), np.diff(self.starts))
         return SparseMatrix(self.starts, self.places, self.weights / divisors, self.width)
@@ -79,7 +79,7 @@ class SparseMatrix:
         return SparseMatrix(starts - starts[0], self.places[part], self.weights[part], self.width)
 
 
-def accumulate_sums(
+def accumulate_row_pair_sums(
     what: Summed, queries: SparseMatrix, index: SparseMatrix, rows: slice, *, above_diagonal: bool = False
 ) -> NDArray[Any]:
     """Sums for the given rows and every row of the indexed texts, shape (rows, index.width).
@@ -87,9 +87,9 @@ def accumulate_sums(
     With `above_diagonal` both sides are the same texts, and columns up to a row's own number stay 0.
     """
     # Machine code takes .3 s to load; a plan, and what only opens a system, do without.
-    from embassay.search.kernels import add_overlaps, add_products
+    from embassay.search.kernels import add_term_overlaps, add_weight_products
 
-    kernel = add_overlaps if what == "overlaps" else add_products
+    kernel = add_term_overlaps if what == "overlaps" else add_weight_products
     out = np.zeros((rows.stop - rows.start, index.width), dtype=index.weights.dtype)
     lowest = np.arange(rows.start, rows.stop) if above_diagonal else np.full(len(out), -1)
     starts = queries.starts[rows.start : rows.stop + 1]
@@ -97,14 +97,14 @@ def accumulate_sums(
     return out
 
 
-def products_of_rows(
+def compute_row_products(
     left: SparseMatrix, right: SparseMatrix, a: NDArray[np.int64], b: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """The inner product of row `a[i]` of one and row `b[i]` of the other, (n,)."""
-    from embassay.search.kernels import add_pair_products
+    from embassay.search.kernels import add_pair_weight_products
 
     out = np.zeros(len(a))
-    add_pair_products(
+    add_pair_weight_products(
         left.starts, left.places, left.weights, right.starts, right.places, right.weights, a, b, out
     )
     return out
@@ -147,6 +147,8 @@ class InvertedIndex:
             if not self.parts:
                 return lambda rows: np.empty((rows.stop - rows.start, 0))
             index = self.parts[candidates.start // CANDIDATE_BLOCK]
-            return lambda rows: np.round(accumulate_sums("products", queries, index, rows), SCORE_DECIMALS)
+            return lambda rows: np.round(
+                accumulate_row_pair_sums("products", queries, index, rows), SCORE_DECIMALS
+            )
 
-        return rank_in_blocks(prepare_scores, (len(queries), self.n), k, threads=count_cores())
+        return rank_scores_in_blocks(prepare_scores, (len(queries), self.n), k, threads=count_cores())

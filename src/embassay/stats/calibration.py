@@ -47,7 +47,7 @@ class CalibrationCurve(Protocol):
 
 
 @dataclass(frozen=True)
-class BetaCurve:
+class BetaCalibrationCurve:
     """logit p = a log u - b log(1 - u) + c with a, b >= 0, where u is the score's place on a logistic scale."""
 
     middle: float
@@ -56,7 +56,7 @@ class BetaCurve:
     """a, b and c."""
 
     @classmethod
-    def fit(cls, scores: Values, same: Labels) -> BetaCurve:
+    def fit(cls, scores: Values, same: Labels) -> BetaCalibrationCurve:
         """By maximum likelihood."""
         middle = float(np.median(scores))
         scale = float(scores.std()) or 1.0  # scores that are all equal
@@ -92,14 +92,14 @@ def _compute_log_odds_sides(scores: Values, middle: float, scale: float) -> tupl
 
 
 @dataclass(frozen=True)
-class IsotonicCurve:
+class IsotonicCalibrationCurve:
     """The rising steps that lie nearest to the labels, with straight lines between what was seen."""
 
     knots: Values
     levels: Values
 
     @classmethod
-    def fit(cls, scores: Values, same: Labels) -> IsotonicCurve:
+    def fit(cls, scores: Values, same: Labels) -> IsotonicCalibrationCurve:
         """Equal scores have one level; none is 0 or 1, which no sample shows."""
         knots, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
         shares = np.bincount(place, weights=same) / counts
@@ -112,13 +112,13 @@ class IsotonicCurve:
         return np.asarray(np.interp(scores, self.knots, self.levels))
 
 
-def fit_calibration(kind: Kind, scores: Values, same: Labels) -> CalibrationCurve:
+def fit_probability_calibration(kind: Kind, scores: Values, same: Labels) -> CalibrationCurve:
     """The curve of a kind through scores (n,) and whether each pair is the same (n,)."""
-    return (BetaCurve if kind == "beta" else IsotonicCurve).fit(scores, same)
+    return (BetaCalibrationCurve if kind == "beta" else IsotonicCalibrationCurve).fit(scores, same)
 
 
 @dataclass(frozen=True)
-class CurveChoice:
+class CalibrationCurveChoice:
     """The kind of curve that foretells best, the probability of each pair by curves that were fitted without it (n,),
     and the mean log loss of each kind."""
 
@@ -129,7 +129,7 @@ class CurveChoice:
 
 def choose_calibration_curve(
     scores: Values, same: Labels, groups: Groups, rng: np.random.Generator
-) -> CurveChoice:
+) -> CalibrationCurveChoice:
     """By cross-validation in `FOLDS` parts; pairs of one group (n,) are in one part."""
     units = np.arange(len(scores)) if groups is None else groups
     part = (rng.permutation(int(units.max()) + 1) % FOLDS)[units]
@@ -137,14 +137,14 @@ def choose_calibration_curve(
     for fold in range(FOLDS):
         out = part == fold
         for kind in KINDS:
-            foretold[kind][out] = fit_calibration(kind, scores[~out], same[~out])(scores[out])
-    losses = {kind: float(log_losses(foretold[kind], same).mean()) for kind in KINDS}
+            foretold[kind][out] = fit_probability_calibration(kind, scores[~out], same[~out])(scores[out])
+    losses = {kind: float(compute_log_losses(foretold[kind], same).mean()) for kind in KINDS}
     # Of equal losses the first kind: beta, which is smooth.
     kind = min(KINDS, key=lambda kind: losses[kind])
-    return CurveChoice(kind, foretold[kind], losses)
+    return CalibrationCurveChoice(kind, foretold[kind], losses)
 
 
-def log_losses(probability: Values, same: Labels) -> Values:
+def compute_log_losses(probability: Values, same: Labels) -> Values:
     """-log of the probability of what was the case, (n,), in nats."""
     return np.asarray(-np.log(np.where(same, probability, 1 - probability).clip(1e-12)))
 
@@ -160,41 +160,41 @@ class CalibrationBin:
     high: float
 
 
-def bin_by_probability(probability: Values, same: Labels, count: int = 10) -> Iterator[CalibrationBin]:
+def bin_pairs_by_probability(probability: Values, same: Labels, count: int = 10) -> Iterator[CalibrationBin]:
     """As many pairs in each; equal probabilities may fall into two, in the order of the pairs."""
     # The last digits of a fit are the machine's, and would order what is equal.
     order = np.argsort(probability.round(9), kind="stable")
     for rows in np.array_split(order, min(count, len(order))):
         hits = int(same[rows].sum())
-        low, high = clopper_pearson(hits, len(rows), 0.95)
+        low, high = compute_clopper_pearson(hits, len(rows), 0.95)
         yield CalibrationBin(len(rows), float(probability[rows].mean()), hits / len(rows), low, high)
 
 
-def calibration_error(probability: Values, same: Labels, count: int = 10) -> float:
+def compute_calibration_error(probability: Values, same: Labels, count: int = 10) -> float:
     """Mean distance of what was foretold from what came true, over bins of as many pairs (ECE)."""
     return sum(
-        part.n * abs(part.foretold - part.came) for part in bin_by_probability(probability, same, count)
+        part.n * abs(part.foretold - part.came) for part in bin_pairs_by_probability(probability, same, count)
     ) / len(same)
 
 
-def clopper_pearson(hits: float, n: int, confidence: float) -> tuple[float, float]:
+def compute_clopper_pearson(hits: float, n: int, confidence: float) -> tuple[float, float]:
     """The interval of a share by Clopper and Pearson; `hits` may be an expected number.
 
-    >>> low, high = clopper_pearson(9, 10, 0.95)
+    >>> low, high = compute_clopper_pearson(9, 10, 0.95)
     >>> round(low, 3), round(high, 3)
     (0.555, 0.997)
     """
-    return one_sided_bounds(hits, n, (1 - confidence) / 2)
+    return compute_exact_share_bounds(hits, n, (1 - confidence) / 2)
 
 
-def one_sided_bounds(hits: float, n: int, alpha: float) -> tuple[float, float]:
+def compute_exact_share_bounds(hits: float, n: int, alpha: float) -> tuple[float, float]:
     """The exact bounds of a share, of which each fails in at most `alpha` of samples."""
     low = float(beta.ppf(alpha, hits, n - hits + 1)) if hits else 0.0
     high = float(beta.ppf(1 - alpha, hits + 1, n - hits)) if hits < n else 1.0
     return low, high
 
 
-def confidence_band(
+def compute_probability_band(
     at: Values, scores: Values, same: Labels, confidence: float = 0.95
 ) -> tuple[Values, Values]:
     """Low and high ends (m,) of the probability at the scores `at` (m,).
@@ -262,7 +262,7 @@ class AcceptanceThreshold:
     chance: float | None = None
 
     @property
-    def is_withheld(self) -> bool:
+    def is_withheld_as_lucky(self) -> bool:
         """Whether one was found, and luck is the likelier reason."""
         return self.value is None and self.chance is not None
 
@@ -277,7 +277,7 @@ class AcceptanceThreshold:
         return self.right / self.positives if self.positives else None
 
 
-def find_precise_threshold(
+def find_threshold_for_precision(
     scores: Scores, same: Labels, aim: float, confidence: float, rng: np.random.Generator
 ) -> AcceptanceThreshold:
     """The laxest threshold above which at least `aim` of all pairs are the same, with `confidence`.
@@ -318,10 +318,10 @@ TRIES = 100
 """Samples of labels by which that is found."""
 
 
-def withhold_if_unlikely(
+def withhold_unlikely_threshold(
     threshold: AcceptanceThreshold, scores: Scores, probability: Values, rng: np.random.Generator
 ) -> AcceptanceThreshold:
-    """A threshold of `find_precise_threshold` with the chance of one, withheld where it is below `LEAST_CHANCE`.
+    """A threshold of `find_threshold_for_precision` with the chance of one, withheld where it is below `LEAST_CHANCE`.
 
     The promise is broken in at most 1 - confidence of all samples of labels. Where hardly a sample gives a threshold,
     most of those given may be the broken ones. New samples have scores (n,) like these, and are the same with a
@@ -334,7 +334,7 @@ def withhold_if_unlikely(
         rows = rng.integers(0, n, n)
         same = rng.random(n) < probability[rows]
         given += (
-            find_precise_threshold(scores[rows], same, threshold.aim, threshold.confidence, rng).value
+            find_threshold_for_precision(scores[rows], same, threshold.aim, threshold.confidence, rng).value
             is not None
         )
     chance = given / TRIES
@@ -358,23 +358,23 @@ def _find_first_test_start(
 def _plan_test_places(n: int, aim: float, alpha: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Where the test may begin, and what is tried after: how many pairs are accepted, from few to many; it depends on
     nothing but n."""
-    starts = np.array(_threshold_starts(n, aim, alpha), dtype=np.int64)
+    starts = np.array(_list_threshold_start_sizes(n, aim, alpha), dtype=np.int64)
     if not len(starts):
         return starts, starts
     return starts, np.append(np.arange(starts[-1], n - 1, max(1, n // STEPS)), n - 1)[1:]
 
 
-def _count_fewest_pairs(aim: float, alpha: float) -> int:
+def _count_pairs_to_show_aim(aim: float, alpha: float) -> int:
     """Pairs that show the aim if all are right."""
     return math.ceil(math.log(alpha) / math.log(aim))
 
 
 @lru_cache(maxsize=1_000)
-def _threshold_starts(n: int, aim: float, alpha: float) -> tuple[int, ...]:
+def _list_threshold_start_sizes(n: int, aim: float, alpha: float) -> tuple[int, ...]:
     """Pairs that the first threshold may accept, of n, from few to many: as few as show the aim, and twice, four times
     ... as many, up to a tenth, where mistakes can be borne; of the sizes that bear as many the smallest, or some labels
     more would make the promise harder to keep. Empty where n are too few."""
-    size, fewest = n // 10, _count_fewest_pairs(aim, alpha)
+    size, fewest = n // 10, _count_pairs_to_show_aim(aim, alpha)
     sizes = {fewest}
     while size > fewest:
         sizes.add(size)
@@ -386,7 +386,7 @@ def _threshold_starts(n: int, aim: float, alpha: float) -> tuple[int, ...]:
     return tuple(sorted(allowed)) if max(allowed) < n else ()
 
 
-def find_sensitive_threshold(
+def find_threshold_for_recall(
     scores: Scores, same: Labels, aim: float, confidence: float
 ) -> AcceptanceThreshold:
     """The strictest threshold that accepts at least `aim` of all that is the same, with `confidence`.
@@ -406,7 +406,7 @@ def find_sensitive_threshold(
 
 
 @dataclass(frozen=True)
-class ThresholdCost:
+class CheapestThreshold:
     """Accept what scores `value` or more (None: accept nothing): mistakes cost `mean` per pair in the half that did not
     choose it, and at most `most` with the confidence; `always` and `never` are the costs of accepting all and nothing
     there."""
@@ -424,7 +424,7 @@ class ThresholdCost:
 
 def find_cheapest_threshold(
     scores: Scores, same: Labels, wrong: float, missed: float, confidence: float, rng: np.random.Generator
-) -> ThresholdCost:
+) -> CheapestThreshold:
     """The threshold at which mistakes cost least, chosen on half of the pairs; what they cost is told of the others.
 
     `wrong` is the cost of accepting what is not the same, `missed` that of refusing what is.
@@ -445,7 +445,7 @@ def find_cheapest_threshold(
     # Two bounds hold together where each may fail half as often.
     alpha = (1 - confidence) / 2
     upper = [float(beta.ppf(1 - alpha, k + 1, n - k)) if k < n else 1.0 for k in mistakes]
-    return ThresholdCost(
+    return CheapestThreshold(
         value if math.isfinite(value) else None, wrong, missed, confidence, n,
         (wrong * mistakes[0] + missed * mistakes[1]) / n, wrong * upper[0] + missed * upper[1],
         wrong * float((~right).mean()), missed * float(right.mean())
@@ -475,28 +475,28 @@ def count_pairs_to_accept(n: int, aim: float, confidence: float) -> int:
     >>> count_pairs_to_accept(1_000, 0.9, 0.95), count_pairs_to_accept(84, 0.9, 0.95)
     (29, 9)
     """
-    return min(_count_fewest_pairs(aim, 1 - confidence), math.ceil(n / 10))
+    return min(_count_pairs_to_show_aim(aim, 1 - confidence), math.ceil(n / 10))
 
 
-def mean_top_probability(probability: Values, aim: float, confidence: float) -> float:
+def compute_mean_top_probability(probability: Values, aim: float, confidence: float) -> float:
     """The mean probability of the pairs at the top, of those with a `probability` (n,): hardly a threshold that
-    `find_precise_threshold` tries has a higher precision, with many labels."""
+    `find_threshold_for_precision` tries has a higher precision, with many labels."""
     n = len(probability)
     return float(np.sort(probability)[::-1][: count_pairs_to_accept(n, aim, confidence)].mean())
 
 
-def chance_of_sensitive_threshold(
+def make_recall_threshold_chance(
     positives: int, n: int, aim: float, confidence: float
 ) -> Callable[[int], float]:
-    """The chance that `find_sensitive_threshold` finds a threshold, by how many labels there are beside the `n` of
+    """The chance that `find_threshold_for_recall` finds a threshold, by how many labels there are beside the `n` of
     which `positives` are the same; as many of the new ones are taken to be."""
     # From so many positives on the lowest of them is a threshold.
     needed = math.ceil(math.log(1 - confidence) / math.log(aim))
     return lambda more: float(binom.sf(needed - positives - 1, more, positives / n))
 
 
-class PrecisionChance:
-    """The chance that `find_precise_threshold` finds a threshold with some more labels beside those there are.
+class ThresholdFindingChance:
+    """The chance that `find_threshold_for_precision` finds a threshold with some more labels beside those there are.
 
     It finds one where its first test is passed. `scores` and `same` (n,) are kept; new pairs have scores like them, and
     are the same with a `probability` (n,) that rises with the score: by a smooth curve, for a step of a few right pairs
@@ -519,16 +519,16 @@ class PrecisionChance:
     def __call__(self, more: int) -> float:
         """Over the starts, the laxest first: the chance that the test begins there, and that it passes."""
         total, unspent = 0.0, 1.0
-        starts = _threshold_starts(self._n + more, self._aim, self._alpha)
+        starts = _list_threshold_start_sizes(self._n + more, self._aim, self._alpha)
         for begin in reversed(starts):
-            chance = self._chance_to_begin(begin, more) if begin > starts[0] else 1.0
+            chance = self._compute_chance_to_begin(begin, more) if begin > starts[0] else 1.0
             # A start that is hardly reached is not worth its sum.
             if unspent * chance > 1e-6:
-                total += unspent * chance * self._chance_to_pass(begin, more)
+                total += unspent * chance * self._compute_chance_to_pass(begin, more)
             unspent *= 1 - chance
         return total
 
-    def _chance_to_begin(self, begin: int, more: int) -> float:
+    def _compute_chance_to_begin(self, begin: int, more: int) -> float:
         """The chance that pairs below a start, as many again, are near enough to the aim."""
         n = self._n
         ends = np.array([begin, min(2 * begin, n + more)]) / (n + more)
@@ -541,7 +541,7 @@ class PrecisionChance:
         missing = math.ceil(NEAR * self._aim * size) - right
         return float(binom.sf(missing - 1, max(size - int(old[1] - old[0]), 0), min(mean, 1.0)))
 
-    def _chance_to_pass(self, begin: int, more: int) -> float:
+    def _compute_chance_to_pass(self, begin: int, more: int) -> float:
         """By how many of the kept pairs are among the first that are accepted: a binomial sum over each of these."""
         n = self._n
         counts = np.arange(min(n, begin) + 1)
@@ -575,14 +575,16 @@ class PrecisionChance:
         return accepted, np.minimum(old, accepted), end
 
 
-def mean_band_half_width(scores: Scores, probability: Values, n: int, rng: np.random.Generator) -> float:
-    """Half of the interval of a probability, as `confidence_band` would have it of `n` labels: the mean over the pairs
+def compute_mean_band_half_width(
+    scores: Scores, probability: Values, n: int, rng: np.random.Generator
+) -> float:
+    """Half of the interval of a probability, as `compute_probability_band` would have it of `n` labels: the mean over the pairs
     (m,), whose scores and fitted probabilities are drawn from."""
     at, total = np.quantile(scores, (np.arange(GRID) + 0.5) / GRID), 0.0
     for _ in range(BANDS):
         # Scores first, then labels: the order decides what a seed gives.
         rows = rng.integers(0, len(scores), n)
-        low, high = confidence_band(at, scores[rows], rng.random(n) < probability[rows])
+        low, high = compute_probability_band(at, scores[rows], rng.random(n) < probability[rows])
         total += float((high - low).mean()) / 2
     return total / BANDS
 

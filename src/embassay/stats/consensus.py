@@ -25,7 +25,7 @@ SMOOTHING = 0.1
 
 
 @dataclass(frozen=True)
-class Consensus:
+class JudgeConsensus:
     """What several judges say together: `labels` (n,), their classes' probabilities `posterior` (n, k), and for a model
     the shares of classes `prior` (k,), each judge's `confusion` (judges, k, k; true class, then said class), `rounds`
     of it and whether it `converged`."""
@@ -38,10 +38,10 @@ class Consensus:
     converged: bool
 
 
-def median_votes(votes: ArrayLike) -> Ints:
+def compute_median_votes(votes: ArrayLike) -> Ints:
     """The median of each row of votes (n, judges), the lower of two middle ones; MISSING where nobody voted.
 
-    >>> median_votes([[1, 2, 5], [4, 5, MISSING], [MISSING] * 3]).tolist()
+    >>> compute_median_votes([[1, 2, 5], [4, 5, MISSING], [MISSING] * 3]).tolist()
     [2, 4, -1]
     """
     table = _check_votes(votes)
@@ -52,7 +52,9 @@ def median_votes(votes: ArrayLike) -> Ints:
     return np.where(counts > 0, ordered[np.arange(len(table)), middle], MISSING)
 
 
-def dawid_skene(votes: ArrayLike, classes: int, *, smoothing: float = SMOOTHING) -> Consensus:
+def estimate_dawid_skene_classes(
+    votes: ArrayLike, classes: int, *, smoothing: float = SMOOTHING
+) -> JudgeConsensus:
     """The likeliest class of each item under judges who err independently, each in a way of its own, by EM.
 
     `votes` (n, judges) are classes from 0 to `classes` - 1, MISSING where a judge said nothing; an item without any
@@ -60,7 +62,7 @@ def dawid_skene(votes: ArrayLike, classes: int, *, smoothing: float = SMOOTHING)
     judges are told apart; ties go to the lower class. With two judges it cannot tell who is right. UsageError for votes
     out of range, for no votes, and for fewer than two judges.
 
-    >>> found = dawid_skene([[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]], 2)
+    >>> found = estimate_dawid_skene_classes([[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]], 2)
     >>> found.labels.tolist()
     [0, 1, 0, 1]
     """
@@ -70,7 +72,7 @@ def dawid_skene(votes: ArrayLike, classes: int, *, smoothing: float = SMOOTHING)
             f"Votes {table.shape} of up to {table.max(initial=MISSING)} cannot form a consensus of {classes} classes.",
             mend="Give two or more judges, and classes of 0 or more.",
         )
-    one_hot = _encode_one_hot(table, classes)
+    one_hot = _encode_votes_one_hot(table, classes)
     counts = one_hot.sum(axis=1)
     posterior = np.full((len(table), classes), 1.0 / classes)
     np.divide(
@@ -80,11 +82,11 @@ def dawid_skene(votes: ArrayLike, classes: int, *, smoothing: float = SMOOTHING)
     enough = ENOUGH * float(counts.sum())
     while rounds < ROUNDS and not converged:
         prior, confusion = _estimate_judge_confusions(posterior, one_hot, smoothing)
-        posterior, likelihood = _expect_classes(prior, confusion, one_hot)
+        posterior, likelihood = _compute_class_probabilities(prior, confusion, one_hot)
         rounds += 1
         converged = isfinite(before) and likelihood - before <= enough
         before = likelihood
-    return Consensus(posterior.argmax(axis=1), posterior, prior, confusion, rounds, converged)
+    return JudgeConsensus(posterior.argmax(axis=1), posterior, prior, confusion, rounds, converged)
 
 
 def _check_votes(votes: ArrayLike) -> Ints:
@@ -98,7 +100,7 @@ def _check_votes(votes: ArrayLike) -> Ints:
     return table.astype(np.int64)
 
 
-def _encode_one_hot(votes: Ints, classes: int) -> Floats:
+def _encode_votes_one_hot(votes: Ints, classes: int) -> Floats:
     """(n, judges, classes): 1 where a judge said so."""
     return np.asarray(votes[:, :, None] == np.arange(classes), dtype=np.float64)
 
@@ -113,7 +115,7 @@ def _estimate_judge_confusions(posterior: Floats, one_hot: Floats, smoothing: fl
     return prior, np.divide(counts, totals, out=uniform, where=totals > 0)
 
 
-def _expect_classes(prior: Floats, confusion: Floats, one_hot: Floats) -> tuple[Floats, float]:
+def _compute_class_probabilities(prior: Floats, confusion: Floats, one_hot: Floats) -> tuple[Floats, float]:
     """E step: the probability of each class of each item, and the log-likelihood of all votes."""
     with np.errstate(divide="ignore"):
         logs = np.log(prior) + np.einsum("njs,jts->nt", one_hot, np.log(np.maximum(confusion, 1e-300)))

@@ -46,7 +46,7 @@ labels they held in 91 to 94%; with labels in the corners alone, at kappa 0.8 an
 
 
 @dataclass(frozen=True)
-class CorrectedMean:
+class HumanAndJudgeMean:
     """`value` is of people's labels and the judge's, `alone` of people's, `judge` what the judge says of all units.
 
     `slope` is how much the judge counts: 0 where it does not help. `effective` is how many labels of people alone would
@@ -78,7 +78,9 @@ class CorrectedMean:
         """Of the interval of `value`, whatever the bounds of a label are; arms have the confidence it was made with."""
         if self.arms is not None:
             return self.value.point - self.arms[0], self.value.point + self.arms[1]
-        return _interval_ends(self.value.point, self.error**2, self.freedom, self.lean, confidence)
+        return _compute_skewed_interval_ends(
+            self.value.point, self.error**2, self.freedom, self.lean, confidence
+        )
 
     @property
     def is_judge_helpful(self) -> bool:
@@ -87,7 +89,7 @@ class CorrectedMean:
 
 
 @dataclass(frozen=True)
-class _LabelledUnits:
+class _HumanAndJudgeLabels:
     """Labels of people `y` and the judge `x` on the same units, with a weight and the group of each."""
 
     y: Floats
@@ -102,7 +104,7 @@ class _LabelledUnits:
         return float((self.weight * a) @ b)
 
 
-def corrected_mean(
+def compute_judge_corrected_mean(
     people: Floats,
     judge: Floats,
     every: Floats,
@@ -111,7 +113,7 @@ def corrected_mean(
     groups: Groups | None = None,
     every_groups: Groups | None = None,
     confidence: float = 0.95,
-) -> CorrectedMean:
+) -> HumanAndJudgeMean:
     """The mean over all units of what people would say, from `people` (n,), the `judge` on the same units (n,), and the
     judge on `every` unit (N,), those with a label included.
 
@@ -122,7 +124,7 @@ def corrected_mean(
     for shapes that do not fit.
 
     >>> people, judge = np.array([0.0, 1.0, 0.5, 1.0, 0.0, 0.5]), np.array([0.2, 0.9, 0.6, 1.0, 0.1, 0.5])
-    >>> found = corrected_mean(people, judge, np.r_[judge, np.linspace(0, 1, 50)])
+    >>> found = compute_judge_corrected_mean(people, judge, np.r_[judge, np.linspace(0, 1, 50)])
     >>> round(found.value.point, 3), round(found.alone.point, 3), found.is_judge_helpful
     (0.445, 0.5, True)
     """
@@ -138,7 +140,7 @@ def corrected_mean(
     refusals = JudgeRefusals.of(judge, every)
     if n - refusals.n < FEWEST:
         mean = Estimate(float(people.mean()) if n else None)
-        return CorrectedMean(mean, mean, _mean_of_known(every), 0.0, n, total, float(n))
+        return HumanAndJudgeMean(mean, mean, _mean_of_known(every), 0.0, n, total, float(n))
     if refusals.total and not refusals.has_enough_labels:
         return _estimate_with_unknown_refusals(
             people, judge, every, (groups, every_groups), refusals, bounds, confidence
@@ -154,7 +156,7 @@ def _estimate_with_labels(
     refusals: JudgeRefusals,
     bounds: tuple[float, float],
     confidence: float,
-) -> CorrectedMean:
+) -> HumanAndJudgeMean:
     """Where there are enough labels, among refusals as well."""
     n, total = len(people), len(every)
     groups, every_groups = grouped
@@ -164,22 +166,22 @@ def _estimate_with_labels(
         people, judge, every, np.arange(n) if groups is None else groups, bounds, weight
     )
     skewed = len(rows.y) == n  # The corners do for labels of few values.
-    free = _degrees_of_freedom(groups, every_groups, n, exact=skewed or groups is not None)
-    own_mean, variance, off = _mean_of_people(rows)
-    (value, better), slope, left = _regression_mean(rows, every)
+    free = _make_degrees_of_freedom(groups, every_groups, n, exact=skewed or groups is not None)
+    own_mean, variance, off = _compute_people_mean(rows)
+    (value, better), slope, left = _compute_regression_mean(rows, every)
     if groups is not None or refusals.total:
         variance, better = _widen_by_jackknife(rows, every, every_groups, variance, better, slope)
     unseen = refusals.estimate_unseen_variance(people, bounds)
     variance, better = variance + unseen, better + unseen
     half = _half_width(variance, free(1), confidence)
-    lean = _skewness(off, rows.group) if skewed or groups is not None else 0.0
+    lean = _compute_influence_skewness(off, rows.group) if skewed or groups is not None else 0.0
     # What a good judge leaves is mostly 0, and its own skewness is chance: it leans as people's labels do, by as much
     # as is left of them.
     leans = [lean, lean * left**1.5]
     alone = _make_bounded_interval(
-        own_mean, _interval_ends(own_mean, variance, free(1), leans[0], confidence), bounds
+        own_mean, _compute_skewed_interval_ends(own_mean, variance, free(1), leans[0], confidence), bounds
     )
-    ends, arms = _interval_ends(value, better, free(2), leans[1], confidence), None
+    ends, arms = _compute_skewed_interval_ends(value, better, free(2), leans[1], confidence), None
     half_corrected = _half_width(better, free(2), confidence)
     is_plain = groups is None and not refusals.total and left <= _LITTLE
     if is_plain and (by_shares := _combine_share_intervals(people, judge, every, bounds, confidence)):
@@ -191,14 +193,14 @@ def _estimate_with_labels(
         if narrowed.width <= alone.width:
             # No judge is worth more than labels of all units.
             more = min((half / half_corrected) ** 2 if half_corrected else np.inf, total / n)
-            return CorrectedMean(
+            return HumanAndJudgeMean(
                 narrowed, alone, judged, slope, n, total, n * more, better**0.5, free(2), leans[1], arms
             )
-    return CorrectedMean(alone, alone, judged, 0.0, n, total, float(n), variance**0.5, free(1), leans[0])
+    return HumanAndJudgeMean(alone, alone, judged, 0.0, n, total, float(n), variance**0.5, free(1), leans[0])
 
 
 def _widen_by_jackknife(
-    rows: _LabelledUnits,
+    rows: _HumanAndJudgeLabels,
     every: Floats,
     every_groups: Groups | None,
     variance: float,
@@ -208,9 +210,9 @@ def _widen_by_jackknife(
     """The variances of both means, where units are not independent: those over groups if they are larger."""
     # Units of no group are independent of the labels, for want of better.
     all_units = len(rows.y) + np.arange(len(every)) if every_groups is None else every_groups
-    variance = max(variance, _jackknife_variance(rows, every, all_units, _people_mean_from_sums))
+    variance = max(variance, _compute_jackknife_variance(rows, every, all_units, _people_mean_from_sums))
     if slope:
-        better = max(better, _jackknife_variance(rows, every, all_units, _regression_mean_from_sums))
+        better = max(better, _compute_jackknife_variance(rows, every, all_units, _correct_mean_from_sums))
     return variance, better
 
 
@@ -285,12 +287,12 @@ def _estimate_with_unknown_refusals(
     refusals: JudgeRefusals,
     bounds: tuple[float, float],
     confidence: float,
-) -> CorrectedMean:
+) -> HumanAndJudgeMean:
     """With refusals that people's labels don't tell: few of them move the ends by all that they could be; more leave
     nothing that is known."""
     answered, labelled = ~refusals.every, ~refusals.labelled
     groups, every_groups = grouped
-    judged = corrected_mean(
+    judged = compute_judge_corrected_mean(
         people[labelled], judge[labelled], every[answered], bounds=bounds,
         groups=None if groups is None else groups[labelled],
         every_groups=None if every_groups is None else every_groups[answered], confidence=confidence
@@ -298,7 +300,7 @@ def _estimate_with_unknown_refusals(
     n, total, share = len(people), len(every), refusals.share
     if share > MOST_REFUSED:
         unknown = Estimate(None)
-        return CorrectedMean(unknown, unknown, judged.judge, 0.0, n, total, float(n))
+        return HumanAndJudgeMean(unknown, unknown, judged.judge, 0.0, n, total, float(n))
     # Taken to be as the others are, for want of better.
     value, error = judged.value.point, (1 - share) * judged.error
     low, high = judged.ends(confidence)
@@ -349,20 +351,20 @@ def _jeffreys(quantile: float, hits: int, n: int) -> float:
 
 def _build_labelled_units(
     people: Floats, judge: Floats, every: Floats, group: Groups, bounds: tuple[float, float], weight: Floats
-) -> _LabelledUnits:
+) -> _HumanAndJudgeLabels:
     """The labels, with two more in the corners where they have few values: a share of 0 of 30 is not surely 0."""
     if len(np.unique(people)) > FEW_VALUES:
-        return _LabelledUnits(people, judge, weight, group)
+        return _HumanAndJudgeLabels(people, judge, weight, group)
     low, high = float(every.min()), float(every.max())
     # Groups of their own: those of units are 0 and more.
     more = -1 - np.arange(4)
-    return _LabelledUnits(
+    return _HumanAndJudgeLabels(
         np.r_[people, bounds[0], bounds[1], bounds[0], bounds[1]], np.r_[judge, low, high, high, low],
         np.r_[weight, np.full(4, _CORNER)], np.r_[group, more]
     )  # fmt: skip
 
 
-def _degrees_of_freedom(
+def _make_degrees_of_freedom(
     groups: Groups | None, every_groups: Groups | None, n: int, *, exact: bool
 ) -> Callable[[int], float]:
     """Degrees of freedom, less what was fitted. A share alone tells how far its labels spread: there are as many as you
@@ -375,7 +377,7 @@ def _degrees_of_freedom(
     return lambda fitted: max(count - fitted, 1.0) if exact else np.inf
 
 
-def _mean_of_people(rows: _LabelledUnits) -> tuple[float, float, Floats]:
+def _compute_people_mean(rows: _HumanAndJudgeLabels) -> tuple[float, float, Floats]:
     """The mean of people's labels, its variance, and what each label adds to its error."""
     count, mean = rows.weight.sum(), rows.mean(rows.y)
     off = rows.y - mean
@@ -383,7 +385,9 @@ def _mean_of_people(rows: _LabelledUnits) -> tuple[float, float, Floats]:
     return mean, variance, rows.weight * off / count
 
 
-def _regression_mean(rows: _LabelledUnits, every: Floats) -> tuple[tuple[float, float], float, float]:
+def _compute_regression_mean(
+    rows: _HumanAndJudgeLabels, every: Floats
+) -> tuple[tuple[float, float], float, float]:
     """The mean corrected by the judge and its variance; the slope, 0 where the judge tells nothing; and the share of
     the labels' variance that it leaves."""
     count, center, mean = rows.weight.sum(), rows.mean(rows.x), rows.mean(rows.y)
@@ -407,8 +411,8 @@ Sums = dict[str, Floats]
 group or of all but each."""
 
 
-def _jackknife_variance(
-    rows: _LabelledUnits, every: Floats, every_groups: Groups, estimate: Callable[[Sums], Floats]
+def _compute_jackknife_variance(
+    rows: _HumanAndJudgeLabels, every: Floats, every_groups: Groups, estimate: Callable[[Sums], Floats]
 ) -> float:
     """The variance of an estimate over groups, by leaving out each in turn (the jackknife). Of few groups the root of
     the mean square of what they add is too small, for each of them has drawn the mean and the slope to itself."""
@@ -431,7 +435,7 @@ def _people_mean_from_sums(sums: Sums) -> Floats:
     return np.asarray(sums["y"] / sums["w"].clip(1e-12))
 
 
-def _regression_mean_from_sums(sums: Sums) -> Floats:
+def _correct_mean_from_sums(sums: Sums) -> Floats:
     """The mean corrected by the judge."""
     count = sums["w"].clip(1e-12)
     mean, center = sums["y"] / count, sums["x"] / count
@@ -446,7 +450,7 @@ def _half_width(variance: float, freedom: float, confidence: float) -> float:
     return float(t_quantile((1 + confidence) / 2, freedom) * np.sqrt(variance))
 
 
-def _skewness(influence: Floats, group: Groups) -> float:
+def _compute_influence_skewness(influence: Floats, group: Groups) -> float:
     """The skewness of a sum of influences that are independent between groups: of a mean, that of one over the root of
     their number."""
     _, place = np.unique(group, return_inverse=True)
@@ -470,7 +474,7 @@ def _restore_skewness(q: float, lean: float) -> float:
     return q if abs(lean) < _STRAIGHT else 3 / lean * (float(np.cbrt(1 + lean * (q - lean / 6))) - 1)
 
 
-def _interval_ends(
+def _compute_skewed_interval_ends(
     value: float, variance: float, freedom: float, lean: float, confidence: float
 ) -> tuple[float, float]:
     """Of an interval by Student's t, turned for skewness."""
@@ -497,7 +501,7 @@ NEARER = 1.15
 89, 95 and 100% so many standard errors nearer."""
 
 
-def forecast_labels(
+def forecast_extra_labels(
     distance: float,
     half: float,
     n: int,
@@ -516,7 +520,7 @@ def forecast_labels(
     fall as the root of labels; to nothing where the `total` is `finite`, all that the truth is about, and not a sample
     of it.
 
-    >>> ahead = forecast_labels(0.03, 0.05, 100, 400, steps=(50, 300))
+    >>> ahead = forecast_extra_labels(0.03, 0.05, 100, 400, steps=(50, 300))
     >>> [(one.more, round(one.half, 3), round(one.chance, 2)) for one in ahead]
     [(50, 0.037, 0.03), (300, 0.0, 1.0)]
     """

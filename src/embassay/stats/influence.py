@@ -46,15 +46,20 @@ def spearman_with_influence(first: Floats, second: Floats, weight: Floats) -> Sc
     if not total > 0:
         return _make_undefined_score(len(first))
     share = weight / total
-    u, w = (_centred_rank(values, share) for values in (first, second))
+    u, w = (_compute_centred_ranks(values, share) for values in (first, second))
     spread_u, spread_w, shared = float(share @ u**2), float(share @ w**2), float(share @ (u * w))
     if spread_u * spread_w <= 1e-18:
         return _make_undefined_score(len(first))
     rho = shared / (spread_u * spread_w) ** 0.5
     # An item counts by its own ranks, and by what it does to the ranks of those above it.
-    together = u * w + _sum_above(first, w, share) + _sum_above(second, u, share) - 3 * shared
-    alone_u = u**2 + 2 * _sum_above(first, u, share) - 3 * spread_u
-    alone_w = w**2 + 2 * _sum_above(second, w, share) - 3 * spread_w
+    together = (
+        u * w
+        + _sum_over_higher_values(first, w, share)
+        + _sum_over_higher_values(second, u, share)
+        - 3 * shared
+    )
+    alone_u = u**2 + 2 * _sum_over_higher_values(first, u, share) - 3 * spread_u
+    alone_w = w**2 + 2 * _sum_over_higher_values(second, w, share) - 3 * spread_w
     influence = together / (spread_u * spread_w) ** 0.5
     influence -= rho / 2 * (alone_u / spread_u + alone_w / spread_w)
     return ScoreWithInfluence(rho, influence)
@@ -91,13 +96,13 @@ def _make_undefined_score(n: int) -> ScoreWithInfluence:
     return ScoreWithInfluence(float("nan"), np.zeros(n))
 
 
-def _centred_rank(values: Floats, share: Floats) -> Floats:
+def _compute_centred_ranks(values: Floats, share: Floats) -> Floats:
     """The share of what is lower and half of what is equal, less a half."""
     below = 1.0 - _sum_at_or_above(values, share)
     return below + _sum_equal(values, share) / 2 - 0.5
 
 
-def _sum_above(values: Floats, of: Floats, share: Floats) -> Floats:
+def _sum_over_higher_values(values: Floats, of: Floats, share: Floats) -> Floats:
     """For each item the sum of `of` over those above it, and half of that over those equal to it, by their share."""
     weighed = share * of
     return _sum_at_or_above(values, weighed) - _sum_equal(values, weighed) / 2

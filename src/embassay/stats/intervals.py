@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from embassay.errors import UsageError
-from embassay.records import HeadlineComponent, ResampledStratum
+from embassay.records import HeadlineComponent, ResampledUnitGroup
 
 KEPT = 200
 """Resamples that a stratum keeps: they tell how large its share of the variance is to a tenth."""
@@ -43,7 +43,7 @@ def freedom_of_units(units: int) -> Freedom:
     return NORMAL if units < 2 else Freedom(float(units - 1), math.sqrt(units / (units - 1)))
 
 
-def degrees_of_freedom(strata: Sequence[ResampledStratum]) -> Freedom:
+def degrees_of_freedom_of_strata(strata: Sequence[ResampledUnitGroup]) -> Freedom:
     """Of a sum over strata; normal without any. Where none of them varies, of the one of fewest units.
 
     The rule takes each stratum's share of the variance for known. A stratum of few units whose variance happens to come
@@ -54,7 +54,7 @@ def degrees_of_freedom(strata: Sequence[ResampledStratum]) -> Freedom:
     Source: Welch 1938, Satterthwaite 1946; the shares are ours (docs/how_sure.md).
 
     >>> few, many = np.array([-1.0, 1.0]), np.array([-0.1, 0.1])
-    >>> found = degrees_of_freedom([ResampledStratum(3, few), ResampledStratum(100, many)])
+    >>> found = degrees_of_freedom_of_strata([ResampledUnitGroup(3, few), ResampledUnitGroup(100, many)])
     >>> round(found.df, 2), round(found.factor, 2)
     (2.01, 1.22)
     """
@@ -69,12 +69,14 @@ def degrees_of_freedom(strata: Sequence[ResampledStratum]) -> Freedom:
         (units, var * _expected_variance_ratio(units - 1))
         for var, (units, _) in zip(mended, raw, strict=True)
     ]
-    return Freedom(_satterthwaite(expected), math.sqrt(total / sum(variance for _, variance in raw)))
+    return Freedom(
+        _compute_satterthwaite_df(expected), math.sqrt(total / sum(variance for _, variance in raw))
+    )
 
 
 def freedom_of_difference(
-    a: Sequence[ResampledStratum],
-    b: Sequence[ResampledStratum],
+    a: Sequence[ResampledUnitGroup],
+    b: Sequence[ResampledUnitGroup],
     *,
     paired: bool = True,
     most: float | None = None,
@@ -86,22 +88,22 @@ def freedom_of_difference(
     ones: then the fewer degrees and the larger factor count.
     """
     if not paired:
-        return degrees_of_freedom([*a, *b])
+        return degrees_of_freedom_of_strata([*a, *b])
     if _count_draws_by_stratum(a) != _count_draws_by_stratum(b):
-        first, second = degrees_of_freedom(a), degrees_of_freedom(b)
+        first, second = degrees_of_freedom_of_strata(a), degrees_of_freedom_of_strata(b)
         return Freedom(min(first.df, second.df), max(first.factor, second.factor))
     differences = [
-        ResampledStratum(min(x.units, y.units), x.draws - y.draws) for x, y in zip(a, b, strict=True)
+        ResampledUnitGroup(min(x.units, y.units), x.draws - y.draws) for x, y in zip(a, b, strict=True)
     ]
-    free = degrees_of_freedom(differences)
+    free = degrees_of_freedom_of_strata(differences)
     if most is None or free.factor == 1.0:
         return free
     raw = [(stratum.units, _variance(stratum.draws)) for stratum in differences if stratum.units > 1]
-    seen = _satterthwaite([(units, variance * units / (units - 1)) for units, variance in raw])
+    seen = _compute_satterthwaite_df([(units, variance * units / (units - 1)) for units, variance in raw])
     return Freedom(min(seen, most), free.factor)
 
 
-def freedom_of_all_differences(strata: Sequence[Sequence[ResampledStratum]]) -> Freedom | None:
+def freedom_of_all_differences(strata: Sequence[Sequence[ResampledUnitGroup]]) -> Freedom | None:
     """Of the differences of three systems or more, each with the same strata, taken together: the variance of a stratum
     is the mean over all pairs. None for fewer, for other strata, or where nothing varies.
 
@@ -109,7 +111,7 @@ def freedom_of_all_differences(strata: Sequence[Sequence[ResampledStratum]]) -> 
     degrees, and of fifteen pairs one erred in 9% of the worlds. The mean over pairs says how large that stratum is.
 
     >>> rng = np.random.default_rng(0)
-    >>> draw = lambda units, sd: ResampledStratum(units, rng.normal(0, sd, 200))
+    >>> draw = lambda units, sd: ResampledUnitGroup(units, rng.normal(0, sd, 200))
     >>> three = [[draw(3, 0.2), draw(40, 0.5)] for _ in range(3)]
     >>> round(freedom_of_difference(*three[:2]).df), round(freedom_of_all_differences(three).df)
     (7, 19)
@@ -134,31 +136,31 @@ def freedom_of_all_differences(strata: Sequence[Sequence[ResampledStratum]]) -> 
         return None
     # Each unit has m - 1 independent differences of m systems.
     expected = [(units, var * _expected_variance_ratio((units - 1) * (many - 1))) for units, var in mended]
-    return Freedom(_satterthwaite(expected), math.sqrt(total / sum(var for _, var in raw)))
+    return Freedom(_compute_satterthwaite_df(expected), math.sqrt(total / sum(var for _, var in raw)))
 
 
-def degrees_of_all_differences(strata: Sequence[Sequence[ResampledStratum]]) -> float | None:
+def degrees_of_all_differences(strata: Sequence[Sequence[ResampledUnitGroup]]) -> float | None:
     """The degrees of `freedom_of_all_differences`, where there is one."""
     free = freedom_of_all_differences(strata)
     return None if free is None else free.df
 
 
-def _count_draws_by_stratum(strata: Sequence[ResampledStratum]) -> tuple[int, ...]:
+def _count_draws_by_stratum(strata: Sequence[ResampledUnitGroup]) -> tuple[int, ...]:
     """What two lists of strata must share to be paired."""
     return tuple(len(stratum.draws) for stratum in strata)
 
 
-def _satterthwaite(variances: Sequence[tuple[int, float]]) -> float:
+def _compute_satterthwaite_df(variances: Sequence[tuple[int, float]]) -> float:
     """Degrees of a sum of (units, variance), infinite where none varies."""
     spread = sum(variance * variance / (units - 1) for units, variance in variances)
     return sum(variance for _, variance in variances) ** 2 / spread if spread > 0 else math.inf
 
 
-def component_strata(part: HeadlineComponent) -> tuple[ResampledStratum, ...]:
+def list_resampled_strata(part: HeadlineComponent) -> tuple[ResampledUnitGroup, ...]:
     """What was resampled for a component: its strata, or its units together; nothing where it has no replicates."""
     if part.strata or not len(part.replicates):
         return part.strata
-    return (ResampledStratum(count_resampled_units(part), part.replicates[:KEPT]),)
+    return (ResampledUnitGroup(count_resampled_units(part), part.replicates[:KEPT]),)
 
 
 def count_resampled_units(part: HeadlineComponent) -> int:
@@ -166,9 +168,11 @@ def count_resampled_units(part: HeadlineComponent) -> int:
     return part.n if part.units is None else part.units
 
 
-def scale_strata(strata: Sequence[ResampledStratum], weight: float) -> tuple[ResampledStratum, ...]:
+def scale_strata_by_weight(
+    strata: Sequence[ResampledUnitGroup], weight: float
+) -> tuple[ResampledUnitGroup, ...]:
     """What they add to a mean in which their sum has this weight."""
-    return tuple(ResampledStratum(stratum.units, weight * stratum.draws) for stratum in strata)
+    return tuple(ResampledUnitGroup(stratum.units, weight * stratum.draws) for stratum in strata)
 
 
 def _expected_variance_ratio(df: int) -> float:
@@ -235,11 +239,11 @@ class Significance(Estimate):
     p: float
 
 
-def average_independent(estimates: Sequence[Estimate], method: str) -> Estimate:
+def average_independent_estimates(estimates: Sequence[Estimate], method: str) -> Estimate:
     """The mean of independent estimates, with an interval from the arms of theirs: each counts as far as it reaches to
     that side. None without a value or an interval of each. Source: Zou and Donner 2008.
 
-    >>> average_independent([Estimate(0.5, 0.2, 0.9, 30), Estimate(0.3, 0.0, 0.6, 20)], "").value
+    >>> average_independent_estimates([Estimate(0.5, 0.2, 0.9, 30), Estimate(0.3, 0.0, 0.6, 20)], "").value
     0.4
     """
     # Variances add up; an arm is as long as the standard error on its side, times the same quantile.
@@ -267,7 +271,7 @@ def check_sample(x: ArrayLike, name: str = "x", *, most_dimensions: int = 1) -> 
     return values
 
 
-def paired_differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
+def compute_paired_differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
     """`a - b` item by item, (n,); UsageError where the two do not have the same items."""
     first, second = check_sample(a, "a"), check_sample(b, "b")
     if len(first) != len(second):
@@ -278,7 +282,7 @@ def paired_differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
     return first - second
 
 
-def critical_value(confidence: float) -> float:
+def compute_normal_critical_value(confidence: float) -> float:
     """Standard normal quantile of a two-sided interval: 1.96 for 0.95."""
     check_confidence(confidence)
     return NormalDist().inv_cdf(0.5 + confidence / 2)
@@ -308,7 +312,7 @@ def wilson(p: float, n: int, *, confidence: float = 0.95) -> Estimate:
     """
     if not 0 <= p <= 1 or n < 1:
         raise UsageError(f"A share of {p} of {n} items has no interval.", mend="Give 0 <= p <= 1 and n >= 1.")
-    z = critical_value(confidence)
+    z = compute_normal_critical_value(confidence)
     scale = 1 + z * z / n
     centre = (p + z * z / (2 * n)) / scale
     half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / scale
@@ -336,7 +340,7 @@ def fisher_z(r: float, n: int, *, confidence: float = 0.95, error: Error = "fish
     if error not in ("fisher", "bonett-wright"):
         raise UsageError(f"The error is {error!r}.", mend="Use fisher or bonett-wright.")
     spread = 1.0 if error == "fisher" else 1 + r * r / 2
-    half = critical_value(confidence) * math.sqrt(spread / (n - 3))
+    half = compute_normal_critical_value(confidence) * math.sqrt(spread / (n - 3))
     # math.atanh raises at -1 and 1, where the interval is the point.
     centre = math.atanh(r) if abs(r) < 1 else math.copysign(math.inf, r)
     name = "Fisher z" if error == "fisher" else "Bonett-Wright"

@@ -88,7 +88,7 @@ def mixed_mean(
 
 
 @dataclass(frozen=True)
-class _VarianceFit:
+class _VarianceComponentFit:
     """Variances (k,) of the effects in the model, the last being the residual. `covariances` (k, n, n) are those of the
     values per unit of each, `forms` (k, n, n) the quadratic forms that estimate them: variance = y' form y."""
 
@@ -99,12 +99,12 @@ class _VarianceFit:
     absent: dict[str, float]
 
 
-def _fit_variances(values: Floats, design: dict[str, Floats]) -> _VarianceFit:
+def _fit_variances(values: Floats, design: dict[str, Floats]) -> _VarianceComponentFit:
     """The largest model whose components can be estimated and are not negative."""
     absent: dict[str, float] = {}
     names = ["rows", "columns"]
     while True:
-        forms, covariances = _quadratic_forms([design[name] for name in names], len(values))
+        forms, covariances = _build_quadratic_forms([design[name] for name in names], len(values))
         freedom = np.trace(forms, axis1=1, axis2=2)
         # What has no degree of freedom of its own cannot be estimated; without any left for the residual, the columns
         # (runs) are what it cannot be told from.
@@ -120,21 +120,21 @@ def _fit_variances(values: Floats, design: dict[str, Floats]) -> _VarianceFit:
         if smallest < 0 or variances[smallest] >= 0:
             break
         absent[names.pop(smallest)] = 0.0
-    return _VarianceFit((*names, "residual"), np.maximum(variances, 0), covariances, solved, absent)
+    return _VarianceComponentFit((*names, "residual"), np.maximum(variances, 0), covariances, solved, absent)
 
 
-def _quadratic_forms(effects: list[Floats], n: int) -> tuple[Floats, Floats]:
+def _build_quadratic_forms(effects: list[Floats], n: int) -> tuple[Floats, Floats]:
     """The sums of squares of each effect, adjusted for the others, and of the residual, as matrices (k, n, n); and the
     covariance of the values per unit of each variance, (k, n, n)."""
-    everything = _projection_matrix(effects, n)
+    everything = _build_projection_matrix(effects, n)
     adjusted = [
-        everything - _projection_matrix(effects[:i] + effects[i + 1 :], n) for i in range(len(effects))
+        everything - _build_projection_matrix(effects[:i] + effects[i + 1 :], n) for i in range(len(effects))
     ]
     identity = np.eye(n)
     return np.stack([*adjusted, identity - everything]), np.stack([*(z @ z.T for z in effects), identity])
 
 
-def _projection_matrix(effects: list[Floats], n: int) -> Floats:
+def _build_projection_matrix(effects: list[Floats], n: int) -> Floats:
     """Onto the space of the mean and the effects, (n, n)."""
     directions, sizes, _ = np.linalg.svd(np.column_stack([np.ones(n), *effects]), full_matrices=False)
     # Indicators overlap, as rows and columns both sum to 1: no solve takes such a matrix.
@@ -143,7 +143,7 @@ def _projection_matrix(effects: list[Floats], n: int) -> Floats:
 
 
 def _satterthwaite_interval(
-    estimate: float, fit: _VarianceFit, shares: Floats, confidence: float
+    estimate: float, fit: _VarianceComponentFit, shares: Floats, confidence: float
 ) -> tuple[float, float, float]:
     """Lower and upper end, and Satterthwaite's degrees of freedom 2 V^2 / var(V) of V = var(shares y)."""
     loads = np.einsum("i,kij,j->k", shares, fit.covariances, shares)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from embassay.errors import UsageError
-from embassay.records import ResampledStratum
+from embassay.records import ResampledUnitGroup
 from embassay.stats.intervals import (
     KEPT,
     NORMAL,
@@ -24,7 +24,7 @@ from embassay.stats.intervals import (
     t_quantile,
     t_test,
 )
-from embassay.stats.resampling import DEFAULT_SEED, resample_means, resampling_generator
+from embassay.stats.resampling import DEFAULT_SEED, make_resampling_generator, resample_means
 from embassay.stats.tests import holm
 
 Scores = Mapping[str, ArrayLike] | Sequence[ArrayLike] | NDArray[np.float64]
@@ -54,7 +54,7 @@ class PairTest:
         return self.p_adjusted < alpha
 
 
-def paired_test(
+def run_paired_test(
     a: int,
     b: int,
     difference: float,
@@ -70,14 +70,14 @@ def paired_test(
     reach = t_quantile((1 + confidence) / 2, free.df) * error
     score, p = t_test(difference, error, scale, free.df)
     if math.isinf(score):
-        p = p_of_equal_signs(free.df)
+        p = compute_p_of_equal_signs(free.df)
     return PairTest(a, b, difference, difference - reach, difference + reach, error, score, p, p, free.df)
 
 
-def p_of_equal_signs(df: float) -> float:
+def compute_p_of_equal_signs(df: float) -> float:
     """p of a difference that is the same everywhere: how likely that is with one sign for each of the df + 1 units.
 
-    >>> p_of_equal_signs(4), p_of_equal_signs(math.inf)
+    >>> compute_p_of_equal_signs(4), compute_p_of_equal_signs(math.inf)
     (0.0625, 0.0)
     """
     return 2.0**-df if math.isfinite(df) else 0.0
@@ -86,7 +86,7 @@ def p_of_equal_signs(df: float) -> float:
 def correct_tests_by_holm(tests: Sequence[PairTest], scale: float) -> tuple[PairTest, ...]:
     """The tests of all pairs of a comparison, corrected by Holm over those that differ on some item."""
     tested = [test.error > ROUNDING * scale or test.statistic != 0 for test in tests]
-    adjusted = correct_tested_p_values([test.p for test in tests], tested)
+    adjusted = correct_p_values_by_holm([test.p for test in tests], tested)
     return tuple(replace(test, p_adjusted=p) for test, p in zip(tests, adjusted, strict=True))
 
 
@@ -94,7 +94,7 @@ def compare_replicates(
     replicates: ArrayLike,
     estimates: ArrayLike,
     *,
-    strata: Sequence[Sequence[ResampledStratum]] = (),
+    strata: Sequence[Sequence[ResampledUnitGroup]] = (),
     confidence: float = 0.95,
 ) -> tuple[PairTest, ...]:
     """Test every pair of systems from their bootstrap replicates (systems, B) and estimates (systems,).
@@ -118,14 +118,14 @@ def compare_replicates(
     for a, b in combinations(range(len(values)), 2):
         free = freedom_of_difference(strata[a], strata[b], most=most) if strata else NORMAL
         apart = float(values[a] - values[b]), draws[a] - draws[b]
-        tests.append(paired_test(a, b, *apart, free, scale=scale, confidence=confidence))
+        tests.append(run_paired_test(a, b, *apart, free, scale=scale, confidence=confidence))
     return correct_tests_by_holm(tests, scale)
 
 
-def correct_tested_p_values(p: Sequence[float], tested: Sequence[bool]) -> list[float]:
+def correct_p_values_by_holm(p: Sequence[float], tested: Sequence[bool]) -> list[float]:
     """p of pairs, corrected by Holm over those that are `tested`; 1 for the others.
 
-    >>> correct_tested_p_values([0.03, 0.01, 1.0], [True, True, False])
+    >>> correct_p_values_by_holm([0.03, 0.01, 1.0], [True, True, False])
     [0.03, 0.02, 1.0]
     """
     family = iter(holm([raw for raw, counts in zip(p, tested, strict=True) if counts]))
@@ -136,7 +136,7 @@ def rank_ranges(
     replicates: ArrayLike,
     estimates: ArrayLike,
     *,
-    strata: Sequence[Sequence[ResampledStratum]] = (),
+    strata: Sequence[Sequence[ResampledUnitGroup]] = (),
     alpha: float = 0.05,
 ) -> tuple[tuple[int, int], ...]:
     """The best and the worst rank each system may hold, 1 = best; arguments as for `compare_replicates`.
@@ -186,9 +186,9 @@ def rank_intervals(
     [(1.0, 1.0, 1.0), (3.0, 2.0, 3.0), (2.0, 2.0, 3.0)]
     """
     table = _build_score_table(scores)
-    replicates = resample_means(table.T, n_resamples=n_resamples, rng=resampling_generator(seed, rng)).T
+    replicates = resample_means(table.T, n_resamples=n_resamples, rng=make_resampling_generator(seed, rng)).T
     means = table.mean(axis=1)
-    strata = [(ResampledStratum(table.shape[1], row[:KEPT]),) for row in replicates]
+    strata = [(ResampledUnitGroup(table.shape[1], row[:KEPT]),) for row in replicates]
     ranges = rank_ranges(replicates, means, strata=strata, alpha=alpha)
     method = f"paired bootstrap t tests, {n_resamples} resamples, Holm, alpha {alpha:g}"
     return tuple(
@@ -292,7 +292,9 @@ def best_shares(
     draws, values = _check_replicate_draws(replicates), np.asarray(estimates, dtype=np.float64)
     scale = np.full(draws.shape[1], freedom.factor)
     if np.isfinite(freedom.df):
-        scale *= np.sqrt(freedom.df / resampling_generator(seed, rng).chisquare(freedom.df, draws.shape[1]))
+        scale *= np.sqrt(
+            freedom.df / make_resampling_generator(seed, rng).chisquare(freedom.df, draws.shape[1])
+        )
     moved = values[:, None] + scale * (draws - draws.mean(axis=1, keepdims=True))
     # Values that differ by rounding alone are tied.
     top = moved >= moved.max(axis=0) - _ROUNDING * np.abs(values).max()

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from embassay.errors import UsageError
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.stats.intervals import (
     NORMAL,
     Estimate,
@@ -26,7 +26,7 @@ from embassay.stats.intervals import (
     Significance,
     check_confidence,
     check_sample,
-    paired_differences,
+    compute_paired_differences,
     t_quantile,
 )
 
@@ -80,13 +80,13 @@ def corrected_interval(
     # An estimate beyond all replicates would have an infinite quantile.
     bias = ndtri(np.clip(below, _LEAST, 1 - _LEAST))
     reach = freedom.factor * t_quantile((1 + confidence) / 2, freedom.df)
-    lean = _skewness(defined) / 6 if accelerated else 0.0
+    lean = _compute_replicate_skewness(defined) / 6 if accelerated else 0.0
     steps = bias + np.array([-reach, reach])
     low, high = np.quantile(defined, ndtr(bias + steps / (1 - lean * steps)))
     return float(low), float(high)
 
 
-def _skewness(values: NDArray[np.float64]) -> float:
+def _compute_replicate_skewness(values: NDArray[np.float64]) -> float:
     """Of the replicates; 0 where they do not vary."""
     off = values - values.mean()
     spread = float((off**2).mean()) ** 0.5
@@ -116,20 +116,20 @@ def resample_means(
     and output. The module says what is promised of the draws. Raises UsageError for no rows or values that are not
     finite.
 
-    >>> resample_means([[1.0, 2.0], [3.0, 6.0]], n_resamples=4, rng=make_generator(1)).shape
+    >>> resample_means([[1.0, 2.0], [3.0, 6.0]], n_resamples=4, rng=make_seeded_generator(1)).shape
     (4, 2)
     """
     values = check_sample(columns, "columns", most_dimensions=2)
     values = np.ascontiguousarray(values.reshape(len(values), -1))
     if groups is not None:
         # A group has as many rows as it has, so that a resample's mean is of their sums and of their number.
-        sums = group_sums(np.column_stack([values, np.ones(len(values))]), groups)
+        sums = sum_rows_by_group(np.column_stack([values, np.ones(len(values))]), groups)
         drawn = resample_means(sums, n_resamples=n_resamples, rng=rng)
         return drawn[:, :-1] / drawn[:, -1:]
     n, m = values.shape
     means = np.empty((n_resamples, m))
     done = 0
-    for rows in draw_resamples(n, n_resamples, rng, most=min(_PRODUCTS // (n * m), _DRAWS // n)):
+    for rows in draw_resample_rows(n, n_resamples, rng, most=min(_PRODUCTS // (n * m), _DRAWS // n)):
         # Counts as floats: whole numbers have no fast product.
         means[done : done + len(rows)] = count_drawn_rows(rows).astype(np.float64) @ values
         done += len(rows)
@@ -137,10 +137,10 @@ def resample_means(
     return means
 
 
-def group_sums(columns: NDArray[np.float64], groups: Groups) -> NDArray[np.float64]:
+def sum_rows_by_group(columns: NDArray[np.float64], groups: Groups) -> NDArray[np.float64]:
     """The rows of `columns` (n, m) summed by group, (g, m): what is drawn where `groups` (n,) are drawn whole.
 
-    >>> group_sums(np.array([[1.0], [2.0], [4.0]]), np.array([0, 1, 0])).tolist()
+    >>> sum_rows_by_group(np.array([[1.0], [2.0], [4.0]]), np.array([0, 1, 0])).tolist()
     [[5.0], [2.0]]
     """
     sums = np.zeros((int(groups.max()) + 1, columns.shape[1]))
@@ -148,11 +148,11 @@ def group_sums(columns: NDArray[np.float64], groups: Groups) -> NDArray[np.float
     return sums
 
 
-def effective_units(groups: Groups) -> int:
+def count_effective_groups(groups: Groups) -> int:
     """How many groups of one size tell as much as these do: of a group that holds half of the items there are few more
     (Kish 1965).
 
-    >>> effective_units(np.array([0, 1, 2, 3])), effective_units(np.array([0, 0, 0, 0, 1, 2]))
+    >>> count_effective_groups(np.array([0, 1, 2, 3])), count_effective_groups(np.array([0, 0, 0, 0, 1, 2]))
     (4, 2)
     """
     sizes = np.bincount(groups).astype(np.float64)
@@ -168,7 +168,7 @@ def stratified_means(
     are averaged with equal weight whatever their sizes. Raises UsageError for no strata or unequal numbers of
     columns.
 
-    >>> stratified_means([[1.0], [3.0, 5.0]], n_resamples=4, rng=make_generator(1)).shape
+    >>> stratified_means([[1.0], [3.0, 5.0]], n_resamples=4, rng=make_seeded_generator(1)).shape
     (4, 1)
     """
     means = [resample_means(stratum, n_resamples=n_resamples, rng=rng) for stratum in strata]
@@ -198,7 +198,7 @@ def percentile_interval(replicates: ArrayLike, confidence: float = 0.95) -> tupl
             f"The replicates have the shape {values.shape}.", mend="Give one number per resample."
         )
     undefined = np.isnan(values)
-    if undefined.mean() > MOST_UNDEFINED or is_constant(values):
+    if undefined.mean() > MOST_UNDEFINED or are_replicates_constant(values):
         return float("nan"), float("nan")
     low, high = np.quantile(values[~undefined], [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)
@@ -207,7 +207,7 @@ def percentile_interval(replicates: ArrayLike, confidence: float = 0.95) -> tupl
 UNVARIED = "no interval: every resample gives the same"
 
 
-def is_constant(replicates: NDArray[np.float64]) -> bool:
+def are_replicates_constant(replicates: NDArray[np.float64]) -> bool:
     """Whether the replicates are one value, but for the last bits of a float; one replicate is."""
     defined = replicates[np.isfinite(replicates)]
     return len(defined) > 0 and float(np.ptp(defined)) <= _ROUNDING * max(1.0, float(np.abs(defined).max()))
@@ -237,13 +237,13 @@ def bootstrap_ci(
     estimate = float(statistic(values))
     if len(values) == 1:
         return Estimate(estimate, n=1, method="no interval from one item")
-    source = resampling_generator(seed, rng)
+    source = make_resampling_generator(seed, rng)
     if statistic is np.mean and values.ndim == 1:
         replicates = resample_means(values, n_resamples=n_resamples, rng=source)[:, 0]
     else:
         replicates = _compute_replicates(values, statistic, n_resamples, source)
     low, high = percentile_interval(replicates, confidence)
-    method = UNVARIED if is_constant(replicates) else _describe_bootstrap(confidence, n_resamples)
+    method = UNVARIED if are_replicates_constant(replicates) else _describe_bootstrap(confidence, n_resamples)
     return Estimate(estimate, low, high, len(values), method)
 
 
@@ -267,31 +267,35 @@ def paired_bootstrap(
     >>> round(result.value, 3), result.low > 0, result.p < 0.01
     (0.3, True, True)
     """
-    differences = paired_differences(a, b)
+    differences = compute_paired_differences(a, b)
     estimate, n = float(differences.mean()), len(differences)
     if n == 1:
         unknown = float("nan")
         return Significance(estimate, n=1, method="no interval from one item", statistic=estimate, p=unknown)
-    replicates = resample_means(differences, n_resamples=n_resamples, rng=resampling_generator(seed, rng))[
-        :, 0
-    ]
+    replicates = resample_means(
+        differences, n_resamples=n_resamples, rng=make_resampling_generator(seed, rng)
+    )[:, 0]
     low, high = percentile_interval(replicates, confidence)
     smaller = min(int((replicates <= 0).sum()), int((replicates >= 0).sum()))
     p = min(1.0, 2 * (smaller + 1) / (n_resamples + 1))
-    method = UNVARIED if is_constant(replicates) else f"paired {_describe_bootstrap(confidence, n_resamples)}"
+    method = (
+        UNVARIED
+        if are_replicates_constant(replicates)
+        else f"paired {_describe_bootstrap(confidence, n_resamples)}"
+    )
     return Significance(estimate, low, high, n, method, statistic=estimate, p=p)
 
 
-def resampling_generator(seed: int, rng: np.random.Generator | None) -> np.random.Generator:
+def make_resampling_generator(seed: int, rng: np.random.Generator | None) -> np.random.Generator:
     """`rng`, or the stream of `seed` that all resampling of this package shares."""
-    return make_generator(seed, "resample") if rng is None else rng
+    return make_seeded_generator(seed, "resample") if rng is None else rng
 
 
 def _describe_bootstrap(confidence: float, n_resamples: int) -> str:
     return f"{confidence:.0%} percentile bootstrap, {n_resamples} resamples"
 
 
-def draw_resamples(
+def draw_resample_rows(
     n: int, n_resamples: int, rng: np.random.Generator, *, most: int
 ) -> Iterator[NDArray[np.int64]]:
     """The rows each resample of n rows draws: arrays of up to `most` (but at least 1) resamples, (b, n)."""
@@ -302,9 +306,9 @@ def draw_resamples(
         yield rng.integers(0, n, size=(min(step, n_resamples - start), n))
 
 
-def draw_all_resamples(n: int, n_resamples: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def draw_all_resample_rows(n: int, n_resamples: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """The same in one array, (n_resamples, n): where all resamples are wanted at once and are few."""
-    return next(draw_resamples(n, n_resamples, rng, most=n_resamples))
+    return next(draw_resample_rows(n, n_resamples, rng, most=n_resamples))
 
 
 def count_drawn_rows(rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -318,7 +322,7 @@ def count_drawn_rows(rows: NDArray[np.int64]) -> NDArray[np.int64]:
 def _compute_replicates(
     values: NDArray[np.float64], statistic: Statistic, n_resamples: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    blocks = draw_resamples(len(values), n_resamples, rng, most=_DRAWS // len(values))
+    blocks = draw_resample_rows(len(values), n_resamples, rng, most=_DRAWS // len(values))
     if values.ndim == 1 and _has_axis_parameter(statistic):
         return np.concatenate([np.asarray(statistic(values[rows], axis=-1)) for rows in blocks])
     return np.array([statistic(values[row]) for rows in blocks for row in rows], dtype=np.float64)
@@ -348,8 +352,8 @@ def resample_defined_means(
     many items are defined varies as it does between samples. The draws, and `groups`, are those of `resample_means`.
     Raises UsageError for no items or infinite values.
 
-    >>> from embassay.randomness import make_generator
-    >>> means = resample_defined_means([[1.0, np.nan], [3.0, 6.0]], n_resamples=4, rng=make_generator(1))
+    >>> from embassay.randomness import make_seeded_generator
+    >>> means = resample_defined_means([[1.0, np.nan], [3.0, 6.0]], n_resamples=4, rng=make_seeded_generator(1))
     >>> means.shape, set(means[~np.isnan(means[:, 1]), 1].tolist())
     ((4, 2), {6.0})
     """
@@ -364,11 +368,11 @@ def resample_defined_means(
     masks, which = np.unique(defined, axis=1, return_inverse=True)
     table_and_masks = np.column_stack([np.where(defined, table, 0.0), masks])
     if groups is not None:
-        table_and_masks = group_sums(table_and_masks, groups)
+        table_and_masks = sum_rows_by_group(table_and_masks, groups)
     sums = np.empty((n_resamples, table_and_masks.shape[1]))
     done = 0
     n = len(table_and_masks)
-    for rows in draw_resamples(n, n_resamples, rng, most=_MASKED_DRAWS // n):
+    for rows in draw_resample_rows(n, n_resamples, rng, most=_MASKED_DRAWS // n):
         sums[done : done + len(rows)] = _multiply_in_tiles(
             count_drawn_rows(rows).astype(np.float64), table_and_masks
         )
@@ -379,7 +383,7 @@ def resample_defined_means(
     return means
 
 
-def sign_flip_p(
+def compute_sign_flip_p_values(
     columns: ArrayLike, *, n_resamples: int, rng: np.random.Generator, groups: Groups | None = None
 ) -> NDArray[np.float64]:
     """Two-sided p that each column of differences (n, m) has mean 0 over its items that are not NaN: (m,).
@@ -393,7 +397,7 @@ def sign_flip_p(
     if table.ndim != 2 or not len(table):
         raise UsageError(f"The columns have the shape {table.shape}.", mend="Give items by columns.")
     if groups is not None:
-        table = group_sums(table, groups)
+        table = sum_rows_by_group(table, groups)
     total = table.sum(axis=0)
     least = np.abs(total) - _ROUNDING * np.abs(table).sum(axis=0)
     extreme = np.zeros(table.shape[1])

@@ -55,7 +55,7 @@ class SequentialDraws:
 _NAMES = ("values", "known", "found", "low", "high", "rest_low", "rest_high")
 
 
-def join_draws(parts: Sequence[SequentialDraws]) -> SequentialDraws:
+def join_sequential_draws(parts: Sequence[SequentialDraws]) -> SequentialDraws:
     """Draws of blocks, one after the other."""
     return SequentialDraws(*(np.concatenate([getattr(part, name) for part in parts]) for name in _NAMES))
 
@@ -87,9 +87,9 @@ def build_block_draws(
     left_over = np.ones(len(left.weight), dtype=bool)
     left_over[order] = False
     # The weight of all that is left at each draw, the item itself included.
-    remaining = left.weight[left_over].sum() + _tail_sums(weight[:, None])[:, 0]
+    remaining = left.weight[left_over].sum() + _sum_rows_to_end(weight[:, None])[:, 0]
     chance = weight / remaining
-    rest = left.foretold[left_over].sum(axis=0) + _tail_sums(left.foretold[order])
+    rest = left.foretold[left_over].sum(axis=0) + _sum_rows_to_end(left.foretold[order])
     # Unbiased for the sum of what is left: the forecast, and its error over the chance to be drawn.
     found = (values - left.foretold[order]) / chance[:, None] + rest
     least = ((left.low - left.foretold) / left.weight[:, None]).min(axis=0)
@@ -102,17 +102,17 @@ def build_block_draws(
         found,
         remaining[:, None] * least + rest,
         remaining[:, None] * most + rest,
-        left.low[left_over].sum(axis=0) + _tail_sums(low) - low,
-        left.high[left_over].sum(axis=0) + _tail_sums(high) - high,
+        left.low[left_over].sum(axis=0) + _sum_rows_to_end(low) - low,
+        left.high[left_over].sum(axis=0) + _sum_rows_to_end(high) - high,
     )
 
 
-def _tail_sums(values: Floats) -> Floats:
+def _sum_rows_to_end(values: Floats) -> Floats:
     """Sums from each row to the last."""
     return np.asarray(np.cumsum(values[::-1], axis=0)[::-1])
 
 
-def log_stakes(draws: SequentialDraws, at: Floats, *, above: bool) -> Floats:
+def compute_log_bet_stakes(draws: SequentialDraws, at: Floats, *, above: bool) -> Floats:
     """The logarithm of the stake after each draw, (t, k), of a bet that the totals are `above` those of `at` (k,), or
     below them.
 
@@ -132,7 +132,7 @@ def log_stakes(draws: SequentialDraws, at: Floats, *, above: bool) -> Floats:
     return np.asarray(top + np.log(np.exp(stakes - top).mean(axis=0)))
 
 
-def confidence_interval(
+def compute_totals_interval(
     draws: SequentialDraws, column: int, low: float, high: float, alpha: float
 ) -> Estimate:
     """The totals between `low` and `high` (the bounds before any draw) that no bet at any look has ruled out."""
@@ -165,7 +165,7 @@ def _find_interval_end(
 
 def _is_ruled_out(draws: SequentialDraws, total: float, alpha: float, *, above: bool) -> bool:
     # Two bets, one to each side, share alpha.
-    return bool(log_stakes(draws, np.array([total]), above=above).max() >= math.log(2 / alpha))
+    return bool(compute_log_bet_stakes(draws, np.array([total]), above=above).max() >= math.log(2 / alpha))
 
 
 def estimate_totals(draws: SequentialDraws) -> Floats:
@@ -176,7 +176,7 @@ def estimate_totals(draws: SequentialDraws) -> Floats:
 
 
 @dataclass(frozen=True)
-class TotalVerdicts:
+class DrawsUntilTotalDecided:
     """After how many draws each total (k,) was first known to be above or below its bar: -1 never. `certain` tells
     where no value that is left could change it."""
 
@@ -185,19 +185,19 @@ class TotalVerdicts:
     certain: NDArray[np.bool_]
 
 
-def decide_totals(draws: SequentialDraws, bars: Floats, alpha: float) -> TotalVerdicts:
+def decide_totals_against_bars(draws: SequentialDraws, bars: Floats, alpha: float) -> DrawsUntilTotalDecided:
     """Which totals are above or below `bars` (k,), with false ones in at most `alpha` (k,) or a number of all studies,
     whenever it is looked at."""
     k = len(bars)
     if not len(draws):
-        return TotalVerdicts(np.full(k, -1), np.full(k, -1), np.zeros(k, bool))
+        return DrawsUntilTotalDecided(np.full(k, -1), np.full(k, -1), np.zeros(k, bool))
     # Two bets, one to each side, share alpha.
     limit = np.log(2 / np.broadcast_to(np.asarray(alpha, float), (k,)))
     seen = draws.known + draws.values
     sure_above, sure_below = seen + draws.rest_low > bars + _TINY, seen + draws.rest_high < bars - _TINY
-    above = (log_stakes(draws, bars, above=True) >= limit) | sure_above
-    below = (log_stakes(draws, bars, above=False) >= limit) | sure_below
-    return TotalVerdicts(
+    above = (compute_log_bet_stakes(draws, bars, above=True) >= limit) | sure_above
+    below = (compute_log_bet_stakes(draws, bars, above=False) >= limit) | sure_below
+    return DrawsUntilTotalDecided(
         _find_first_true_row(above),
         _find_first_true_row(below),
         np.asarray((sure_above | sure_below).any(axis=0)),

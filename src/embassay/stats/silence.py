@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from embassay.errors import UsageError
-from embassay.stats.calibration import KINDS, choose_calibration_curve, one_sided_bounds
+from embassay.stats.calibration import KINDS, choose_calibration_curve, compute_exact_share_bounds
 
 Scores = NDArray[np.float64]
 Verdict = Literal["works", "none works", "too few"]
@@ -126,24 +126,27 @@ def _decide_silence_threshold(
 ) -> SilenceThreshold:
     # The fewest questions with which silence on all is evidence: silent^n is at most alpha.
     least = math.ceil(math.log(alpha) / math.log(aims.silent))
-    above = _upper_quantile(unanswerable, aims.silent, alpha)
-    lowest = _lower_quantile(unanswerable, aims.silent, alpha)
-    none_works = bound_share(answerable > lowest, alpha).high < aims.answered
+    above = _find_upper_quantile_bound(unanswerable, aims.silent, alpha)
+    lowest = _find_lower_quantile_bound(unanswerable, aims.silent, alpha)
+    none_works = bound_true_share(answerable > lowest, alpha).high < aims.answered
     if above == math.inf:
         return SilenceThreshold("none works" if none_works else "too few", None, aims, None, None, least)
-    silent, answered = bound_share(unanswerable <= above, alpha), bound_share(answerable > above, alpha)
+    silent, answered = (
+        bound_true_share(unanswerable <= above, alpha),
+        bound_true_share(answerable > above, alpha),
+    )
     verdict: Verdict = "works" if answered.low >= aims.answered else "too few"
     return SilenceThreshold("none works" if none_works else verdict, above, aims, silent, answered, least)
 
 
-def _upper_quantile(scores: Scores, share: float, alpha: float) -> float:
+def _find_upper_quantile_bound(scores: Scores, share: float, alpha: float) -> float:
     """A score at or below which at least `share` of all lies, with 1 - `alpha`; inf where the sample is too small."""
     n = len(scores)
     place = int(binom.ppf(1 - alpha, n, share)) + 1
     return math.inf if place > n else float(np.sort(scores)[place - 1])
 
 
-def _lower_quantile(scores: Scores, share: float, alpha: float) -> float:
+def _find_lower_quantile_bound(scores: Scores, share: float, alpha: float) -> float:
     """A score that every score with at least `share` at or below it reaches, with 1 - `alpha`; -inf if too few."""
     # The largest j for which at least j of n lie at or below the quantile so often.
     place = int(binom.isf(1 - alpha, len(scores), share))
@@ -152,14 +155,16 @@ def _lower_quantile(scores: Scores, share: float, alpha: float) -> float:
     return -math.inf if place < 1 else float(np.sort(scores)[place - 1])
 
 
-def bound_share(hits: NDArray[np.bool_], alpha: float) -> ShareBounds:
+def bound_true_share(hits: NDArray[np.bool_], alpha: float) -> ShareBounds:
     """The share of (n,) that is true, with exact bounds of which each fails in at most `alpha` of samples (Clopper and
     Pearson)."""
     n, count = len(hits), int(hits.sum())
-    return ShareBounds(count, n, *one_sided_bounds(count, n, alpha))
+    return ShareBounds(count, n, *compute_exact_share_bounds(count, n, alpha))
 
 
-def rank_signals(signals: Mapping[str, tuple[Scores, Scores]], rng: np.random.Generator) -> dict[str, float]:
+def rank_answerability_signals(
+    signals: Mapping[str, tuple[Scores, Scores]], rng: np.random.Generator
+) -> dict[str, float]:
     """Signal -> held-out log loss of telling answerable (m,) from unanswerable questions (n,), the best first.
 
     By cross-validation in five parts,

@@ -14,15 +14,15 @@ from embassay.stats.intervals import (
     Significance,
     check_confidence,
     check_sample,
-    critical_value,
-    paired_differences,
+    compute_normal_critical_value,
+    compute_paired_differences,
 )
 from embassay.stats.resampling import (
     DEFAULT_SEED,
     count_drawn_rows,
-    draw_resamples,
+    draw_resample_rows,
+    make_resampling_generator,
     percentile_interval,
-    resampling_generator,
 )
 
 
@@ -74,16 +74,16 @@ def randomization_test(
     (0.3, 0.125, 'all 16 sign patterns')
     """
     check_confidence(confidence)
-    differences = paired_differences(a, b)
+    differences = compute_paired_differences(a, b)
     estimate, n = float(differences.mean()), len(differences)
     every = 2**n <= n_resamples
     patterns = (
         _iterate_sign_patterns(n)
         if every
-        else _draw_sign_patterns(n, n_resamples, resampling_generator(seed, rng))
+        else _draw_sign_patterns(n, n_resamples, make_resampling_generator(seed, rng))
     )
     columns = np.column_stack([differences, differences - estimate])
-    means = np.abs(np.concatenate([_signed_means(pattern, columns) for pattern in patterns]))
+    means = np.abs(np.concatenate([_compute_sign_flipped_means(pattern, columns) for pattern in patterns]))
     # The observed pattern is among them: rounding must not leave it out.
     extreme = int((means[:, 0] >= abs(estimate) - _ROUNDING * np.abs(differences).max()).sum())
     p = extreme / 2**n if every else (extreme + 1) / (n_resamples + 1)
@@ -92,7 +92,9 @@ def randomization_test(
     return Significance(estimate, estimate - half, estimate + half, n, method, statistic=estimate, p=p)
 
 
-def _signed_means(negative: NDArray[np.int64], columns: NDArray[np.float64]) -> NDArray[np.float64]:
+def _compute_sign_flipped_means(
+    negative: NDArray[np.int64], columns: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Means (b, m) of the columns (n, m) after turning the signs where `negative` (b, n) is 1."""
     # Only what is turned is summed, since the mean of all is known.
     turned: NDArray[np.float64] = negative.astype(np.float64) @ columns
@@ -122,10 +124,10 @@ _CELLS = 1 << 22
 Floats = NDArray[np.float64]
 
 
-def walsh_averages(d: ArrayLike) -> Floats:
+def compute_walsh_averages(d: ArrayLike) -> Floats:
     """All means of two differences, a difference with itself included, sorted: (n,) -> (n(n+1)/2,).
 
-    >>> walsh_averages([0, 0, 10]).tolist()
+    >>> compute_walsh_averages([0, 0, 10]).tolist()
     [0.0, 0.0, 0.0, 5.0, 5.0, 10.0]
     """
     values = check_sample(d, "d")
@@ -157,11 +159,11 @@ def hodges_lehmann(
     2.5
     """
     values = check_sample(d, "d")
-    averages = walsh_averages(values)
+    averages = compute_walsh_averages(values)
     estimate = float(np.median(averages))
     if len(values) == 1:
         return Estimate(estimate, n=1, method="no interval from one item")
-    replicates = _shift_replicates(values, averages, n_resamples, resampling_generator(seed, rng))
+    replicates = _compute_resample_shifts(values, averages, n_resamples, make_resampling_generator(seed, rng))
     low, high = percentile_interval(replicates, confidence)
     method = f"median of Walsh averages, {confidence:.0%} percentile bootstrap, {n_resamples} resamples"
     return Estimate(estimate, low, high, len(values), method)
@@ -191,20 +193,22 @@ def wilcoxon(d: ArrayLike, *, confidence: float = 0.95) -> Significance:
     exact = len(values) <= (_MOST_EXACT if regular else _MOST_EXACT_WITH_TIES)
     if exact:
         # Shared ranks end in a half: twice them is a whole number.
-        cumulative = np.cumsum(_subset_sum_probabilities(2 * ranks))
+        cumulative = np.cumsum(_compute_subset_sum_chances(2 * ranks))
         p, method = min(1.0, float(2 * cumulative[round(2 * statistic)])), "exact signed-rank test"
     else:
         p, method = _rank_sum_normal_p(statistic, len(moved), ties), "signed-rank test, normal approximation"
     if len(values) > _MOST_WALSH:
         method = f"{method}; shift not estimated"
         return Significance(None, n=len(values), method=method, statistic=statistic, p=p)
-    averages = walsh_averages(values)
+    averages = compute_walsh_averages(values)
     low, high = _invert_rank_test(averages, len(values), 1 - confidence, exact=exact)
     shift = float(np.median(averages))
     return Significance(shift, low, high, len(values), method, statistic=statistic, p=p)
 
 
-def _shift_replicates(values: Floats, averages: Floats, n_resamples: int, rng: np.random.Generator) -> Floats:
+def _compute_resample_shifts(
+    values: Floats, averages: Floats, n_resamples: int, rng: np.random.Generator
+) -> Floats:
     """The shift of every resample, (n_resamples,), as a weighted median of the averages of the whole sample.
 
     A resample that draws difference i c_i times has the average of i and j c_i c_j times (c_i (c_i + 1) / 2
@@ -217,7 +221,7 @@ def _shift_replicates(values: Floats, averages: Floats, n_resamples: int, rng: n
     itself = np.flatnonzero(first == second)
     middle = [(len(averages) - 1) // 2, len(averages) // 2]
     replicates = []
-    for rows in draw_resamples(n, n_resamples, rng, most=_CELLS // len(averages)):
+    for rows in draw_resample_rows(n, n_resamples, rng, most=_CELLS // len(averages)):
         counts = count_drawn_rows(rows).astype(np.int32)  # their sum is at most 5000 * 5001 / 2
         weights = np.take(counts, first, axis=1)
         weights *= np.take(counts, second, axis=1)
@@ -236,7 +240,7 @@ def _rank_with_ties(sizes: Floats) -> tuple[Floats, list[int]]:
     return ranks[group].astype(np.float64), [int(count) for count in counts if count > 1]
 
 
-def _subset_sum_probabilities(ranks: Floats) -> Floats:
+def _compute_subset_sum_chances(ranks: Floats) -> Floats:
     """Probability of each sum of a random subset of the (whole) ranks: each is in with probability 1/2."""
     shares = np.ones(1)
     for rank in ranks.astype(int).tolist():
@@ -245,7 +249,7 @@ def _subset_sum_probabilities(ranks: Floats) -> Floats:
     return shares
 
 
-def _rank_sum_deviation(n: int, ties: list[int]) -> float:
+def _compute_rank_sum_deviation(n: int, ties: list[int]) -> float:
     """Standard deviation of a rank sum under the null hypothesis."""
     return math.sqrt(n * (n + 1) * (2 * n + 1) / 24 - sum(t**3 - t for t in ties) / 48)
 
@@ -253,16 +257,22 @@ def _rank_sum_deviation(n: int, ties: list[int]) -> float:
 def _rank_sum_normal_p(statistic: float, n: int, ties: list[int]) -> float:
     if not n:
         return 1.0
-    return math.erfc(abs(statistic - n * (n + 1) / 4) / _rank_sum_deviation(n, ties) / math.sqrt(2))
+    return math.erfc(abs(statistic - n * (n + 1) / 4) / _compute_rank_sum_deviation(n, ties) / math.sqrt(2))
 
 
 def _invert_rank_test(averages: Floats, n: int, alpha: float, *, exact: bool) -> tuple[float, float]:
     """The shifts that the test does not reject: Walsh averages at equal distance from both ends."""
     if exact:
-        outside = int((2 * np.cumsum(_subset_sum_probabilities(np.arange(1.0, n + 1))) <= alpha).sum())
+        outside = int((2 * np.cumsum(_compute_subset_sum_chances(np.arange(1.0, n + 1))) <= alpha).sum())
     else:
         # The normal approximation: n (n + 1) / 4 is the mean of the rank sum.
-        outside = math.floor(n * (n + 1) / 4 - critical_value(1 - alpha) * _rank_sum_deviation(n, [])) + 1
+        outside = (
+            math.floor(
+                n * (n + 1) / 4
+                - compute_normal_critical_value(1 - alpha) * _compute_rank_sum_deviation(n, [])
+            )
+            + 1
+        )
     if outside < 1:
         return -math.inf, math.inf
     return float(averages[outside - 1]), float(averages[-outside])

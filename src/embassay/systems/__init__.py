@@ -12,9 +12,9 @@ from embassay.contracts import Encoder, Similarity, Tokenizer
 from embassay.errors import UsageError
 from embassay.registry import Registry
 from embassay.spec import Spec
-from embassay.systems.cleanup import CleanEncoder, CleanSimilarity, TextCleanup
-from embassay.systems.cosine import PARAMETERS, Cosine, TransformedEncoder, VectorTransform
-from embassay.systems.own import COSINE, Compared, OwnSimilarity, find_own_similarity
+from embassay.systems.cleanup import TextCleaningEncoder, TextCleaningSimilarity, TextCleanupSteps
+from embassay.systems.cosine import PARAMETERS, Cosine, TransformedEncoder, VectorTransformOptions
+from embassay.systems.own import COSINE, Compared, NamedVectorSimilarity, find_model_own_similarity
 from embassay.text import TOKENIZERS, open_tokenizer
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ SYSTEMS: Registry[Encoder | Similarity] = Registry(
 
 SYSTEMS.add(
     "levenshtein",
-    "embassay.systems.lexical.levenshtein:Levenshtein",
+    "embassay.systems.lexical.levenshtein:LevenshteinSimilarity",
     "share of characters kept: insertions, deletions, no substitutions",
     kind="classical",
 )
@@ -55,7 +55,7 @@ SYSTEMS.add(
 )
 SYSTEMS.add(
     "wordllama",
-    "embassay.systems.encoders.wordllama:WordLlama",
+    "embassay.systems.encoders.wordllama:WordLlamaEncoder",
     "mean of static token vectors; bundled",
     kind="embedding",
     dims="256",
@@ -63,7 +63,7 @@ SYSTEMS.add(
 )
 SYSTEMS.add(
     "minilm",
-    "embassay.systems.encoders.minilm:MiniLM",
+    "embassay.systems.encoders.minilm:MiniLMEncoder",
     "all-MiniLM-L6-v2, a small sentence transformer, without torch",
     kind="embedding",
     dims="384",
@@ -93,7 +93,7 @@ SYSTEMS.add(
 )
 SYSTEMS.add(
     "splade",
-    "embassay.systems.encoders.splade:Splade",
+    "embassay.systems.encoders.splade:SpladeEncoder",
     "a learned sparse model: splade:ORG/MODEL, or splade:./folder, also with model.onnx and without torch",
     kind="embedding",
     needs="embassay[torch] or embassay[onnx]",
@@ -162,7 +162,7 @@ SYSTEMS.add(
 )
 SYSTEMS.add(
     "ensemble",
-    "embassay.systems.ensemble:Ensemble",
+    "embassay.systems.ensemble:SystemEnsemble",
     "several systems as one: ensemble:minilm+bm25?weights=2,1&of=ranks",
     kind="ensemble",
 )
@@ -174,7 +174,7 @@ SYSTEMS.add(
 )
 SYSTEMS.add(
     "random",
-    "embassay.systems.reference:RandomScores",
+    "embassay.systems.reference:RandomSimilarity",
     "seeded random similarities: the score of chance",
     kind="reference",
 )
@@ -198,7 +198,7 @@ _encoders: dict[tuple[Spec, Ledger | None], Encoder] = {}
 where it costs money."""
 
 
-def forget_system(text: str) -> None:
+def forget_opened_system(text: str) -> None:
     """Make what a spec string names anew when it is next opened."""
     spec = SYSTEMS.parse_spec(text)
     for key in [key for key in _encoders if key[0] == spec]:
@@ -229,8 +229,8 @@ def open_system(
     """
     tokenizer = tokenizer or open_tokenizer("cl100k", later=True)
     spec = SYSTEMS.parse_spec(text)
-    rest, cleanup = SYSTEMS.split(spec, TextCleanup)
-    model, transform = SYSTEMS.split(rest, VectorTransform)
+    rest, cleanup = SYSTEMS.split(spec, TextCleanupSteps)
+    model, transform = SYSTEMS.split(rest, VectorTransformOptions)
     exact = SYSTEMS.parse_spec(add_dims_parameter(SYSTEMS.format(model), transform.dims))
     # The model's own shorter vectors are another encoder; those that are cut here share one cache of the full ones.
     if exact != model:
@@ -238,8 +238,8 @@ def open_system(
     opened = partial(
         open_system, tokenizer=tokenizer, wrap=wrap, seed=seed, ledger=ledger, pair_corpus=pair_corpus
     )
-    away = _find_vector_source(model, elsewhere)
-    built = away or _make_model(
+    away = _find_local_encoder(model, elsewhere)
+    built = away or _make_encoder_or_similarity(
         model, ledger, tokenizer=tokenizer, seed=seed, pair_corpus=pair_corpus, opened=opened
     )
     if hasattr(built, "encode"):
@@ -253,7 +253,7 @@ def open_system(
             mend=f"Write {SYSTEMS.format(model)!r}.",
         )
     if cleanup.steps:
-        return CleanSimilarity(built, cleanup, name=_format_system_name(spec))
+        return TextCleaningSimilarity(built, cleanup, name=_format_system_name(spec))
     return built
 
 
@@ -262,26 +262,28 @@ def _format_system_name(spec: Spec) -> str:
     return SYSTEMS.format(spec).removeprefix("own:")
 
 
-def _wrap_in_cleanup(encoder: Encoder, model: Spec, cleanup: TextCleanup) -> Encoder:
+def _wrap_in_cleanup(encoder: Encoder, model: Spec, cleanup: TextCleanupSteps) -> Encoder:
     """The encoder with its texts cleaned."""
     params = {**model.params, "clean": cleanup.clean}
-    return CleanEncoder(encoder, cleanup, name=_format_system_name(replace(model, params=params)))
+    return TextCleaningEncoder(encoder, cleanup, name=_format_system_name(replace(model, params=params)))
 
 
 def _make_similarity(
-    encoder: Encoder, made: Encoder, spec: Spec, transform: VectorTransform, compared: Compared
+    encoder: Encoder, made: Encoder, spec: Spec, transform: VectorTransformOptions, compared: Compared
 ) -> Similarity:
     """The similarity of an encoder's vectors; `made` is the encoder without what it was wrapped in."""
     if hasattr(made, "width"):
-        return _ragged_similarity(encoder, made, spec, transform)
+        return _make_ragged_similarity(encoder, made, spec, transform)
     changed: Encoder = TransformedEncoder(encoder, transform) if transform.changes else encoder
-    by = find_own_similarity(changed) if compared == "own" else COSINE
+    by = find_model_own_similarity(changed) if compared == "own" else COSINE
     if by == COSINE:
         return Cosine(changed, name=_format_system_name(spec))
-    return OwnSimilarity(changed, by, name=_format_system_name(spec))
+    return NamedVectorSimilarity(changed, by, name=_format_system_name(spec))
 
 
-def _ragged_similarity(encoder: Any, model: Any, spec: Spec, transform: VectorTransform) -> Similarity:
+def _make_ragged_similarity(
+    encoder: Any, model: Any, spec: Spec, transform: VectorTransformOptions
+) -> Similarity:
     """The similarity of an encoder that gives many vectors for a text."""
     from embassay.systems.multivector import make_ragged_similarity
 
@@ -330,7 +332,7 @@ def add_prompt_parameter(text: str, task: str) -> str:
     return SYSTEMS.format(replace(spec, params={**spec.params, "task": task}))
 
 
-def _find_vector_source(model: Spec, elsewhere: Callable[[bool], Encoder | None]) -> Encoder | None:
+def _find_local_encoder(model: Spec, elsewhere: Callable[[bool], Encoder | None]) -> Encoder | None:
     """The encoder that `model` names, if it is one, and one that runs on a machine of ours."""
     entry = SYSTEMS.get(model.name)
     facts = dict(entry.facts)
@@ -343,7 +345,7 @@ def _find_vector_source(model: Spec, elsewhere: Callable[[bool], Encoder | None]
     return elsewhere(any(extra in facts.get("needs", "") for extra in ("[torch]", "[mteb]")))
 
 
-def _make_model(model: Spec, ledger: Ledger | None, **context: Any) -> Encoder | Similarity:
+def _make_encoder_or_similarity(model: Spec, ledger: Ledger | None, **context: Any) -> Encoder | Similarity:
     """What `model` names; an encoder that was made before is the same one."""
     entry = SYSTEMS.get(model.name)
     pays = "ledger" in signature(entry.load()).parameters
@@ -359,7 +361,7 @@ def _make_model(model: Spec, ledger: Ledger | None, **context: Any) -> Encoder |
         # A run over several tasks has the weights in memory once.
         plain = replace(model, params={key: value for key, value in model.params.items() if key != "task"})
         SYSTEMS.check_parameter_values(model)
-        shared: Any = _make_model(plain, ledger, **context)
+        shared: Any = _make_encoder_or_similarity(plain, ledger, **context)
         _encoders[key] = shared.with_task_prompt(model.params["task"], SYSTEMS.format(model))
         return _encoders[key]
     also = ("clean",) if dict(entry.facts).get("kind") in WITHOUT_VECTORS else (*PARAMETERS, "clean")

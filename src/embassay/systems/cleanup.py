@@ -49,11 +49,11 @@ def normalise_unicode(text: str) -> str:
     folded = text
     if not text.isascii():
         folded = unicodedata.normalize("NFKC", text.translate(_PLAIN)).translate(_PLAIN)
-    return _invisible_pattern().sub("", folded)
+    return _make_invisible_char_pattern().sub("", folded)
 
 
 @cache
-def _invisible_pattern() -> re.Pattern[str]:
+def _make_invisible_char_pattern() -> re.Pattern[str]:
     """Control and format characters, but tabs and line ends."""
     characters = (c for c in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(c) in ("Cc", "Cf"))
     return re.compile(f"[{''.join(re.escape(c) for c in characters if c not in _KEPT)}]")
@@ -64,7 +64,7 @@ def collapse_whitespace(text: str) -> str:
     return " ".join(text.split())
 
 
-class Speller:
+class EnglishSpellCorrector:
     """Corrects English words by symspellpy and its list of 82,000 words by frequency. ModelError without the package.
 
     A word in the list stays. Digits within a word are read as letters where that makes one of the list. Of four letters
@@ -108,7 +108,7 @@ class Speller:
             read = (word.lower().translate(letters) for letters in _LETTERS)
             word_read = next((w for w in read if w.isalpha() and self._is_known_word(w)), "")
             if word_read:
-                return _match_case(word_read, word)
+                return _match_case_of_word(word_read, word)
             mended = word.lower().translate(_LETTERS[0])
         else:
             mended = word.lower()
@@ -118,10 +118,10 @@ class Speller:
             return word
         reach = 2 if len(mended) >= _LONG else 1
         nearest = self._list.lookup(mended, self._nearest, max_edit_distance=reach)
-        return _match_case(nearest[0].term, word) if nearest else word
+        return _match_case_of_word(nearest[0].term, word) if nearest else word
 
 
-def _match_case(made: str, word: str) -> str:
+def _match_case_of_word(made: str, word: str) -> str:
     """The word in the case of the one that it replaces."""
     if len(word) > 1 and word.isupper():
         return made.upper()
@@ -129,12 +129,12 @@ def _match_case(made: str, word: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _load_shared_speller() -> Speller:
-    return Speller()
+def _load_shared_speller() -> EnglishSpellCorrector:
+    return EnglishSpellCorrector()
 
 
 @dataclass(frozen=True)
-class TextCleanup:
+class TextCleanupSteps:
     """The steps that every system's spec string can ask for: `clean=whitespace,unicode,case,spelling`. UsageError for a
     step that there is not."""
 
@@ -163,7 +163,7 @@ class TextCleanup:
     def __call__(self, text: str) -> str:
         """The text, cleaned.
 
-        >>> TextCleanup("case,whitespace")("Two  Words ")
+        >>> TextCleanupSteps("case,whitespace")("Two  Words ")
         'two words'
         """
         return _clean_text(self.steps, text)
@@ -172,7 +172,7 @@ class TextCleanup:
         """Each of the texts, cleaned."""
         return [self(text) for text in texts]
 
-    def clean_without_cache(self, texts: Sequence[str]) -> list[str]:
+    def clean_texts_without_cache(self, texts: Sequence[str]) -> list[str]:
         """The same without a look at what was cleaned before, for whoever takes the time."""
         return [_clean_text.__wrapped__(self.steps, text) for text in texts]
 
@@ -195,11 +195,11 @@ _MANY = ("encode_chunks", "encode_together")
 """Calls with chunks of texts in place of texts."""
 
 
-class CleanEncoder:
+class TextCleaningEncoder:
     """`encoder`, which is given every text cleaned. It stands below the cache: a vector is kept under the text as it
     was. What else the encoder says of itself (its price, its limits) is said here too."""
 
-    def __init__(self, encoder: Encoder, cleanup: TextCleanup, *, name: str) -> None:
+    def __init__(self, encoder: Encoder, cleanup: TextCleanupSteps, *, name: str) -> None:
         self._encoder, self._cleanup, self.name = encoder, cleanup, name
         self.identity = f"{cleanup.identity}:{encoder.identity}"
 
@@ -245,7 +245,7 @@ class _CleanedShard(Sequence[str]):
     """The texts of a shard, cleaned at the first look; it pickles without them."""
 
     texts: Sequence[str]
-    cleanup: TextCleanup
+    cleanup: TextCleanupSteps
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -264,10 +264,10 @@ class _CleanedShard(Sequence[str]):
         return self.cleanup.all(list(self.texts))
 
 
-class CleanSimilarity:
+class TextCleaningSimilarity:
     """`system`, a similarity without vectors, which is given every text cleaned."""
 
-    def __init__(self, system: Similarity, cleanup: TextCleanup, *, name: str) -> None:
+    def __init__(self, system: Similarity, cleanup: TextCleanupSteps, *, name: str) -> None:
         self._system, self._cleanup, self.name = system, cleanup, name
         self.identity = f"{cleanup.identity}:{system.identity}"
         if hasattr(system, "search_corpora"):

@@ -21,7 +21,7 @@ _LONG = 1e30
 
 
 @dataclass(frozen=True)
-class VectorTransform:
+class VectorTransformOptions:
     """What is asked for; its fields are the parameters that every encoder's spec string can have."""
 
     dims: int | None = None
@@ -31,18 +31,18 @@ class VectorTransform:
     @property
     def changes(self) -> bool:
         """Whether it does anything."""
-        return self != VectorTransform()
+        return self != VectorTransformOptions()
 
     def __call__(self, vectors: Vectors) -> Vectors:
         """The vectors, (n, d), as (n, dims): float32, whatever the precision their values are rounded to."""
         shorter = vectors[:, : self.dims]
         if self.normalize:
-            shorter = scale_rows(shorter)
+            shorter = scale_rows_to_unit_length(shorter)
         if self.quantize == "float16":
-            return scale_rows(shorter).astype(np.float16).astype(np.float32)
+            return scale_rows_to_unit_length(shorter).astype(np.float16).astype(np.float32)
         if self.quantize == "int8":
             # A scale for each text, as no collection is at hand to fit one to; the cosine does not mind scales.
-            scaled = _divide_rows(shorter, np.abs(shorter).max(axis=1, initial=0)) * np.float32(127)
+            scaled = _divide_rows_by_scale(shorter, np.abs(shorter).max(axis=1, initial=0)) * np.float32(127)
             return np.asarray(np.rint(scaled), dtype=np.float32)
         if self.quantize == "binary":
             # A zero vector has no direction, and NaN marks a text that could not be encoded: both stay.
@@ -51,7 +51,7 @@ class VectorTransform:
         return np.ascontiguousarray(shorter)
 
 
-PARAMETERS = tuple(field.name for field in fields(VectorTransform))
+PARAMETERS = tuple(field.name for field in fields(VectorTransformOptions))
 
 
 class TransformedEncoder(EncoderStandIn):
@@ -61,7 +61,7 @@ class TransformedEncoder(EncoderStandIn):
     to be had untransformed.
     """
 
-    def __init__(self, encoder: Encoder, transform: VectorTransform) -> None:
+    def __init__(self, encoder: Encoder, transform: VectorTransformOptions) -> None:
         if transform.dims is not None and not 1 <= transform.dims <= encoder.dim:
             raise UsageError(
                 f"{encoder.name!r} has {encoder.dim} dimensions, so dims={transform.dims} is impossible.",
@@ -92,27 +92,27 @@ class TransformedEncoder(EncoderStandIn):
         return getattr(self.encoder, name)
 
 
-def scale_rows(vectors: Vectors) -> Vectors:
+def scale_rows_to_unit_length(vectors: Vectors) -> Vectors:
     """Each row (n, d) at length 1; zero rows stay zero, NaN stays NaN.
 
-    >>> scale_rows(np.array([[3.0, 4.0]], dtype=np.float32)).round(2).tolist()
+    >>> scale_rows_to_unit_length(np.array([[3.0, 4.0]], dtype=np.float32)).round(2).tolist()
     [[0.6000000238418579, 0.800000011920929]]
     """
-    lengths = row_lengths(vectors)
+    lengths = compute_row_lengths(vectors)
     # A length that float32 cannot hold, or holds with few digits: by a power of two, which costs no digit.
     for beyond, factor in ((lengths > _LONG, 2.0**-64), ((lengths > 0) & (lengths < 1 / _LONG), 2.0**64)):
         if beyond.any():
             vectors = np.where(beyond[:, None], vectors * np.float32(factor), vectors)
-            lengths = row_lengths(vectors)
-    return _divide_rows(vectors, lengths.astype(np.float32))
+            lengths = compute_row_lengths(vectors)
+    return _divide_rows_by_scale(vectors, lengths.astype(np.float32))
 
 
-def row_lengths(vectors: Vectors) -> NDArray[np.float64]:
+def compute_row_lengths(vectors: Vectors) -> NDArray[np.float64]:
     """The length of each row, (n,)."""
     return np.asarray(np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64)))
 
 
-def _divide_rows(vectors: Vectors, scales: Vectors) -> Vectors:
+def _divide_rows_by_scale(vectors: Vectors, scales: Vectors) -> Vectors:
     """Each row over its scale; zero rows stay zero."""
     return np.asarray(vectors / np.where(scales == 0, 1, scales)[:, None], dtype=np.float32)
 
@@ -144,7 +144,7 @@ class Cosine(ShardSearch):
     @property
     def failures(self) -> Mapping[str, str]:
         """The texts that could not be encoded so far, with the reason; an empty text needs no encoder."""
-        return failed_texts(self.encoder)
+        return find_unencodable_texts(self.encoder)
 
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Cosine of `a[i]` and `b[i]`, shape (n,). UsageError when their numbers differ."""
@@ -155,7 +155,7 @@ class Cosine(ShardSearch):
         # Two calls, so that originals compared with many variants are the same chunks to the cache each time.
         left, right = self._encode_unit_vectors(a), self._encode_unit_vectors(b)
         equal = np.array([x == y for x, y in zip(a, b, strict=True)], dtype=bool)
-        return _pair_products(left, right, np.arange(len(a)), np.arange(len(b)), equal)
+        return _multiply_row_pairs(left, right, np.arange(len(a)), np.arange(len(b)), equal)
 
     def compare_indexed_pairs(
         self, texts: Sequence[str], left: NDArray[np.int64], right: NDArray[np.int64]
@@ -163,7 +163,7 @@ class Cosine(ShardSearch):
         """Cosine of `texts[left[i]]` and `texts[right[i]]`, shape (n,), as `pairs` has it; each of the texts, which
         are distinct, is encoded once, however many pairs it is in."""
         vectors = self._encode_unit_vectors(texts)
-        return _pair_products(vectors, vectors, left, right, left == right)
+        return _multiply_row_pairs(vectors, vectors, left, right, left == right)
 
     def vectors(self, texts: Sequence[str], role: Role | None = None) -> NDArray[np.float32]:
         """The texts' vectors as the encoder gives them, (n, dim), not normalised: what a classifier learns from. Zeros
@@ -183,14 +183,14 @@ class Cosine(ShardSearch):
         for start in range(0, n, _BLOCK):
             block = np.clip(1 - vectors[start : start + _BLOCK] @ vectors[start:].T, 0, 2)
             for row, values in enumerate(block, start):
-                first = _condensed_row_start(row, n)
+                first = _find_condensed_row_start(row, n)
                 distances[first : first + n - 1 - row] = values[row - start + 1 :]
         for rows in _find_repeated_texts(texts):
             # A text that was lost is not even near to itself.
             if np.isnan(vectors[rows[0], 0]):
                 continue
             for position, row in enumerate(rows[:-1]):
-                distances[_condensed_row_start(int(row), n) + rows[position + 1 :] - row - 1] = 0
+                distances[_find_condensed_row_start(int(row), n) + rows[position + 1 :] - row - 1] = 0
         return distances
 
     def search_shards(
@@ -213,7 +213,7 @@ class Cosine(ShardSearch):
     def _encode_unit_vectors(self, texts: Sequence[str], role: Role | None = None) -> NDArray[np.float32]:
         """The texts' vectors at length 1; zero vectors, and those of empty texts, are zero; NaN where it failed."""
         vectors = np.asarray(self.encoder.encode(texts, role=role), dtype=np.float32)
-        units = scale_rows(vectors)
+        units = scale_rows_to_unit_length(vectors)
         units[np.array([not text for text in texts], dtype=bool)] = 0
         return units
 
@@ -228,14 +228,14 @@ class _CosineShardSearch:
 
     def __call__(self, shard: Sequence[str]) -> tuple[RankedCandidates, Any]:
         """The best k of the shard; what its encoder counted, unless it counted at home (`CachedEncoder.account`)."""
-        ranked = _search_encoded(
+        ranked = _search_encoded_rows(
             self.queries, self.system._encode_unit_vectors(list(shard), "document"), self.k
         )
         accounts = find_encoder_part_with("accept", self.system.encoder)
         return ranked, None if accounts is None else accounts.account()
 
 
-def failed_texts(encoder: Any) -> dict[str, str]:
+def find_unencodable_texts(encoder: Any) -> dict[str, str]:
     """The texts that an encoder could not encode so far, with the reason; an empty text needs none."""
     part = find_encoder_part_with("failures", encoder)
     failed: Mapping[str, str] = {} if part is None else part.failures
@@ -249,7 +249,7 @@ def find_encoder_part_with(name: str, encoder: Any) -> Any:
     return encoder
 
 
-def _pair_products(
+def _multiply_row_pairs(
     left: NDArray[np.float32],
     right: NDArray[np.float32],
     rows_left: NDArray[np.int64],
@@ -267,7 +267,9 @@ def _pair_products(
     return similarity
 
 
-def _search_encoded(queries: NDArray[np.float32], corpus: NDArray[np.float32], k: int) -> RankedCandidates:
+def _search_encoded_rows(
+    queries: NDArray[np.float32], corpus: NDArray[np.float32], k: int
+) -> RankedCandidates:
     """`exact_search` among the rows that are not NaN, as a ranking of all of them."""
     # The sum of a row is NaN where any of its values is.
     left, right = (np.flatnonzero(~np.isnan(np.einsum("nd->n", rows))) for rows in (queries, corpus))
@@ -288,7 +290,7 @@ def expand_ranking_to_all(
     return RankedCandidates(indices, scores)
 
 
-def _condensed_row_start(row: int, n: int) -> int:
+def _find_condensed_row_start(row: int, n: int) -> int:
     """Where the distances of `row` to the rows after it begin in the condensed order."""
     return row * (2 * n - row - 1) // 2
 

@@ -46,7 +46,7 @@ _SHARES = (0.25, 0.5, 0.75)
 
 
 @dataclass(frozen=True)
-class MemberScale:
+class EnsembleMemberBaseline:
     """What a member gives texts that have nothing to do with each other (`mean`, `spread`), and, ascending, what it
     gives these and texts that share a part (`known`)."""
 
@@ -54,7 +54,7 @@ class MemberScale:
     spread: float
     known: Floats
 
-    def standardise(self, similar: Floats) -> Floats:
+    def standardise_similarities(self, similar: Floats) -> Floats:
         """So many spreads above the mean."""
         return np.asarray((similar - self.mean) / self.spread)
 
@@ -74,7 +74,7 @@ class SystemOpener(Protocol):
     def __call__(self, spec: str, /) -> Similarity: ...
 
 
-class Ensemble(ShardSearch):
+class SystemEnsemble(ShardSearch):
     """The members `target`, spec strings with + between them (their own ? and & written %3F and %26).
 
     `of=similarities`: each member's similarity is taken in spreads above what it gives unrelated texts, sixteen of
@@ -200,13 +200,13 @@ class Ensemble(ShardSearch):
                 total += weight * scale.ranks(values)
                 most += weight
             else:
-                total += weight * scale.standardise(values)
+                total += weight * scale.standardise_similarities(values)
                 # What equal texts would have, so that they come to 1.
-                most += weight * float(scale.standardise(np.ones(1))[0])
+                most += weight * float(scale.standardise_similarities(np.ones(1))[0])
         return np.asarray(total / most)
 
     @cached_property
-    def member_scales(self) -> list[MemberScale]:
+    def member_scales(self) -> list[EnsembleMemberBaseline]:
         """The members' scales, measured once. UsageError for a member to which all texts are alike."""
         return [_measure_member_scale(member) for member in self.members]
 
@@ -284,18 +284,18 @@ def _parse_weights(text: str, members: int) -> tuple[float, ...]:
     return numbers
 
 
-def _mix_texts(text: list[str], other: list[str], share: float) -> str:
+def _splice_two_texts(text: list[str], other: list[str], share: float) -> str:
     """The first share of a text, and the rest of another."""
     place = round(share * len(text))
     return " ".join([*text[:place], *other[place:]])
 
 
-def _measure_member_scale(member: Similarity) -> MemberScale:
+def _measure_member_scale(member: Similarity) -> EnsembleMemberBaseline:
     pairs = list(combinations(range(len(_SCALE)), 2))
     a = [_SCALE[i] for i, _ in pairs]
     b = [_SCALE[j] for _, j in pairs]
     mixed = [
-        (text, _mix_texts(text.split(), other.split(), share))
+        (text, _splice_two_texts(text.split(), other.split(), share))
         for text, other in zip(_SCALE, _SCALE[1:] + _SCALE[:1], strict=True)
         for share in _SHARES
     ]
@@ -311,4 +311,6 @@ def _measure_member_scale(member: Similarity) -> MemberScale:
             f"To {member.name!r} all texts are equally similar, so it adds nothing to an ensemble.",
             mend="Leave it out.",
         )
-    return MemberScale(float(unrelated.mean()), spread, np.sort(similar[: len(pairs) + len(mixed)]))
+    return EnsembleMemberBaseline(
+        float(unrelated.mean()), spread, np.sort(similar[: len(pairs) + len(mixed)])
+    )

@@ -23,7 +23,7 @@ Vectors = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
 
-class TokenReader(Protocol):
+class MeanOfTokensEncoder(Protocol):
     """An encoder whose vectors are the mean of its tokens' vectors, and that gives those."""
 
     @property
@@ -55,7 +55,7 @@ class TokenReader(Protocol):
 
 
 @dataclass(frozen=True)
-class CutDocument:
+class DocumentWithPassages:
     """A text, and the characters (first, end) of its passages, in its order."""
 
     text: str
@@ -114,7 +114,7 @@ def plan_passage_windows(
     return windows
 
 
-def choose_windows(windows: Sequence[PassageWindow], n: int) -> list[int]:
+def choose_passage_windows(windows: Sequence[PassageWindow], n: int) -> list[int]:
     """For each of n passages the window in which it is farthest from an end that is not the document's; the first of
     several."""
     best, chosen = np.full(n, -1.0), [0] * n
@@ -126,7 +126,9 @@ def choose_windows(windows: Sequence[PassageWindow], n: int) -> list[int]:
     return chosen
 
 
-def encode_late_chunks(encoder: TokenReader, documents: Sequence[CutDocument]) -> list[Vectors]:
+def encode_late_chunks(
+    encoder: MeanOfTokensEncoder, documents: Sequence[DocumentWithPassages]
+) -> list[Vectors]:
     """The vectors of each document's passages, (passages, dim); zeros for one without tokens. Which documents are given
     together may move the last digit, as with any batch."""
     places, room = encoder.token_places([document.text for document in documents]), encoder.token_room
@@ -138,7 +140,7 @@ def encode_late_chunks(encoder: TokenReader, documents: Sequence[CutDocument]) -
     means: list[Vectors | None] = []
     for document, windows in zip(documents, plans, strict=True):
         own = [next(read) for _ in windows]
-        chosen = choose_windows(windows, len(document.passages))
+        chosen = choose_passage_windows(windows, len(document.passages))
         means += [
             own[number].mean(*passage) for number, passage in zip(chosen, document.passages, strict=True)
         ]
@@ -150,8 +152,10 @@ def encode_late_chunks(encoder: TokenReader, documents: Sequence[CutDocument]) -
 
 
 def _read_windows(
-    encoder: TokenReader, documents: Sequence[CutDocument], plans: Sequence[Sequence[PassageWindow]]
-) -> list[_ReadWindow]:
+    encoder: MeanOfTokensEncoder,
+    documents: Sequence[DocumentWithPassages],
+    plans: Sequence[Sequence[PassageWindow]],
+) -> list[_WindowTokenVectors]:
     """Every window of every document, in order."""
     slices: list[str] = []
     starts: list[int] = []
@@ -161,11 +165,11 @@ def _read_windows(
     states = encoder.encode_tokens(slices, role=ROLE)
     # A window that is cut into tokens by itself may have one more, which is then not read.
     places = [place[: len(state)] for place, state in zip(encoder.token_places(slices), states, strict=True)]
-    return [_ReadWindow(*read) for read in zip(starts, places, states, strict=True)]
+    return [_WindowTokenVectors(*read) for read in zip(starts, places, states, strict=True)]
 
 
 @dataclass(frozen=True)
-class _ReadWindow:
+class _WindowTokenVectors:
     """Tokens of a window that begins at a character: where each stands from there, (tokens, 2), and its vector,
     (tokens, width)."""
 

@@ -17,11 +17,16 @@ from typing import Any
 
 from embassay.contracts import Role, Tokenizer
 from embassay.errors import ModelError, UsageError
-from embassay.limits import explain_permission, find_forbidden_path, list_bounded_entries, parse_bounded_json
+from embassay.limits import (
+    advise_on_denied_reading,
+    find_forbidden_path,
+    list_bounded_folder_entries,
+    parse_bounded_json,
+)
 
 
 @dataclass(frozen=True)
-class KnownModel:
+class KnownModelFacts:
     """A row of the table; None is what is not known, or does not apply.
 
     `dims` are those of a vector by default, `dimensions` other sizes the model was trained for, `context` tokens.
@@ -49,7 +54,7 @@ class KnownModel:
         return {"query": self.query_prompt, "document": self.document_prompt, None: self.prompt}[role]
 
 
-def find_known_model(name: str) -> KnownModel | None:
+def find_known_model(name: str) -> KnownModelFacts | None:
     """The model of this name, in any case: as it is listed, an alias, or a hub name without its owner.
 
     >>> find_known_model("multilingual-e5-small").query_prompt
@@ -73,17 +78,17 @@ FAMILIES: Mapping[str, tuple[str, str]] = {
 """Families whose texts need prompts -> what their models' names look like, and the known model that stands for them."""
 
 
-def model_family(name: str) -> str:
+def find_model_family(name: str) -> str:
     """The family that a model's name belongs to, by whatever name a server or a folder has it; "" for none of them.
 
-    >>> model_family("multilingual-e5-small-q4"), model_family("my_BGE-base-en"), model_family("bge-m3")
+    >>> find_model_family("multilingual-e5-small-q4"), find_model_family("my_BGE-base-en"), find_model_family("bge-m3")
     ('e5', 'bge', '')
     """
     spelled = re.sub(r"[^a-z0-9.]+", "-", name.lower())
     return next((family for family, (pattern, _) in FAMILIES.items() if re.search(pattern, spelled)), "")
 
 
-def model_with_prompts(name: str) -> KnownModel:
+def find_model_with_prompts(name: str) -> KnownModelFacts:
     """The known model whose prompts `family=name` asks for: that of a family, or one by its own name. UsageError for
     any other."""
     model = find_known_model(FAMILIES[name.lower()][1] if name.lower() in FAMILIES else name)
@@ -95,9 +100,9 @@ def model_with_prompts(name: str) -> KnownModel:
     return model
 
 
-def warn_without_prompts(system: str, family: str) -> None:
+def warn_of_missing_prompts(system: str, family: str) -> None:
     """Say that models of the family need prompts, and this one has none."""
-    like = model_with_prompts(family)
+    like = find_model_with_prompts(family)
     wanted = f"{like.query_prompt!r} before queries"
     wanted += f" and {like.document_prompt!r} before documents" if like.document_prompt else ""
     warnings.warn(
@@ -151,7 +156,7 @@ KINDS = {"SparseEncoder": "splade", "MultiVectorEncoder": "colbert"}
 """What sentence-transformers calls a model in its folder -> the system that runs it."""
 
 
-def suggest_folder_mend(folder: Path, target: str) -> str:
+def suggest_system_for_folder(folder: Path, target: str) -> str:
     """What to write for a folder that says that it is no embedding model: a sparse or multi-vector one, a reranker.
     Empty for any other folder, or none."""
     try:
@@ -175,7 +180,7 @@ def _describe_on_disk(text: str) -> str:
         # What is too long to be a path raises here.
         return ""
     own = "onnx" if (folder / "model.onnx").is_file() else "st"
-    return suggest_folder_mend(folder, text) or f"That folder is -s {own}:{text}. "
+    return suggest_system_for_folder(folder, text) or f"That folder is -s {own}:{text}. "
 
 
 CALLED = {
@@ -211,10 +216,10 @@ def _suggest_ensemble(text: str) -> str:
     return f"To combine several systems, write -s 'ensemble:{members}{'?of=ranks' if fused else ''}'. "
 
 
-def suggest_chat_name(text: str) -> str:
+def suggest_chat_model_name(text: str) -> str:
     """The same for a language model.
 
-    >>> suggest_chat_name("gemma3:27b")
+    >>> suggest_chat_model_name("gemma3:27b")
     'A model of an Ollama server is ollama:gemma3:27b. '
     """
     model = find_known_model(text.partition("?")[0])
@@ -228,7 +233,7 @@ def suggest_chat_name(text: str) -> str:
 TAG = re.compile(r"\d+(x\d+)?(\.\d+)?[bm]\b|latest\b")
 
 
-def _format_encoder_names(model: KnownModel) -> str:
+def _format_encoder_names(model: KnownModelFacts) -> str:
     return ", ".join(
         f"{SPECS[row.vendor]}:{row.name}"
         for row in list_known_models()
@@ -237,7 +242,7 @@ def _format_encoder_names(model: KnownModel) -> str:
 
 
 @cache
-def list_known_models() -> tuple[KnownModel, ...]:
+def list_known_models() -> tuple[KnownModelFacts, ...]:
     """All of them, in the order of the table."""
     import tomllib
 
@@ -247,15 +252,15 @@ def list_known_models() -> tuple[KnownModel, ...]:
     )
 
 
-def _make_known_model(group: Mapping[str, Any], row: Mapping[str, Any]) -> KnownModel:
+def _make_known_model(group: Mapping[str, Any], row: Mapping[str, Any]) -> KnownModelFacts:
     fields: dict[str, Any] = {key: value for key, value in (*group.items(), *row.items()) if key != "models"}
     for key in ("dimensions", "aliases"):
         fields[key] = tuple(fields.get(key, ()))
-    return KnownModel(**fields)
+    return KnownModelFacts(**fields)
 
 
 @cache
-def _index_models_by_name() -> Mapping[str, KnownModel]:
+def _index_models_by_name() -> Mapping[str, KnownModelFacts]:
     # Full names last, so that they win over what is only short for another.
     short = {model.name.rpartition("/")[2]: model for model in list_known_models()}
     by_alias = {alias: model for model in list_known_models() for alias in model.aliases}
@@ -265,16 +270,16 @@ def _index_models_by_name() -> Mapping[str, KnownModel]:
 
 def load_wordllama_tokenizer() -> Tokenizer:
     """wordllama's own tokenizer; ModelError when its files cannot be read."""
-    from embassay.systems.encoders.wordllama import WordLlama
+    from embassay.systems.encoders.wordllama import WordLlamaEncoder
 
-    return _find_encoder_tokenizer(WordLlama())
+    return _find_encoder_tokenizer(WordLlamaEncoder())
 
 
 def load_minilm_tokenizer() -> Tokenizer:
     """minilm's own tokenizer; ModelError when its packages are missing."""
-    from embassay.systems.encoders.minilm import MiniLM
+    from embassay.systems.encoders.minilm import MiniLMEncoder
 
-    return _find_encoder_tokenizer(MiniLM())
+    return _find_encoder_tokenizer(MiniLMEncoder())
 
 
 def _find_encoder_tokenizer(encoder: object) -> Tokenizer:
@@ -300,20 +305,20 @@ def import_model_library(name: str, *, what: str, mend: str) -> Any:
 
 def find_weights_and_library(
     library: Callable[[], Any], target: str, revision: str | None = None, *, system: str
-) -> tuple[ModelWeights, Any]:
+) -> tuple[ModelWeightsLocation, Any]:
     """The weights that `target` names and what `library` imports of sentence-transformers: that a model is not there is
     said before the seconds that the import takes. ModelError for either."""
     # Not installed (or blocked by None): then that is said first.
     if sys.modules.get(LIBRARY) is None and (LIBRARY in sys.modules or find_spec(LIBRARY) is None):
         library()
-    weights = find_weights(target, revision, system=system)
+    weights = find_model_weights(target, revision, system=system)
     return weights, library()
 
 
 LIBRARY = "sentence_transformers"
 
 
-def first_error_line(error: Exception) -> str:
+def format_first_error_line(error: Exception) -> str:
     """The first line of what a library says, as a sentence."""
     return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".:") + "."
 
@@ -331,7 +336,7 @@ def is_pickle_refusal(error: BaseException | None) -> bool:
     return False
 
 
-def package_folder(package: str, *, encoder: str, mend: str) -> Path:
+def find_package_folder(package: str, *, encoder: str, mend: str) -> Path:
     """The folder of an installed package, without importing it; ModelError with `mend` when it is absent."""
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
@@ -339,7 +344,7 @@ def package_folder(package: str, *, encoder: str, mend: str) -> Path:
     return Path(spec.submodule_search_locations[0])
 
 
-def read_verified(path: Path, checksum: str, *, encoder: str, mend: str) -> bytes:
+def read_verified_file(path: Path, checksum: str, *, encoder: str, mend: str) -> bytes:
     """The file's bytes; ModelError with `mend` when it cannot be read or its SHA-256 is not `checksum`."""
     try:
         content = path.read_bytes()
@@ -363,7 +368,7 @@ _SECONDS = 10
 
 
 @dataclass(frozen=True)
-class ModelWeights:
+class ModelWeightsLocation:
     """Where to load from: a folder, or a repository at a `commit`; `cached`, if it must come from the cache."""
 
     location: str
@@ -377,7 +382,7 @@ class ModelWeights:
         return Path(self.location) if self.commit is None else None
 
 
-def find_weights(target: str, revision: str | None = None, *, system: str) -> ModelWeights:
+def find_model_weights(target: str, revision: str | None = None, *, system: str) -> ModelWeightsLocation:
     """The weights that `target` names: a folder, ORG/MODEL, or the short name of a known model.
 
     `system` is the name before the colon, for messages. UsageError for what cannot be a model, ModelError when
@@ -389,7 +394,7 @@ def find_weights(target: str, revision: str | None = None, *, system: str) -> Mo
             raise UsageError(
                 f"{target} is a folder, and a folder has no revision.", mend="Leave revision out."
             )
-        return ModelWeights(str(folder), folder_identity(folder))
+        return ModelWeightsLocation(str(folder), compute_model_folder_checksum(folder))
     listed = find_known_model(target)
     repository = listed.name if listed is not None else target
     if target.startswith((".", "/", "~")) or target.count("/") > 1:
@@ -399,11 +404,11 @@ def find_weights(target: str, revision: str | None = None, *, system: str) -> Mo
             f"{target!r} is neither a folder nor the name of a model.",
             mend=f"Write {system}:ORG/MODEL or {system}:./folder.",
         )
-    commit, cached = _find_commit(repository, revision, system)
-    return ModelWeights(repository, f"{repository}@{commit}", commit, cached)
+    commit, cached = _find_revision_commit(repository, revision, system)
+    return ModelWeightsLocation(repository, f"{repository}@{commit}", commit, cached)
 
 
-def fetch_weights(weights: ModelWeights, files: Sequence[str]) -> Path:
+def fetch_model_weights(weights: ModelWeightsLocation, files: Sequence[str]) -> Path:
     """The folder of the weights; of a repository, the cache's, with those `files` (patterns) that it has.
     ModelError when they cannot be had."""
     if weights.folder is not None:
@@ -427,10 +432,10 @@ OF_LIBRARY = "config_sentence_transformers.json"
 """Where sentence-transformers keeps a model's prompts and how its vectors are compared."""
 
 
-def read_configuration(weights: ModelWeights, name: str = "config.json") -> dict[str, Any]:
+def read_model_configuration(weights: ModelWeightsLocation, name: str = "config.json") -> dict[str, Any]:
     """What a file of the model's configuration holds; nothing where there is no such file. ModelError where it cannot
     be read."""
-    path = fetch_weights(weights, (name,)) / name
+    path = fetch_model_weights(weights, (name,)) / name
     try:
         held = parse_bounded_json(path.read_text("utf-8"), halves=True) if path.is_file() else {}
     except (OSError, ValueError, RecursionError) as error:
@@ -438,9 +443,9 @@ def read_configuration(weights: ModelWeights, name: str = "config.json") -> dict
     return held if isinstance(held, dict) else {}
 
 
-def find_foreign_code(weights: ModelWeights) -> tuple[str, ...]:
+def find_foreign_code_repositories(weights: ModelWeightsLocation) -> tuple[str, ...]:
     """The repositories other than its own that a model's configuration takes code from."""
-    path = fetch_weights(weights, ("config.json",)) / "config.json"
+    path = fetch_model_weights(weights, ("config.json",)) / "config.json"
     if not path.is_file():
         return ()
     try:
@@ -452,14 +457,14 @@ def find_foreign_code(weights: ModelWeights) -> tuple[str, ...]:
     return tuple(sorted({name.partition("--")[0] for name in names if "--" in name} - {weights.location}))
 
 
-def folder_identity(folder: Path) -> str:
+def compute_model_folder_checksum(folder: Path) -> str:
     """The checksum of all files that a model may be made of, their names included; ModelError where none are."""
     if (blocked := find_forbidden_path(folder)) is not None:
-        raise ModelError(f"You have no permission to read {blocked}.", mend=explain_permission(blocked))
+        raise ModelError(f"You have no permission to read {blocked}.", mend=advise_on_denied_reading(blocked))
     digest = hashlib.sha256()
     files = [
         path
-        for path in sorted(list_bounded_entries(folder.rglob("*"), folder))
+        for path in sorted(list_bounded_folder_entries(folder.rglob("*"), folder))
         if _is_model_file(path, folder)
     ]
     if not files:
@@ -482,7 +487,7 @@ def _file_checksum(path: Path, size: int, changed: int) -> str:  # noqa: ARG001 
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _find_commit(repository: str, revision: str | None, system: str) -> tuple[str, bool]:
+def _find_revision_commit(repository: str, revision: str | None, system: str) -> tuple[str, bool]:
     """The commit that a revision is now, and whether only the cache can give it."""
     from huggingface_hub import HfApi
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
@@ -533,6 +538,6 @@ def _cache_folder(repository: str) -> str:
     return str(Path(HF_HUB_CACHE) / f"models--{repository.replace('/', '--')}")
 
 
-def is_pinned(revision: str | None) -> bool:
+def is_revision_pinned(revision: str | None) -> bool:
     """Whether a revision is one commit for ever, not a branch or a tag."""
     return revision is not None and _COMMIT.fullmatch(revision) is not None

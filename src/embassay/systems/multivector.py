@@ -26,10 +26,16 @@ from embassay.contracts import (
     make_ragged_array,
 )
 from embassay.search.exact import RowScores, compute_condensed_distances, cut_range_into_blocks
-from embassay.search.maxsim import PART_TOKENS, TokenVectors, maxsim_matrix, maxsim_pairs, maxsim_search
-from embassay.search.sparse import InvertedIndex, SparseMatrix, accumulate_sums, products_of_rows
-from embassay.systems.cosine import failed_texts, find_encoder_part_with, scale_rows
-from embassay.systems.lexical.bags import check_pairs
+from embassay.search.maxsim import (
+    PART_TOKENS,
+    TokenVectors,
+    compute_maxsim_matrix,
+    compute_maxsim_of_pairs,
+    search_by_maxsim,
+)
+from embassay.search.sparse import InvertedIndex, SparseMatrix, accumulate_row_pair_sums, compute_row_products
+from embassay.systems.cosine import find_encoder_part_with, find_unencodable_texts, scale_rows_to_unit_length
+from embassay.systems.lexical.bags import check_pair_counts_equal
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -39,7 +45,7 @@ _DECIMALS = 6
 """Distances are rounded, so that how a product is added up decides no tie."""
 
 
-class RaggedSimilarity(ShardSearch):
+class RaggedVectorSimilarity(ShardSearch):
     """The similarity of an encoder of ragged vectors.
 
     Equal texts have exactly 1, two empty ones too; an empty text has 0 with every other, as in `Cosine`. A text among
@@ -64,11 +70,11 @@ class RaggedSimilarity(ShardSearch):
     @property
     def failures(self) -> Mapping[str, str]:
         """The texts that could not be encoded so far, with the reason."""
-        return failed_texts(self.encoder)
+        return find_unencodable_texts(self.encoder)
 
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of `a[i]` and `b[i]`, shape (n,). UsageError when their numbers differ."""
-        check_pairs(a, b)
+        check_pair_counts_equal(a, b)
         left, right = self.rows(a), self.rows(b)
         values = np.empty(len(a))
         for part in cut_range_into_blocks(len(a), 16 * _BLOCK):
@@ -76,13 +82,13 @@ class RaggedSimilarity(ShardSearch):
         # Where both are empty they are equal.
         values[[not x or not y for x, y in zip(a, b, strict=True)]] = 0
         values[[x == y for x, y in zip(a, b, strict=True)]] = 1
-        values[find_lost_texts(left) | find_lost_texts(right)] = np.nan
+        values[mark_unencoded_texts(left) | mark_unencoded_texts(right)] = np.nan
         return values.astype(np.float32)
 
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """1 - similarity of every two texts, condensed; equal texts have exactly 0."""
         rows = self.rows(texts)
-        gone, similar = find_lost_texts(rows), self._make_row_scores(rows)
+        gone, similar = mark_unencoded_texts(rows), self._make_row_scores(rows)
         empty = np.array([not text for text in texts], dtype=bool)
         number = {text: i for i, text in enumerate(dict.fromkeys(texts))}
         which = np.array([number[text] for text in texts], dtype=np.int64)
@@ -136,11 +142,13 @@ class RaggedSimilarity(ShardSearch):
         """The similarity of some texts with all from the first of them on."""
 
     @abstractmethod
-    def index(self, rows: Ragged, name: str = "flat") -> RaggedIndex:
+    def index(self, rows: Ragged, name: str = "flat") -> RaggedVectorIndex:
         """All documents laid out for search, (n,)."""
 
     @abstractmethod
-    def search_stream(self, queries: Ragged, found: Iterator[Found], n: int, k: int) -> RankedCandidates:
+    def search_document_stream(
+        self, queries: Ragged, found: Iterator[Found], n: int, k: int
+    ) -> RankedCandidates:
         """The best k of n documents, which come as `found`, for each query."""
 
 
@@ -148,21 +156,21 @@ class RaggedSimilarity(ShardSearch):
 class _RaggedShardSearch:
     """The best k of a shard for the queries."""
 
-    system: RaggedSimilarity
+    system: RaggedVectorSimilarity
     queries: Ragged
     k: int
 
     def __call__(self, shard: Sequence[str]) -> RankedCandidates:
-        readable = np.flatnonzero(~find_lost_texts(self.queries))
-        documents = _drop_lost_texts(self.system.stream(list(shard), "document"))
-        part = self.system.search_stream(self.queries[readable], documents, len(shard), self.k)
+        readable = np.flatnonzero(~mark_unencoded_texts(self.queries))
+        documents = _drop_unencoded_texts(self.system.stream(list(shard), "document"))
+        part = self.system.search_document_stream(self.queries[readable], documents, len(shard), self.k)
         indices = np.full((len(self.queries), self.k), -1, dtype=np.int64)
         scores = np.full((len(self.queries), self.k), -np.inf)
         indices[readable], scores[readable] = part.indices, part.scores
         return RankedCandidates(indices, scores)
 
 
-class RaggedIndex:
+class RaggedVectorIndex:
     """Documents with many vectors each, in memory, for exact search; an `Index` whose queries are ragged. `find` gives
     the best k for the rows of queries."""
 
@@ -183,7 +191,7 @@ class RaggedIndex:
         """Nothing to release."""
 
 
-class MaxSim(RaggedSimilarity):
+class MaxSim(RaggedVectorSimilarity):
     """Late interaction. Two texts: the mean, over the tokens of either, of the largest cosine with a token of the
     other, in [-1, 1]; both are read as documents. A search: the model's own sum (or mean) of the largest products, of
     the tokens of a query."""
@@ -201,37 +209,39 @@ class MaxSim(RaggedSimilarity):
         def score_token_part(part: slice) -> NDArray[np.float32]:
             these, rest = (_slice_texts(tokens, part), _slice_texts(tokens, slice(part.start, len(tokens))))
             # A mean over the tokens: a sum would grow with the length of a text.
-            forward = maxsim_matrix(these, rest) / np.maximum(these.token_counts, 1)[:, None]
-            back = maxsim_matrix(rest, these).T / np.maximum(rest.token_counts, 1)[None, :]
+            forward = compute_maxsim_matrix(these, rest) / np.maximum(these.token_counts, 1)[:, None]
+            back = compute_maxsim_matrix(rest, these).T / np.maximum(rest.token_counts, 1)[None, :]
             return np.asarray((forward + back) / 2, dtype=np.float32)
 
         return score_token_part
 
-    def index(self, rows: Ragged, name: str = "flat") -> RaggedIndex:
+    def index(self, rows: Ragged, name: str = "flat") -> RaggedVectorIndex:
         """The token vectors as they are."""
         began, places = perf_counter(), np.arange(len(rows))
         tokens = TokenVectors.of(list(rows), self.model.width)
         parts = [(places[part], _slice_texts(tokens, part)) for part in tokens.blocks(PART_TOKENS)]
 
         def search_tokens(queries: Ragged, k: int) -> RankedCandidates:
-            return self._search_scaled(TokenVectors.of(list(queries), self.model.width), parts, k)
+            return self._search_at_model_scale(TokenVectors.of(list(queries), self.model.width), parts, k)
 
         def describe_token_index(seconds: float) -> IndexFacts:
             return IndexFacts(len(rows), self.model.dim, seconds, None, tokens.values.nbytes)
 
-        return RaggedIndex(search_tokens, describe_token_index, name, began)
+        return RaggedVectorIndex(search_tokens, describe_token_index, name, began)
 
-    def search_stream(self, queries: Ragged, found: Iterator[Found], n: int, k: int) -> RankedCandidates:
+    def search_document_stream(
+        self, queries: Ragged, found: Iterator[Found], n: int, k: int
+    ) -> RankedCandidates:
         """Part by part, none of which is kept."""
         del n
         tokens = TokenVectors.of(list(queries), self.model.width)
-        return self._search_scaled(tokens, _gather_parts(found, self.model.width), k)
+        return self._search_at_model_scale(tokens, _gather_document_parts(found, self.model.width), k)
 
-    def _search_scaled(
+    def _search_at_model_scale(
         self, queries: TokenVectors, parts: Iterable[tuple[Ints, TokenVectors]], k: int
     ) -> RankedCandidates:
         """The best k, with scores as the model has them."""
-        ranked = maxsim_search(queries, parts, k)
+        ranked = search_by_maxsim(queries, parts, k)
         if self.model.similarity == "meanmaxsim":
             return RankedCandidates(
                 ranked.indices, ranked.scores / np.maximum(queries.token_counts, 1)[:, None]
@@ -242,11 +252,11 @@ class MaxSim(RaggedSimilarity):
         """Token vectors at length 1; a text that was lost has none."""
         width = self.model.width
         vectors = TokenVectors.of([row[~np.isnan(row[:, 0])] for row in rows], width)
-        return TokenVectors(vectors.starts, scale_rows(vectors.values))
+        return TokenVectors(vectors.starts, scale_rows_to_unit_length(vectors.values))
 
 
 def _mean_maxima(left: TokenVectors, right: TokenVectors, both: Ints) -> Floats:
-    return np.asarray(maxsim_pairs(left, right, both, both) / np.maximum(left.token_counts, 1))
+    return np.asarray(compute_maxsim_of_pairs(left, right, both, both) / np.maximum(left.token_counts, 1))
 
 
 def _slice_texts(tokens: TokenVectors, part: slice) -> TokenVectors:
@@ -254,7 +264,7 @@ def _slice_texts(tokens: TokenVectors, part: slice) -> TokenVectors:
     return TokenVectors(starts - starts[0], tokens.values[starts[0] : starts[-1]])
 
 
-def _gather_parts(found: Iterator[Found], width: int) -> Iterator[tuple[Ints, TokenVectors]]:
+def _gather_document_parts(found: Iterator[Found], width: int) -> Iterator[tuple[Ints, TokenVectors]]:
     """What comes, gathered until it is worth multiplying."""
     places: list[int] = []
     rows: list[NDArray[np.float32]] = []
@@ -270,7 +280,7 @@ def _gather_parts(found: Iterator[Found], width: int) -> Iterator[tuple[Ints, To
         yield np.array(places, dtype=np.int64), TokenVectors.of(rows, width)
 
 
-class SparseProductSimilarity(RaggedSimilarity):
+class SparseProductSimilarity(RaggedVectorSimilarity):
     """Weights of terms. Two texts: the cosine of their weights, in [0, 1] where no weight is negative; both are read as
     documents. A search: the model's own inner product (or cosine) of a query and a document, in an inverted index."""
 
@@ -279,19 +289,19 @@ class SparseProductSimilarity(RaggedSimilarity):
     def _compare_pairs(self, left: Ragged, right: Ragged) -> Floats:
         left_units, right_units = self._scale_to_unit_length(left), self._scale_to_unit_length(right)
         rows = np.arange(len(left))
-        return np.clip(products_of_rows(left_units, right_units, rows, rows), -1, 1)
+        return np.clip(compute_row_products(left_units, right_units, rows, rows), -1, 1)
 
     def _make_row_scores(self, rows: Ragged) -> RowScores:
         weights = self._scale_to_unit_length(rows)
         index = weights.transpose()
 
         def score_weight_part(part: slice) -> Floats:
-            products: Floats = accumulate_sums("products", weights, index, part, above_diagonal=True)
+            products: Floats = accumulate_row_pair_sums("products", weights, index, part, above_diagonal=True)
             return np.clip(products[:, part.start :], -1, 1)
 
         return score_weight_part
 
-    def index(self, rows: Ragged, name: str = "flat") -> RaggedIndex:
+    def index(self, rows: Ragged, name: str = "flat") -> RaggedVectorIndex:
         """An inverted index of the weights."""
         began = perf_counter()
         scaled = (
@@ -305,9 +315,11 @@ class SparseProductSimilarity(RaggedSimilarity):
         def describe_weight_index(seconds: float) -> IndexFacts:
             return IndexFacts(len(rows), self.model.dim, seconds, None, inverted.bytes)
 
-        return RaggedIndex(search_weights, describe_weight_index, name, began)
+        return RaggedVectorIndex(search_weights, describe_weight_index, name, began)
 
-    def search_stream(self, queries: Ragged, found: Iterator[Found], n: int, k: int) -> RankedCandidates:
+    def search_document_stream(
+        self, queries: Ragged, found: Iterator[Found], n: int, k: int
+    ) -> RankedCandidates:
         """In an inverted index of all n documents: a few kilobytes each."""
         rows: list[NDArray[np.float32] | None] = [None] * n
         for places, texts in found:
@@ -324,22 +336,22 @@ class SparseProductSimilarity(RaggedSimilarity):
 
     def _scale_to_unit_length(self, rows: Ragged) -> SparseMatrix:
         weights = self._build_weight_matrix(rows)
-        return weights.scale_rows(weights.row_lengths)
+        return weights.divide_rows_by_scale(weights.row_lengths)
 
 
-def make_ragged_similarity(encoder: Any, model: Any, *, name: str) -> RaggedSimilarity:
+def make_ragged_similarity(encoder: Any, model: Any, *, name: str) -> RaggedVectorSimilarity:
     """What an encoder of ragged vectors is compared by; `encoder` is the `model`, or it behind a cache."""
     of = MaxSim if model.kind == "tokens" else SparseProductSimilarity
     return of(cast(MultiVectorEncoder, encoder), model=model, name=name)
 
 
-def find_lost_texts(rows: Ragged) -> NDArray[np.bool_]:
+def mark_unencoded_texts(rows: Ragged) -> NDArray[np.bool_]:
     """Which texts could not be encoded, (n,)."""
     return np.array([len(row) > 0 and bool(np.isnan(row[0, 0])) for row in rows], dtype=bool)
 
 
-def _drop_lost_texts(found: Iterator[Found]) -> Iterator[Found]:
+def _drop_unencoded_texts(found: Iterator[Found]) -> Iterator[Found]:
     """What comes, without texts that were lost."""
     for places, rows in found:
-        readable = np.flatnonzero(~find_lost_texts(rows)).tolist()
+        readable = np.flatnonzero(~mark_unencoded_texts(rows)).tolist()
         yield [places[row] for row in readable], rows[readable]

@@ -16,14 +16,14 @@ from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
 from embassay.registry import locate_error_in_package
 
-__all__ = ["GivenEncoder", "find_passed_in_encoder", "register_objects"]
+__all__ = ["CallerObjectEncoder", "find_passed_in_encoder", "register_system_objects"]
 
 NAME = re.compile(r"[^A-Za-z0-9_.-]+")
-_given: dict[str, GivenEncoder] = {}
+_given: dict[str, CallerObjectEncoder] = {}
 """Objects of this process by the name that their spec has."""
 
 
-class GivenEncoder:
+class CallerObjectEncoder:
     """An encoder that asks an object of the caller.
 
     `encode` calls `model.encode(texts)`, or `model(texts)`, which must give one vector per text: an array, a list, or a
@@ -39,7 +39,7 @@ class GivenEncoder:
         self.model = model
         self._call = _find_encode_call(model)
         self._takes_role = "role" in _parameter_names(self._call)
-        self._by_role = {} if self._takes_role else _calls_by_role(model)
+        self._by_role = {} if self._takes_role else _find_encode_calls_by_role(model)
         self.identity = f"own:{name}/{_object_identity(model)}"
         self.max_tokens: int | None = getattr(model, "max_seq_length", None) or getattr(
             model, "max_tokens", None
@@ -83,7 +83,7 @@ class GivenEncoder:
                 f"{self.name} returned an array of shape {vectors.shape} for {len(texts)} texts.",
                 mend="Give one vector per text: shape (n, dim).",
             )
-        self._check_list_unchanged(texts, handed)
+        self._check_text_list_unchanged(texts, handed)
         return vectors
 
     @property
@@ -97,7 +97,7 @@ class GivenEncoder:
             f"{order if self._reordered else ''}",
         )
 
-    def _check_list_unchanged(self, texts: Sequence[str], handed: list[Any]) -> None:
+    def _check_text_list_unchanged(self, texts: Sequence[str], handed: list[Any]) -> None:
         """Whether the object changed the list that it was handed, which says whose vectors are whose."""
         self._calls += 1
         if handed == list(texts):
@@ -133,7 +133,7 @@ def _convert_to_vectors(made: Any) -> NDArray[np.float32]:
     return vectors.astype(np.float32)
 
 
-def register_objects(systems: Any, *, workers: Any = 1) -> tuple[str, ...]:
+def register_system_objects(systems: Any, *, workers: Any = 1) -> tuple[str, ...]:
     """The spec strings of systems as a caller gives them: strings as they are; of objects `own:NAME`, by which this
     process finds them, while results call them NAME. A mapping names them; else a name is the object's own (`name`,
     `__name__`) or its class's.
@@ -171,7 +171,7 @@ def register_objects(systems: Any, *, workers: Any = 1) -> tuple[str, ...]:
     return tuple(specs)
 
 
-def find_passed_in_encoder(target: str) -> GivenEncoder:
+def find_passed_in_encoder(target: str) -> CallerObjectEncoder:
     """The object called so; ModelError in a process that has none."""
     if target not in _given:
         raise ModelError(
@@ -182,19 +182,19 @@ def find_passed_in_encoder(target: str) -> GivenEncoder:
 
 
 def _register_object(model: Any, name: str) -> str:
-    from embassay.systems import SYSTEMS, forget_system
+    from embassay.systems import SYSTEMS, forget_opened_system
 
     if name in SYSTEMS:
         raise UsageError(
             f"{name!r} is one of Embassay's systems, so an object cannot have its name.",
             mend=f"Call it otherwise: {{'my-{name}': model}}.",
         )
-    kept, given = _given.get(name), GivenEncoder(model, name)
+    kept, given = _given.get(name), CallerObjectEncoder(model, name)
     # Training changes weights in place: the same object is then another system.
     is_trained = kept is not None and given.is_resumable and given.identity != kept.identity
     if kept is None or kept.model is not model or is_trained:
         _given[name] = given
-        forget_system(f"own:{name}")  # or the opened system would go on with the earlier object
+        forget_opened_system(f"own:{name}")  # or the opened system would go on with the earlier object
     return f"own:{name}"
 
 
@@ -231,7 +231,7 @@ def _find_encode_call(model: Any) -> Callable[..., Any]:
     )
 
 
-def _calls_by_role(model: Any) -> dict[Role | None, Callable[..., Any]]:
+def _find_encode_calls_by_role(model: Any) -> dict[Role | None, Callable[..., Any]]:
     """The object's methods for queries and for documents, where it has both."""
     methods: dict[Role | None, Any] = {
         "query": getattr(model, "encode_query", None),
@@ -253,7 +253,7 @@ def _object_identity(model: Any) -> str:
         return stated
     state = getattr(model, "state_dict", None)
     if callable(state):
-        digest = hashlib.sha256(_object_settings(model).encode("utf-8", "surrogatepass"))
+        digest = hashlib.sha256(_describe_object_settings(model).encode("utf-8", "surrogatepass"))
         for key, tensor in sorted(state().items()):
             digest.update(key.encode())
             # By key, since a state_dict has the order in which modules were made.
@@ -267,9 +267,9 @@ _SETTINGS = ("prompts", "default_prompt_name", "max_seq_length", "truncate_dim")
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
-def _object_settings(model: Any) -> str:
+def _describe_object_settings(model: Any) -> str:
     """What the vectors depend on beside the weights: the parts of a model, and what goes before its texts. A method of
     its own for queries is one too: vectors that were made without it are others."""
     named = {name: getattr(model, name, None) for name in _SETTINGS}
     parts = _ADDRESS.sub("", repr(model))
-    return f"{parts}\n{named}\n{'by role' if _calls_by_role(model) else ''}"
+    return f"{parts}\n{named}\n{'by role' if _find_encode_calls_by_role(model) else ''}"

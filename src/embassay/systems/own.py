@@ -16,11 +16,11 @@ from embassay.search.exact import top_k
 from embassay.systems.cosine import (
     Cosine,
     Vectors,
-    VectorTransform,
+    VectorTransformOptions,
+    compute_row_lengths,
     expand_ranking_to_all,
     find_encoder_part_with,
-    row_lengths,
-    scale_rows,
+    scale_rows_to_unit_length,
 )
 
 Floats = NDArray[np.float64]
@@ -31,14 +31,14 @@ _DIGITS = 6
 _ROWS = 256
 
 
-def find_own_similarity(encoder: Any) -> str:
+def find_model_own_similarity(encoder: Any) -> str:
     """The name of the similarity that a model was made for: a key of `NAMES`, or `cosine`, also where it says nothing,
     and where its vectors are brought to one length or are rounded, which leaves no lengths to compare."""
     stating = find_encoder_part_with("similarity", encoder)
     stated = COSINE if stating is None else stating.similarity
     name = str(getattr(stated, "value", stated))
     transform = getattr(find_encoder_part_with("transform", encoder), "transform", None)
-    transform = transform if isinstance(transform, VectorTransform) else VectorTransform()
+    transform = transform if isinstance(transform, VectorTransformOptions) else VectorTransformOptions()
     rounded_off = transform.quantize != "float32"
     at_length_1 = transform.normalize and name != "manhattan"
     return COSINE if name not in NAMES or rounded_off or at_length_1 else name
@@ -50,30 +50,30 @@ def list_replaced_similarities(system: Any) -> dict[str, str]:
     others: dict[str, str] = {}
     for member in getattr(system, "members", ()):
         others |= list_replaced_similarities(member)
-    if isinstance(system, Cosine) and not isinstance(system, OwnSimilarity):
-        by = find_own_similarity(system.encoder)
+    if isinstance(system, Cosine) and not isinstance(system, NamedVectorSimilarity):
+        by = find_model_own_similarity(system.encoder)
         others |= {} if by == COSINE else {system.name: by}
     return others
 
 
-def compare_rows(by: str, left: Any, right: Any) -> Floats:
+def compute_row_similarities(by: str, left: Any, right: Any) -> Floats:
     """Similarity of the rows of two arrays, (n, d) and (m, d) -> (n, m), by a name of `NAMES` or the cosine. Distances
     are below 0. To six digits of the largest, so that float noise decides nothing.
 
-    >>> compare_rows("dot", np.array([[1.0, 2.0]]), np.array([[3.0, 0.5]])).tolist()
+    >>> compute_row_similarities("dot", np.array([[1.0, 2.0]]), np.array([[3.0, 0.5]])).tolist()
     [[4.0]]
     """
     from scipy.spatial.distance import cdist  # slow to import
 
     a, b = (np.asarray(side, dtype=np.float64) for side in (left, right))
     if by in ("euclidean", "manhattan"):
-        return round_scores(-cdist(a, b, "euclidean" if by == "euclidean" else "cityblock"))
+        return round_scores_to_six_digits(-cdist(a, b, "euclidean" if by == "euclidean" else "cityblock"))
     if by != "dot":
         a, b = (side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12) for side in (a, b))
-    return round_scores(a @ b.T)
+    return round_scores_to_six_digits(a @ b.T)
 
 
-def round_scores(scores: Floats) -> Floats:
+def round_scores_to_six_digits(scores: Floats) -> Floats:
     """To six digits after those of the largest; a power of two, so that equal scores stay equal."""
     largest = np.abs(scores).max(initial=0, where=np.isfinite(scores))
     unit = 1.0 if not largest else 2.0 ** np.ceil(np.log2(largest))
@@ -82,12 +82,12 @@ def round_scores(scores: Floats) -> Floats:
 
 def choose_power_of_two_scale(vectors: Vectors) -> Any:
     """About the length of the longest row; 1 where there is none."""
-    lengths = row_lengths(np.asarray(vectors, dtype=np.float64))
+    lengths = compute_row_lengths(np.asarray(vectors, dtype=np.float64))
     longest = np.nanmax(lengths, initial=0)
     return np.float64(2.0 ** np.ceil(np.log2(longest)) if longest else 1.0)
 
 
-class OwnSimilarity(Cosine):
+class NamedVectorSimilarity(Cosine):
     """The similarity `by` of two texts' vectors, a name of `NAMES`; higher is more similar, and distances are below 0.
 
     Of `pairs` and `between` only the order within a call counts: values are divided by the largest. `distances` are not
@@ -129,10 +129,10 @@ class OwnSimilarity(Cosine):
         """The k best of each shard, in order; ties to the lower index."""
         asked = self.vectors(queries, "query")
         for shard in shards:
-            yield find_nearest(self.by, asked, self.vectors(list(shard), "document"), k)
+            yield find_nearest_by_similarity(self.by, asked, self.vectors(list(shard), "document"), k)
 
 
-def find_nearest(by: str, queries: Vectors, corpus: Vectors, k: int) -> RankedCandidates:
+def find_nearest_by_similarity(by: str, queries: Vectors, corpus: Vectors, k: int) -> RankedCandidates:
     """The k best of the corpus for each query by a similarity of `NAMES`; rows of NaN are not found, and find
     nothing."""
     left, right = (np.flatnonzero(~np.isnan(rows).any(axis=1)) for rows in (queries, corpus))
@@ -147,7 +147,8 @@ def _search_exactly(by: str, queries: Vectors, corpus: Vectors, k: int) -> Ranke
         best = exact_search(_as_float32(queries / units[0]), _as_float32(corpus / units[1]), k)
         return RankedCandidates(best.indices, best.scores * units[0] * units[1])
     parts = [
-        top_k(compare_rows(by, queries[at : at + _ROWS], corpus), k) for at in range(0, len(queries), _ROWS)
+        top_k(compute_row_similarities(by, queries[at : at + _ROWS], corpus), k)
+        for at in range(0, len(queries), _ROWS)
     ]
     if not parts:
         return RankedCandidates(np.empty((0, k), dtype=np.int64), np.empty((0, k)))
@@ -199,19 +200,19 @@ class InnerProductLayout:
             return self.queries(vectors)
         away = (np.asarray(vectors, np.float64) - self.middle) / self.unit
         half = np.square(away).sum(axis=1, keepdims=True) / 2
-        return _scale_to_unit(np.hstack([away, -half]))
+        return _scale_longest_to_one(np.hstack([away, -half]))
 
     def queries(self, vectors: Vectors) -> Vectors:
         """Queries (n, d), as they are searched for."""
         if self.by == COSINE:
-            return scale_rows(vectors)
+            return scale_rows_to_unit_length(vectors)
         if self.by == "dot":
-            return _scale_to_unit(vectors)
+            return _scale_longest_to_one(vectors)
         away = (np.asarray(vectors, np.float64) - self.middle) / self.unit
-        return _scale_to_unit(np.hstack([away, np.ones((len(away), 1))]))
+        return _scale_longest_to_one(np.hstack([away, np.ones((len(away), 1))]))
 
 
-def _scale_to_unit(vectors: Any) -> Vectors:
+def _scale_longest_to_one(vectors: Any) -> Vectors:
     """The longest at about 1, and the others by the same power of two: scores are rounded to 1e-6 in a search."""
     return _as_float32(vectors / choose_power_of_two_scale(vectors))
 
@@ -224,7 +225,7 @@ Compared = Literal["cosine", "own"]
 """How a protocol compares the vectors of models: all alike, or each as it was made for."""
 
 
-class ComparisonChoice(TypedDict, total=False):
+class TextComparisonOptions(TypedDict, total=False):
     """How a protocol compares texts: see `embassay.systems.open_system`."""
 
     pair_corpus: str

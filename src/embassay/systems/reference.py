@@ -12,8 +12,13 @@ from numpy.typing import NDArray
 from embassay.contracts import CellPartExecutor, Kind, RankedCandidates
 from embassay.machine import count_cores
 from embassay.randomness import draw_random_bytes
-from embassay.search.exact import RowScores, compute_condensed_distances, rank_in_blocks, run_over_shards
-from embassay.systems.lexical.bags import check_pairs
+from embassay.search.exact import (
+    RowScores,
+    compute_condensed_distances,
+    rank_scores_in_blocks,
+    run_over_shards,
+)
+from embassay.systems.lexical.bags import check_pair_counts_equal
 
 # Those of a float64, the hidden bit included.
 _MANTISSA_BITS = 53
@@ -40,7 +45,7 @@ class ConstantSimilarity:
 
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Ones, shape (n,). Raises UsageError for unequal lengths."""
-        check_pairs(a, b)
+        check_pair_counts_equal(a, b)
         return np.ones(len(a), dtype=np.float32)
 
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -66,7 +71,7 @@ class ConstantSimilarity:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RandomScores:
+class RandomSimilarity:
     """Similarity uniform in [0, 1), drawn once per pair of different texts and seed; 1 for equal texts.
 
     Every text is hashed to 64 bits (SHAKE-128 of seed and text), and a pair's value is the mixed sum of two
@@ -89,7 +94,7 @@ class RandomScores:
 
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of `a[i]` and `b[i]`, shape (n,). Raises UsageError for unequal lengths."""
-        check_pairs(a, b)
+        check_pair_counts_equal(a, b)
         return _hash_similarity(self._hash_texts(a), self._hash_texts(b)).astype(np.float32)
 
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -123,7 +128,7 @@ class RandomScores:
         def prepare_scores(columns: slice) -> RowScores:
             return lambda rows: _hash_similarity(left[rows], right[columns])
 
-        return rank_in_blocks(prepare_scores, (len(left), len(right)), k, threads=count_cores())
+        return rank_scores_in_blocks(prepare_scores, (len(left), len(right)), k, threads=count_cores())
 
     def _hash_texts(self, texts: Sequence[str]) -> NDArray[np.uint64]:
         digests = b"".join(draw_random_bytes(8, self.seed, "random similarity", text) for text in texts)

@@ -26,7 +26,7 @@ Channel = Literal["typos", "ocr"]
 _SWAPPED = "swapped"
 
 
-class CharacterFate(NamedTuple):
+class CharacterErrorOutcomes(NamedTuple):
     """How often a character goes wrong, relative to the mean, and what becomes of it, with ends of cumulated shares."""
 
     rate: float
@@ -41,11 +41,11 @@ class CharacterFate(NamedTuple):
 
 
 @cache
-def read_channel_table(name: Channel) -> Mapping[str, CharacterFate]:
+def read_channel_table(name: Channel) -> Mapping[str, CharacterErrorOutcomes]:
     """The fitted table of a channel: characters, or two of them in a row, and their fate."""
     table = json.loads((Path(__file__).parent / "channels.json").read_text("utf-8"))[name]
     fates = {
-        key: CharacterFate(rate, tuple(outcomes), tuple(accumulate(outcomes.values())))
+        key: CharacterErrorOutcomes(rate, tuple(outcomes), tuple(accumulate(outcomes.values())))
         for key, (rate, outcomes) in table.items()
     }
     if name == "typos":
@@ -53,7 +53,7 @@ def read_channel_table(name: Channel) -> Mapping[str, CharacterFate]:
     return fates
 
 
-def _capitalize_fate(fate: CharacterFate) -> CharacterFate:
+def _capitalize_fate(fate: CharacterErrorOutcomes) -> CharacterErrorOutcomes:
     """That of a capital, which errs at a keyboard as its small letter does."""
     outcomes = (what if what == _SWAPPED else what.capitalize() for what in fate.outcomes)
     return fate._replace(outcomes=tuple(outcomes))
@@ -65,7 +65,7 @@ def damage_letters(text: str, draw: Draw, channel: Channel, share: float) -> str
     Position i takes two little-endian 32-bit numbers of the stream: whether something happens, and what.
     """
     fates = read_channel_table(channel)
-    numbers = _draw_shares(draw, 2 * len(text))
+    numbers = _draw_unit_numbers(draw, 2 * len(text))
     damaged, place = [], 0
     while place < len(text):
         written, taken = _damage_character(text, place, fates, share, numbers[2 * place : 2 * place + 2])
@@ -74,14 +74,14 @@ def damage_letters(text: str, draw: Draw, channel: Channel, share: float) -> str
     return "".join(damaged)
 
 
-def _draw_shares(draw: Draw, n: int) -> list[float]:
+def _draw_unit_numbers(draw: Draw, n: int) -> list[float]:
     """Numbers from 0 to below 1, each of four bytes of the stream."""
     shares: list[float] = (np.frombuffer(draw(4 * n), "<u4") / (1 << 32)).tolist()
     return shares
 
 
 def _damage_character(
-    text: str, place: int, fates: Mapping[str, CharacterFate], share: float, drawn: list[float]
+    text: str, place: int, fates: Mapping[str, CharacterErrorOutcomes], share: float, drawn: list[float]
 ) -> tuple[str, int]:
     """What is written for the text at a place, and how many of its characters that stands for."""
     happens, what = drawn
@@ -105,15 +105,15 @@ def _write_outcome(outcome: str, piece: str, following: str) -> tuple[str, int]:
     return outcome, len(piece)
 
 
-def transcribe_speech(text: str, draw: Draw, share: float) -> str:
+def simulate_speech_transcript(text: str, draw: Draw, share: float) -> str:
     """`text` as a plain recogniser writes it: small letters, no punctuation, and words of `ALIKE` by another that
     sounds the same, each with probability `share`. Digits stay; marks within words, as in *don't*, too.
 
-    >>> transcribe_speech("No, they're HERE: 3.5 km!", lambda n: bytes(n), 0.0)
+    >>> simulate_speech_transcript("No, they're HERE: 3.5 km!", lambda n: bytes(n), 0.0)
     "no they're here 3.5 km"
     """
     words = _SPOKEN.findall(text.lower().replace("’", "'"))
-    numbers = _draw_shares(draw, 2 * len(words))
+    numbers = _draw_unit_numbers(draw, 2 * len(words))
     heard = []
     for word, happens, what in zip(words, numbers[::2], numbers[1::2], strict=True):
         others = _load_homophones().get(word, ())

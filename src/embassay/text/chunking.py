@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import UsageError
-from embassay.text.tokenizers import TokenEnds, passage_token_ends, word_ends
+from embassay.text.tokenizers import TokenEndFinder, find_passage_token_ends, find_word_token_ends
 
 _CLOSING = "[\"'”’)\\]}»]|[ \u00a0\u202f]»"
 _STOPS = ".!?…।॥۔؟"
@@ -43,7 +43,7 @@ _BEFORE_NUMBERS = """
 _NEVER, _BEFORE_DIGITS = frozenset(_ABBREVIATIONS.split()), frozenset(_BEFORE_NUMBERS.split())
 
 
-def sentence_ends(text: str) -> Iterator[int]:
+def find_sentence_ends(text: str) -> Iterator[int]:
     """Where the sentences of `text` end, the whitespace after each included; the last end is that of the text.
 
     A sentence ends after `.`, `!`, `?`, `…` and the marks of Hindi and Urdu with closing quotes and brackets, followed
@@ -52,17 +52,17 @@ def sentence_ends(text: str) -> Iterator[int]:
     English and French abbreviations are known. Takes time linear in the text.
 
     >>> text = "Dr. Who et al. left. Why? See Fig. 2."
-    >>> list(sentence_ends(text))
+    >>> list(find_sentence_ends(text))
     [21, 26, 37]
     """
     for match in _END.finditer(text):
-        if match.end() < len(text) and not (match["stop"] and _sentence_goes_on(text, match)):
+        if match.end() < len(text) and not (match["stop"] and _is_sentence_going_on(text, match)):
             yield match.end()
     if text:
         yield len(text)
 
 
-def _sentence_goes_on(text: str, match: re.Match[str]) -> bool:
+def _is_sentence_going_on(text: str, match: re.Match[str]) -> bool:
     """Whether the sentence goes on after this full stop."""
     if text[match.start()] != "." or not match["stop"].isspace() or match["stop"].count("\n") > 1:
         return False
@@ -73,13 +73,13 @@ def _sentence_goes_on(text: str, match: re.Match[str]) -> bool:
     if len(word) == 1 and word.isupper():
         return True
     if word.isdecimal():
-        return _starts_line(text, before.start())
+        return _is_at_line_start(text, before.start())
     if word.lower() in _BEFORE_DIGITS:
         return text[match.end()].isdecimal() or text.startswith("ex.", match.end())  # "p. ex." is one
     return word.lower() in _NEVER
 
 
-def _starts_line(text: str, place: int) -> bool:
+def _is_at_line_start(text: str, place: int) -> bool:
     """Whether nothing but a few blanks is before `place` on its line."""
     before = text[max(0, place - _REACH) : place].rstrip(" \t")
     return before.endswith("\n") or (not before and place < _REACH)
@@ -88,11 +88,11 @@ def _starts_line(text: str, place: int) -> bool:
 _FENCE = re.compile(r"^ {0,3}(?P<marks>`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 
 
-def find_fences(text: str) -> list[tuple[int, int]]:
+def find_code_fences(text: str) -> list[tuple[int, int]]:
     """Where fenced code begins and ends in Markdown, with the lines of its marks; to the end of the text where it is
     not closed.
 
-    >>> find_fences("Run:\\n```sh\\nmake\\n```\\nDone.")
+    >>> find_code_fences("Run:\\n```sh\\nmake\\n```\\nDone.")
     [(5, 19)]
     """
     places: list[tuple[int, int]] = []
@@ -106,7 +106,7 @@ def find_fences(text: str) -> list[tuple[int, int]]:
     return [*places, (start, len(text))] if start >= 0 else places
 
 
-def _sentence_ends_outside_code(ends: Iterator[int], fences: Sequence[tuple[int, int]]) -> Iterator[int]:
+def _list_prose_sentence_ends(ends: Iterator[int], fences: Sequence[tuple[int, int]]) -> Iterator[int]:
     """The ends of sentences that are not within a fence: code is one sentence, and cut only where it is too long."""
     waiting = iter(fences)
     start, end = next(waiting, (-1, -1))
@@ -218,7 +218,7 @@ class Chunk:
     """A passage: characters `start` to `end` of the document, without the whitespace around them in `body`.
 
     `tokens` are those of the body, `shared` those of them that the chunk before has too; of `--tokenizer words` they
-    are as `passage_token_ends` counts, so that no text without blanks is one token.
+    are as `find_passage_token_ends` counts, so that no text without blanks is one token.
     """
 
     start: int
@@ -254,16 +254,20 @@ class Chunking:
 
 
 def chunk(
-    text: str, crumb: Breadcrumb = Breadcrumb(), chunking: Chunking = Chunking(), ends: TokenEnds = word_ends
+    text: str,
+    crumb: Breadcrumb = Breadcrumb(),
+    chunking: Chunking = Chunking(),
+    ends: TokenEndFinder = find_word_token_ends,
 ) -> list[Chunk]:
     """The chunks of a document, in its order; together they cover every character. A blank text has none.
 
-    Chunks are whole sentences (`sentence_ends`), as many as fit. Each begins with the last sentences of the one
+    Chunks are whole sentences (`find_sentence_ends`), as many as fit. Each begins with the last sentences of the one
     before: as few as have `overlap` tokens together, fewer where more would leave no room for the next sentence,
     none where even one would. A sentence longer than the limit is split at token boundaries into even parts of at
     least `overlap` tokens, which are then treated as sentences. The breadcrumb is not part of the limit.
 
-    `ends` counts the tokens; the default is `--tokenizer words` (`passage_token_ends`), `token_ends` makes one of any.
+    `ends` counts the tokens; the default is `--tokenizer words` (`find_passage_token_ends`),
+    `token_ends` makes one of any.
     Takes time linear in the text. Source: spec rag 3.7 (target 430 and even parts are ours).
 
     >>> [one.body for one in chunk("One two. Three four. Five six.", chunking=Chunking(limit=6, overlap=3))]
@@ -271,7 +275,7 @@ def chunk(
     """
     if not text.strip():
         return []
-    tokens = (passage_token_ends if ends is word_ends else ends)(text)
+    tokens = (find_passage_token_ends if ends is find_word_token_ends else ends)(text)
     return [
         piece
         for section in split_sections(text, chunking.headings)
@@ -283,12 +287,12 @@ def chunk(
 
 def _chunk_section(text: str, section: TextSection, crumb: str, cutter: _SectionCutter) -> list[Chunk]:
     part = text[section.start : section.end]
-    fences = find_fences(part) if cutter.chunking.headings == "markdown" else []
-    cuts = cutter.units([0, *_sentence_ends_outside_code(sentence_ends(part), fences)], section.start)
+    fences = find_code_fences(part) if cutter.chunking.headings == "markdown" else []
+    cuts = cutter.units([0, *_list_prose_sentence_ends(find_sentence_ends(part), fences)], section.start)
     counts = cutter.before(cuts)
     chunks: list[Chunk] = []
     start = section.start
-    for first, new, last in cutter.pack_units(counts.tolist()):
+    for first, new, last in cutter.pack_units_into_chunks(counts.tolist()):
         start, end = (int(cuts[first]) if chunks else start), int(cuts[last])
         body = text[start:end].strip()
         if body:
@@ -329,7 +333,7 @@ class _SectionCutter:
         cuts = first + (last - first) * np.arange(1, parts) // parts
         return self.tokens[cuts - 1]
 
-    def pack_units(self, counts: list[int]) -> Iterator[tuple[int, int, int]]:
+    def pack_units_into_chunks(self, counts: list[int]) -> Iterator[tuple[int, int, int]]:
         """Chunks as (first unit, first new unit, unit after the last), of units with `counts` tokens before each."""
         limit, units = self.chunking.limit, len(counts) - 1
         first = new = 0

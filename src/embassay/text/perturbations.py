@@ -27,17 +27,17 @@ from embassay.errors import DataError, UsageError
 from embassay.randomness import draw_random_bytes
 from embassay.registry import Registry
 from embassay.spec import COLON, Spec, Value
-from embassay.text.channels import CHANNELS_VERSION, damage_letters, transcribe_speech
+from embassay.text.channels import CHANNELS_VERSION, damage_letters, simulate_speech_transcript
 from embassay.text.semantics import (
     FACTS_VERSION,
     RULES_VERSION,
     SYNONYMS_VERSION,
     Draw,
-    change_facts,
     negate_in_language,
+    replace_facts_in_text,
     replace_synonyms,
 )
-from embassay.text.tokenizers import as_utf8, find_shared_piece_ends
+from embassay.text.tokenizers import encode_as_utf8, find_shared_piece_ends
 
 NEEDLE_VERSION = 1
 
@@ -90,10 +90,10 @@ def repeat_needle(words: int) -> str:
     ('Lorem ipsum dolor sit amet,', True)
     """
     generated = max(0, words - len(_OPENING.split()))
-    return " ".join([_OPENING, *_draw_sentences(generated)])
+    return " ".join([_OPENING, *_draw_random_word_sentences(generated)])
 
 
-def make_needle(tokenizer: Tokenizer, count: int) -> str:
+def make_needle_of_token_count(tokenizer: Tokenizer, count: int) -> str:
     """The first `count` tokens of the needle, at least one."""
     # Every tokenizer gives at least one token per word, and the lengths are powers of two: what a document
     # gets depends on its own length only, not on the documents before it.
@@ -102,7 +102,7 @@ def make_needle(tokenizer: Tokenizer, count: int) -> str:
     return text[: ends[count - 1]]  # in ASCII, bytes are characters
 
 
-def cut_needle(text: str, tokenizer: Tokenizer, count: int) -> str:
+def cut_given_needle(text: str, tokenizer: Tokenizer, count: int) -> str:
     """The first `count` tokens of a given needle. UsageError where it has fewer: repeated, it would be another one."""
     ends = find_shared_piece_ends(tokenizer)(text)
     if count > len(ends):
@@ -110,7 +110,7 @@ def cut_needle(text: str, tokenizer: Tokenizer, count: int) -> str:
             f"The needle has {len(ends):,} tokens, and a document needs {count:,}.",
             mend="Give a longer text with --needle, or cut the documents with --text-tokens.",
         )
-    return as_utf8(text)[: ends[count - 1]].decode("utf-8", "replace")
+    return encode_as_utf8(text)[: ends[count - 1]].decode("utf-8", "replace")
 
 
 def read_needle(path: str) -> str:
@@ -129,10 +129,10 @@ def read_needle(path: str) -> str:
 
 def text_digest(text: str) -> str:
     """A short name of a text by its bytes, for keys and manifests."""
-    return hashlib.blake2b(as_utf8(text), digest_size=8).hexdigest()
+    return hashlib.blake2b(encode_as_utf8(text), digest_size=8).hexdigest()
 
 
-def _draw_sentences(words: int) -> list[str]:
+def _draw_random_word_sentences(words: int) -> list[str]:
     """Sentences of random words, `words` or a few more in all."""
     stream = draw_random_bytes((words + _LONGEST) * _BYTES_PER_WORD, NEEDLE_VERSION, "needle")
     sentences: list[str] = []
@@ -157,10 +157,10 @@ def _draw_word(draw: int) -> str:
     return _VOCABULARY[(draw * draw * len(_VOCABULARY)) >> 32]
 
 
-def floor_share(share: float, n: int) -> int:
+def compute_floor_of_share(share: float, n: int) -> int:
     """The whole part of `share` of `n`, the share taken as the decimal it is written as.
 
-    >>> int(0.29 * 100), floor_share(0.29, 100)
+    >>> int(0.29 * 100), compute_floor_of_share(0.29, 100)
     (28, 29)
     """
     return int(Fraction(repr(float(share))) * n)
@@ -172,28 +172,30 @@ def insert_needle(text: str, tokenizer: Tokenizer, p: float, q: float, given: st
     n counts the tokens of `text`. No separator is added, and the place may be inside a word [A16]. The needle is ours
     unless one is `given`; UsageError where that is too short.
     """
-    count = max(1, floor_share(p, len(find_shared_piece_ends(tokenizer)(text))))
-    at = floor_share(q, len(text))
-    inserted = cut_needle(given, tokenizer, count) if given else make_needle(tokenizer, count)
+    count = max(1, compute_floor_of_share(p, len(find_shared_piece_ends(tokenizer)(text))))
+    at = compute_floor_of_share(q, len(text))
+    inserted = (
+        cut_given_needle(given, tokenizer, count) if given else make_needle_of_token_count(tokenizer, count)
+    )
     return text[:at] + inserted + text[at:]
 
 
 def first_tokens(text: str, tokenizer: Tokenizer, most: int) -> str:
     """`text` up to its token number `most`; a character that is cut becomes U+FFFD."""
     ends = find_shared_piece_ends(tokenizer)(text)
-    return text if len(ends) <= most else as_utf8(text)[: ends[most - 1]].decode("utf-8", "replace")
+    return text if len(ends) <= most else encode_as_utf8(text)[: ends[most - 1]].decode("utf-8", "replace")
 
 
-def remove_span(text: str, tokenizer: Tokenizer, p: float, q: float) -> str:
+def remove_token_span(text: str, tokenizer: Tokenizer, p: float, q: float) -> str:
     """`text` without `k = floor(p * n)` of its n tokens (at least one), from token `floor(q * (n - k))` on.
 
     A character of which only a part is removed becomes U+FFFD. An empty text stays as it is.
     """
     ends = [0, *find_shared_piece_ends(tokenizer)(text).tolist()]
     n = len(ends) - 1
-    count = min(n, max(1, floor_share(p, n)))
-    start = floor_share(q, n - count)
-    characters = as_utf8(text)
+    count = min(n, max(1, compute_floor_of_share(p, n)))
+    start = compute_floor_of_share(q, n - count)
+    characters = encode_as_utf8(text)
     return (characters[: ends[start]] + characters[ends[start + count] :]).decode("utf-8", "replace")
 
 
@@ -231,21 +233,21 @@ def split_sentences_by_lines(text: str) -> list[str]:
     return [f"{part}." for part in parts if part not in ("", ".")]
 
 
-def capitalize(text: str, draw: Draw) -> str:
+def capitalize_random_quarter(text: str, draw: Draw) -> str:
     """Each character becomes its upper case with probability 1/4, independently (SAGE, section 5) [A24].
 
     Character i takes bits 2(i mod 4) and the next of byte i // 4 of the stream, and is raised when both are
     0. A character whose upper case is longer than one character (sharp s, ligatures) stays.
     """
     drawn = np.frombuffer(draw((len(text) + 3) // 4), np.uint8)
-    return _raise_case(text, _RAISED_BY.take(drawn, mode="clip").view(np.uint8)[: len(text)])
+    return _uppercase_marked_characters(text, _RAISED_BY.take(drawn, mode="clip").view(np.uint8)[: len(text)])
 
 
-def capitalize_exactly(text: str, draw: Draw) -> str:
+def capitalize_exact_quarter(text: str, draw: Draw) -> str:
     """A quarter of the characters, rounded down, drawn without replacement, become upper case [A24]."""
     case_bits = np.zeros(len(text), np.uint8)
-    case_bits[random_order(len(text), draw)[: len(text) // 4]] = _CASE_BIT
-    return _raise_case(text, case_bits)
+    case_bits[draw_random_order(len(text), draw)[: len(text) // 4]] = _CASE_BIT
+    return _uppercase_marked_characters(text, case_bits)
 
 
 _CASE_BIT = 0x20  # tells an ASCII letter from its upper case
@@ -256,7 +258,7 @@ _RAISED_BY: NDArray[np.uint32] = (
 ).ravel()
 
 
-def _raise_case(text: str, case_bits: NDArray[np.uint8]) -> str:
+def _uppercase_marked_characters(text: str, case_bits: NDArray[np.uint8]) -> str:
     """`text` with the characters whose `case_bits`, (characters,), are set in upper case."""
     if not text.isascii():
         return _raise_unicode_case(text, case_bits)
@@ -305,7 +307,7 @@ _DELETED = b"\xff"  # not in ASCII
 _ALL_BUT_SPACE_DELETED = bytes(byte if byte == ord(" ") else _DELETED[0] for byte in range(256))
 
 
-def delete_tenth_or_next(text: str, _draw: Draw) -> str:
+def delete_tenth_character_or_next(text: str, _draw: Draw) -> str:
     """As `delete_every_tenth_character`; in place of a space, the next character that is none goes, if there is one
     [A11]."""
     parts, start = [], 0
@@ -318,7 +320,7 @@ def delete_tenth_or_next(text: str, _draw: Draw) -> str:
     return "".join(parts) + text[start:]
 
 
-def delete_tenth_of_sentences(text: str, _draw: Draw) -> str:
+def delete_tenths_in_each_sentence(text: str, _draw: Draw) -> str:
     """In every sentence (`split_sentences_by_lines`) the characters at its positions 10, 20, 30 ... are removed, a
     space counting as two; the sentences are joined by a blank line. The rule of the first author's earlier code
     [A16]."""
@@ -334,7 +336,7 @@ _DIGITS = bytes.maketrans(b"eiao", b"3140")
 _DIGITS_BOTH_CASES = bytes.maketrans(b"eiaoEIAO", b"31403140")
 
 
-def numerize_text(text: str, _draw: Draw, both_cases: bool = False) -> str:
+def replace_letters_by_digits(text: str, _draw: Draw, both_cases: bool = False) -> str:
     """e becomes 3, i 1, a 4 and o 0; capitals too with `both_cases` (SAGE, section 5).
 
     Letters with accents are other characters and stay.
@@ -368,11 +370,11 @@ def _shuffle_parts(parts: list[str], draw: Draw) -> Sequence[str]:
     """The parts in random order; under two parts take nothing from the stream."""
     if len(parts) < 2:
         return parts
-    shuffled: tuple[str, ...] = itemgetter(*random_order(len(parts), draw))(parts)
+    shuffled: tuple[str, ...] = itemgetter(*draw_random_order(len(parts), draw))(parts)
     return shuffled
 
 
-def random_order(n: int, draw: Draw) -> list[int]:
+def draw_random_order(n: int, draw: Draw) -> list[int]:
     """A random order of n things: that of n little-endian 32-bit keys, equal ones by position."""
     # Sorted keys and not numpy's shuffle, whose stream may differ between its versions.
     keys = np.empty(n, "<u8")
@@ -454,7 +456,7 @@ def _format_edit_spec(name: str, **parameters: Value) -> str:
     return PERTURBATIONS.format(Spec(name, params=parameters))
 
 
-def _unicode_identity(name: str) -> str:
+def _make_unicode_identity(name: str) -> str:
     """The identity of an edit that depends on the letters this Python knows."""
     return f"{name}/1/unicode-{unicodedata.unidata_version}"
 
@@ -466,8 +468,8 @@ def _ignore_draws(edit: Callable[[str], str]) -> Callable[[str, Draw], str]:
 @PERTURBATIONS.register("capitalize", "each character upper case with probability 1/4", kind="superficial")
 def _make_capitalize_edit(exact: bool = False) -> Perturbation:
     name = _format_edit_spec("capitalize", exact=True) if exact else "capitalize"
-    edit = capitalize_exactly if exact else capitalize
-    return Perturbation(name, "superficial", _unicode_identity(name), edit)
+    edit = capitalize_exact_quarter if exact else capitalize_random_quarter
+    return Perturbation(name, "superficial", _make_unicode_identity(name), edit)
 
 
 @PERTURBATIONS.register("delete10", "every tenth character removed, spaces kept", kind="superficial")
@@ -476,17 +478,19 @@ def _make_delete_tenth_edit(
 ) -> Perturbation:
     if within == "sentences":
         name = _format_edit_spec("delete10", within=within)
-        return Perturbation(name, "superficial", f"{name}/1", delete_tenth_of_sentences)
+        return Perturbation(name, "superficial", f"{name}/1", delete_tenths_in_each_sentence)
     if spaces == "keep":
         return Perturbation("delete10", "superficial", "delete10/1", delete_every_tenth_character)
     name = _format_edit_spec("delete10", spaces=spaces)
-    return Perturbation(name, "superficial", f"{name}/1", delete_tenth_or_next)
+    return Perturbation(name, "superficial", f"{name}/1", delete_tenth_character_or_next)
 
 
 @PERTURBATIONS.register("numerize", "e, i, a and o become 3, 1, 4 and 0", kind="superficial")
 def _make_numerize_edit(both_cases: bool = False) -> Perturbation:
     name = _format_edit_spec("numerize", both_cases=True) if both_cases else "numerize"
-    return Perturbation(name, "superficial", f"{name}/1", partial(numerize_text, both_cases=both_cases))
+    return Perturbation(
+        name, "superficial", f"{name}/1", partial(replace_letters_by_digits, both_cases=both_cases)
+    )
 
 
 @PERTURBATIONS.register("negate", "auxiliaries negated, negated ones affirmed", kind="semantic")
@@ -538,7 +542,7 @@ def _make_ocr_edit(p: float = _SOME) -> Perturbation:
     kind="superficial",
 )
 def _make_speech_edit(p: float = _ALIKE) -> Perturbation:
-    return _make_channel_edit("speech", p, _ALIKE, transcribe_speech)
+    return _make_channel_edit("speech", p, _ALIKE, simulate_speech_transcript)
 
 
 def _make_channel_edit(edit: str, p: float, usual: float, damage: Callable[..., str]) -> Perturbation:
@@ -548,7 +552,7 @@ def _make_channel_edit(edit: str, p: float, usual: float, damage: Callable[..., 
 
 @PERTURBATIONS.register("facts", "numbers, dates and names replaced by others", kind="semantic")
 def _make_facts_edit() -> Perturbation:
-    return Perturbation("facts", "semantic", f"facts/{FACTS_VERSION}", change_facts)
+    return Perturbation("facts", "semantic", f"facts/{FACTS_VERSION}", replace_facts_in_text)
 
 
 @PERTURBATIONS.register("insertion", "p of its length in needle tokens added at q", kind="insertion")
@@ -567,7 +571,7 @@ def _make_insertion_edit(
 def _make_removal_edit(tokenizer: Tokenizer, p: float | None = None, q: float | None = None) -> Perturbation:
     p, q = _check_share("removal", "p", p, 1), _check_share("removal", "q", q, 1)
     name = _format_edit_spec("removal", p=p, q=q)
-    edit = partial(remove_span, tokenizer=tokenizer, p=p, q=q)
+    edit = partial(remove_token_span, tokenizer=tokenizer, p=p, q=q)
     return Perturbation(name, "removal", f"{name}/1/{tokenizer.identity}", _ignore_draws(edit))
 
 

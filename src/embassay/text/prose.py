@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from html import unescape
 from itertools import pairwise
 
-from embassay.text.chunking import find_fences, sentence_ends
+from embassay.text.chunking import find_code_fences, find_sentence_ends
 
 LEAST_WORDS, MOST_WORDS = 6, 45
 """Of a sentence; two signs of a script without blanks count as a word."""
@@ -44,15 +44,15 @@ def find_prose_sentences(text: str) -> list[ProseSentence]:
     """
     sentences = []
     cased = any(map(str.isupper, text))
-    for first, last, entry in _prose_blocks(text):
+    for first, last, entry in _find_prose_blocks(text):
         block = text[first:last]
-        for start, end in pairwise([0, *sentence_ends(block)]):
+        for start, end in pairwise([0, *find_sentence_ends(block)]):
             raw = block[start:end]
             begin = first + start + len(raw) - len(raw.lstrip())
             prose = raw.strip()
             # What begins a passage or an entry of a list with a small letter may be cut, or no sentence.
             fresh = cased and (begin == 0 or (entry and not start))
-            if read := _read_sentence(prose, fresh=fresh):
+            if read := _read_sentence_as_prose(prose, fresh=fresh):
                 sentences.append(
                     ProseSentence(begin, begin + len(prose), read, _REFERS_BACK.match(read) is None)
                 )
@@ -84,9 +84,9 @@ _QUOTED = re.compile(r"\s*>\s?")
 _TABLE = re.compile(r".*\S\s*\|\s*\S.*\||.*\s\|\s|[\s|:-]+\Z|.*\S\s{3,}\S")
 
 
-def _prose_blocks(text: str) -> Iterator[tuple[int, int, bool]]:
+def _find_prose_blocks(text: str) -> Iterator[tuple[int, int, bool]]:
     """Start and end of the paragraphs and entries of lists, and whether one is an entry."""
-    fences = iter([*find_fences(text), (len(text) + 1, len(text) + 1)])
+    fences = iter([*find_code_fences(text), (len(text) + 1, len(text) + 1)])
     fence = next(fences)
     first, entry, margin, code, place = -1, False, 0, False, 0
     for line in text.splitlines(keepends=True):
@@ -138,9 +138,9 @@ _SHORTER = 12
 """Signs of code are fewer than a sentence's characters by this."""
 
 
-def _read_sentence(raw: str, *, fresh: bool) -> str:
+def _read_sentence_as_prose(raw: str, *, fresh: bool) -> str:
     """The sentence without its markup; empty where it does not read by itself."""
-    read, bare = strip_markup(raw)
+    read, bare = strip_markup_and_code(raw)
     letter = next((sign for sign in read if sign.isalpha()), "")
     if not _ENDED.search(read) or (fresh and letter.islower() and not raw.startswith("`")):
         return ""
@@ -192,10 +192,10 @@ _BREAK = re.compile(r"\s*\n(\s*>)*\s*")
 _HELD = re.compile(r"\0(\d+)\0")
 
 
-def strip_markup(raw: str) -> tuple[str, str]:
+def strip_markup_and_code(raw: str) -> tuple[str, str]:
     r"""A stretch of Markdown as it reads, and the same without its code.
 
-    >>> strip_markup("Call `fit` **twice**, see\n[the guide](g.md#fit).")
+    >>> strip_markup_and_code("Call `fit` **twice**, see\n[the guide](g.md#fit).")
     ('Call fit twice, see the guide.', 'Call  twice, see the guide.')
     """
     codes: list[str] = []

@@ -33,7 +33,7 @@ _LEFT = 8
 
 
 @dataclass(frozen=True)
-class SourcePassage:
+class TitledPassage:
     """A passage: `title` stands before its body (the document's title and the headings, between `CRUMBS`); passages of
     one `document` come one after the other, and belong together."""
 
@@ -66,12 +66,12 @@ class PseudoQuestions:
     kind -> reason -> how many that might have been asked were not."""
 
     questions: tuple[PseudoQuestion, ...]
-    passages: tuple[SourcePassage, ...]
+    passages: tuple[TitledPassage, ...]
     rejected: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
-def pseudo_questions(
-    passages: Sequence[SourcePassage],
+def make_pseudo_questions(
+    passages: Sequence[TitledPassage],
     *,
     kinds: Sequence[str] = KINDS,
     limit: int | None = None,
@@ -95,7 +95,7 @@ def pseudo_questions(
             raise UsageError(
                 f"There is no kind of question called {kind!r}.", mend=f"Kinds are {', '.join(KINDS)}."
             )
-    making = _QuestionMaker(passages, limit, seed, whole)
+    making = _PseudoQuestionMaker(passages, limit, seed, whole)
     for kind in KINDS:
         if kind in kinds:
             making.add(kind)
@@ -106,11 +106,11 @@ Found = tuple[PseudoQuestion, int]
 """A question, and the place of the passage that it is from."""
 
 
-class _QuestionMaker:
+class _PseudoQuestionMaker:
     """The passages as they lose what is asked, and the questions so far; what can be asked is told from those given."""
 
     def __init__(
-        self, passages: Sequence[SourcePassage], limit: int | None, seed: int, whole: Container[str]
+        self, passages: Sequence[TitledPassage], limit: int | None, seed: int, whole: Container[str]
     ) -> None:
         self.given, self.passages = passages, list(passages)
         self.limit, self.seed = limit, seed
@@ -214,7 +214,7 @@ class _QuestionMaker:
         return True
 
     def _replace_passages(
-        self, places: Sequence[int], change: Callable[[SourcePassage], SourcePassage]
+        self, places: Sequence[int], change: Callable[[TitledPassage], TitledPassage]
     ) -> bool:
         changed = [change(self.passages[place]) for place in places]
         if len(_WORD.findall(changed[0].body)) < _LEFT:
@@ -224,7 +224,7 @@ class _QuestionMaker:
         return True
 
 
-def _make_question(text: SourcePassage, kind: str, start: int, end: int) -> PseudoQuestion:
+def _make_question(text: TitledPassage, kind: str, start: int, end: int) -> PseudoQuestion:
     return PseudoQuestion(kind, text.body[start:end].strip(), (text.id,), start, end)
 
 
@@ -232,7 +232,7 @@ def _plain_words(text: str) -> str:
     return " ".join(_WORD.findall(text.casefold()))
 
 
-def _remove_asked_line(text: SourcePassage, asked: str) -> SourcePassage:
+def _remove_asked_line(text: TitledPassage, asked: str) -> TitledPassage:
     """Without the line or sentence; where it was, a space."""
     return replace(text, body=_join_around(text.body, asked))
 
@@ -242,7 +242,7 @@ def _join_around(body: str, asked: str) -> str:
     return f"{before.rstrip(' ')} {after.lstrip(' ')}".strip()
 
 
-def _remove_title(text: SourcePassage, name: str) -> SourcePassage:
+def _remove_title(text: TitledPassage, name: str) -> TitledPassage:
     """Without this name in its title and as a heading in its body."""
     names = [part for part in text.title.split(CRUMBS) if part != name]
     plain = _plain_words(name)

@@ -22,10 +22,11 @@ AUXILIARIES = tuple(_AUXILIARIES_IN_WORDS.split())
 """Each takes ` not` and loses ` not`, `n't` and ` n't`; `can` has rules of its own."""
 
 
-def negation_rules() -> dict[str, str]:
+def build_negation_rules() -> dict[str, str]:
     """The table in lower case, as shown in the documentation: what is found, and what takes its place.
 
-    >>> negation_rules()["is"], negation_rules()["isn't"], negation_rules()["can"], negation_rules()["won't"]
+    >>> build_negation_rules()["is"], build_negation_rules()["isn't"], build_negation_rules()["can"],
+    build_negation_rules()["won't"]
     ('is not', 'is', 'cannot', 'will')
     """
     table = {"can": "cannot", "cannot": "can", "can not": "can", "can't": "can"}
@@ -39,12 +40,12 @@ _AFFIRMATIVE = {"ca": "can", "wo": "will"}  # what n't leaves of can't and won't
 _NT = r"\s?[nN]['’][tT]"
 
 
-def _spell_cases(word: str) -> tuple[str, ...]:
+def _list_case_spellings(word: str) -> tuple[str, ...]:
     """In lower case, with an initial capital, in capitals."""
     return word, word.capitalize(), word.upper()
 
 
-def _stem_pattern() -> str:
+def _build_stem_pattern() -> str:
     """Every stem in every spelling as one alternation, longest first.
 
     Grouped by the first letter, and with the word boundary in front checked behind the stem, so that the
@@ -54,14 +55,14 @@ def _stem_pattern() -> str:
     groups: dict[str, list[str]] = {}
     for stem in (*_AFFIRMATIVE, *stems):
         only_before = rf"(?={_NT}\b)" if stem in _AFFIRMATIVE else ""
-        for form in _spell_cases(stem):
+        for form in _list_case_spellings(stem):
             boundary = rf"(?<!\w{'.' * len(form)})"
             groups.setdefault(form[0], []).append(form[1:] + only_before + boundary)
     return "|".join(f"{first}(?:{'|'.join(rest)})" for first, rest in groups.items())
 
 
-_NOT = "(?:" + "|".join(_spell_cases("not")) + ")"
-_PATTERN = re.compile(rf"({_stem_pattern()})(\s+{_NOT}|{_NT}|(?<=[cC][aA][nN]){_NOT})?\b")
+_NOT = "(?:" + "|".join(_list_case_spellings("not")) + ")"
+_PATTERN = re.compile(rf"({_build_stem_pattern()})(\s+{_NOT}|{_NT}|(?<=[cC][aA][nN]){_NOT})?\b")
 
 
 def negate_text(text: str) -> str:
@@ -260,20 +261,21 @@ _WORDS = {"en": frozenset(_ENGLISH_WORDS)} | {
 }
 
 
-def parse_language(lang: str) -> str:
+def parse_negation_language(lang: str) -> str:
     """The language of `LANGUAGES` that a code (`eng`, `fr-CA`) names; empty where there are no rules for it.
 
-    >>> parse_language("eng"), parse_language("fr-CA"), parse_language("rus")
+    >>> parse_negation_language("eng"), parse_negation_language("fr-CA"), parse_negation_language("rus")
     ('en', 'fr', '')
     """
     return _CODES.get(re.split(r"[-_]", lang.strip().lower())[0], "")
 
 
-def detect_language(text: str) -> str:
+def detect_negation_language(text: str) -> str:
     """Which of `LANGUAGES` a text is in, by the most of its function words; empty where it has none, or as many of two.
     Of equals English is taken, so that an English text of few words is negated as before.
 
-    >>> detect_language("Le chat est sur la table."), detect_language("It is cold."), detect_language("Привет")
+    >>> detect_negation_language("Le chat est sur la table."), detect_negation_language("It is cold."),
+    detect_negation_language("Привет")
     ('fr', 'en', '')
     """
     counts = Counter(re.findall(r"[^\W\d_]+", text.lower()))
@@ -296,7 +298,7 @@ def negate_in_language(text: str, lang: str = "") -> str:
     >>> negate_in_language("Das ist gut.", "deu"), negate_in_language("Se puede.", "es")
     ('Das ist nicht gut.', 'No se puede.')
     """
-    language = parse_language(lang) if lang else detect_language(text)
+    language = parse_negation_language(lang) if lang else detect_negation_language(text)
     if language == "en":
         return negate_text(text)
     return _GRAMMARS[language].negate_clauses(text) if language else text
@@ -353,7 +355,7 @@ _WORD = re.compile(r"[A-Za-z]+")
 
 
 @cache
-def _synonym_table() -> Mapping[str, str]:
+def _read_synonym_table() -> Mapping[str, str]:
     """Each word and the one that may stand for it; the first in the list wins."""
     partners: dict[str, str] = {}
     for pair in _ALIKE.replace("\n", ",").split(","):
@@ -368,27 +370,31 @@ def _synonym_table() -> Mapping[str, str]:
 def replace_synonyms(text: str, draw: Draw) -> str:
     """Every word of the list by its synonym, in the case of the word; each with probability 1/2, and the first one if
     none was drawn."""
-    matches = [match for match in _WORD.finditer(text) if match[0].lower() in _synonym_table()]
+    matches = [match for match in _WORD.finditer(text) if match[0].lower() in _read_synonym_table()]
     drawn = draw(len(matches)) if matches else b""
     # 128 of a byte's 256 values: a probability of 1/2.
     chosen = [match for match, byte in zip(matches, drawn, strict=True) if byte < 128] or matches[:1]
-    return _apply_edits(
+    return _apply_text_edits(
         text,
         [
-            (match.start(), match.end(), _match_case(_synonym_table()[match[0].lower()], match[0]))
+            (
+                match.start(),
+                match.end(),
+                _match_case_of_word(_read_synonym_table()[match[0].lower()], match[0]),
+            )
             for match in chosen
         ],
     )
 
 
-def _match_case(word: str, like: str) -> str:
+def _match_case_of_word(word: str, like: str) -> str:
     """In the case of another word."""
     if len(like) > 1 and like.isupper():
         return word.upper()
     return word.capitalize() if like[0].isupper() else word
 
 
-def _apply_edits(text: str, edits: list[tuple[int, int, str]]) -> str:
+def _apply_text_edits(text: str, edits: list[tuple[int, int, str]]) -> str:
     """The text with these spans replaced, which do not overlap and come in order."""
     parts, at = [], 0
     for start, end, new in edits:
@@ -437,7 +443,7 @@ _MONTH_BEFORE, _MONTH_AFTER = (
 _AMBIGUOUS = {"May", "March"}
 
 
-def change_facts(text: str, draw: Draw) -> str:
+def replace_facts_in_text(text: str, draw: Draw) -> str:
     """Every number, date and name of the text by another one; the same fact becomes the same other everywhere.
 
     A number keeps its form and its number of digits, a year from 1500 to 2099 moves by 1 to 20 years, and the day of a
@@ -458,7 +464,7 @@ def change_facts(text: str, draw: Draw) -> str:
     new |= _exchange_names(
         [(fact[1], key) for fact, key in zip(distinct, keys, strict=True) if fact[0] == "name"]
     )
-    return _apply_edits(text, [(start, end, new[kind, words]) for start, end, kind, words in facts])
+    return _apply_text_edits(text, [(start, end, new[kind, words]) for start, end, kind, words in facts])
 
 
 def _find_facts(text: str) -> Iterator[tuple[int, int, str, str]]:

@@ -27,8 +27,15 @@ from urllib.parse import parse_qsl
 
 from embassay.contracts import Tokenizer
 from embassay.errors import ModelError, UsageError
-from embassay.text.chunking import Breadcrumb, Chunking, TextSection, chunk, sentence_ends, split_sections
-from embassay.text.tokenizers import TokenEnds, passage_token_ends, token_ends, word_ends
+from embassay.text.chunking import (
+    Breadcrumb,
+    Chunking,
+    TextSection,
+    chunk,
+    find_sentence_ends,
+    split_sections,
+)
+from embassay.text.tokenizers import TokenEndFinder, find_passage_token_ends, find_word_token_ends, token_ends
 
 WHOLE = "none"
 _OWN = re.compile(r"([1-9][0-9]*)(?:\+([0-9]+))?")
@@ -54,7 +61,7 @@ SPLITTERS: Mapping[str, Mapping[str, str]] = {
 
 
 @dataclass(frozen=True)
-class DocumentPiece:
+class DocumentChunk:
     """A chunk: its `body` is characters `start` to `end` of the document, but for blanks; `head` is what stands before
     it where it is searched."""
 
@@ -68,16 +75,16 @@ class DocumentPiece:
         """What is searched."""
         return f"{self.head}\n{self.body}" if self.head else self.body
 
-    def after(self, head: str) -> DocumentPiece:
+    def after(self, head: str) -> DocumentChunk:
         """The same with another line before what already stands there."""
         return replace(self, head="\n".join(filter(None, (head, self.head))))
 
 
-Split = Callable[[str], list[DocumentPiece]]
+Split = Callable[[str], list[DocumentChunk]]
 
 
 @dataclass(frozen=True)
-class DocumentSplitting:
+class DocumentSplitSettings:
     """How documents are cut: by which library (empty: ours), into how many tokens, and what each chunk is read with."""
 
     library: str
@@ -98,7 +105,7 @@ class DocumentSplitting:
         return f"{head}?{written}" if written else head
 
     @property
-    def is_late(self) -> bool:
+    def is_late_chunking(self) -> bool:
         """Whether vectors of chunks are read in the whole document."""
         return self.context == LATE
 
@@ -119,7 +126,7 @@ class DocumentSplitting:
             cut = partial(_split_with_own_chunker, Chunking(self.size, self.overlap), ends)
         return partial(_split_with_first_sentence, cut) if self.context == HEAD else cut
 
-    def _open_library_splitter(self, ends: TokenEnds) -> Split:
+    def _open_library_splitter(self, ends: TokenEndFinder) -> Split:
         installed = find_splitter_version(self.library)
         if self.version and installed != self.version:
             raise ModelError(
@@ -129,12 +136,13 @@ class DocumentSplitting:
         return _OPENERS[self.library](SPLITTERS[self.library][self.name], self.size, self.overlap, ends)
 
 
-def parse_splitting(text: str) -> DocumentSplitting | None:
+def parse_document_splitting(text: str) -> DocumentSplitSettings | None:
     """How documents are cut; None for whole ones. UsageError for what is neither, or names what is not there.
 
-    >>> str(parse_splitting("430+70")), parse_splitting("none"), str(parse_splitting("200?context=head"))
+    >>> str(parse_document_splitting("430+70")), parse_document_splitting("none"),
+    str(parse_document_splitting("200?context=head"))
     ('430+70', None, '200?context=head')
-    >>> str(parse_splitting("langchain:recursive?overlap=20"))
+    >>> str(parse_document_splitting("langchain:recursive?overlap=20"))
     'langchain:recursive?size=200&overlap=20'
     """
     if text == WHOLE:
@@ -150,7 +158,7 @@ def parse_splitting(text: str) -> DocumentSplitting | None:
         raise UsageError(f"The chunk {text!r} is not valid.", mend=_MEND)
     own = _OWN.fullmatch(head)
     if own and options.keys() <= {"context"}:
-        splitting = DocumentSplitting("", "", int(own[1]), int(own[2] or 0), context)
+        splitting = DocumentSplitSettings("", "", int(own[1]), int(own[2] or 0), context)
     else:
         splitting = _parse_library_splitting(text, head, options)
     if splitting.overlap > splitting.size // 2:
@@ -158,7 +166,7 @@ def parse_splitting(text: str) -> DocumentSplitting | None:
     return splitting
 
 
-def _parse_library_splitting(text: str, head: str, options: Mapping[str, str]) -> DocumentSplitting:
+def _parse_library_splitting(text: str, head: str, options: Mapping[str, str]) -> DocumentSplitSettings:
     library, _, name = head.partition(":")
     if head == _FIXED and not options.get("version"):
         library, name = "", _FIXED
@@ -175,13 +183,13 @@ def _parse_library_splitting(text: str, head: str, options: Mapping[str, str]) -
             "chonkie's recursive chunker has no overlap.", mend="Leave it out, or use chonkie:sentence."
         )
     context, version = options.get("context", ""), options.get("version", "")
-    return DocumentSplitting(library, name, int(sizes[0]), int(sizes[1]), context, version)
+    return DocumentSplitSettings(library, name, int(sizes[0]), int(sizes[1]), context, version)
 
 
 def pin_splitting_version(text: str) -> str:
     """The same with the version of the library, so that chunks of another one are not taken for these. UsageError as
-    `parse_splitting`; ModelError without the library."""
-    splitting = parse_splitting(text)
+    `parse_document_splitting`; ModelError without the library."""
+    splitting = parse_document_splitting(text)
     if splitting is None or not splitting.library:
         return text
     known = splitting.version or find_splitter_version(splitting.library)
@@ -199,13 +207,13 @@ def find_splitter_version(library: str) -> str:
         ) from error
 
 
-def situate_by_headings(
-    pieces: Sequence[DocumentPiece], text: str, title: str, titled: int = 0
-) -> list[DocumentPiece]:
+def add_headings_to_pieces(
+    pieces: Sequence[DocumentChunk], text: str, title: str, titled: int = 0
+) -> list[DocumentChunk]:
     """The pieces of a text, each after the title and the headings above it: `Title > Section > Subsection`. The first
     `titled` characters of the text are the title itself, which a piece that holds them is not told again.
 
-    >>> [piece.text for piece in situate_by_headings([DocumentPiece(4, 9, "Text.")], "# A\\nText.", "The shop")]
+    >>> [piece.text for piece in add_headings_to_pieces([DocumentChunk(4, 9, "Text.")], "# A\\nText.", "The shop")]
     ['The shop > A\\nText.']
     """
     sections = split_sections(text)
@@ -219,7 +227,7 @@ def situate_by_headings(
 
 
 def _join_heading_path(
-    title: str, piece: DocumentPiece, sections: Sequence[TextSection], starts: Sequence[int]
+    title: str, piece: DocumentChunk, sections: Sequence[TextSection], starts: Sequence[int]
 ) -> str:
     place = bisect_right(starts, piece.start) - 1
     path = list(sections[place].path) if place >= 0 else []
@@ -230,16 +238,16 @@ def _join_heading_path(
     return " > ".join(filter(None, (name, *path)))
 
 
-def _split_with_own_chunker(how: Chunking, ends: TokenEnds, text: str) -> list[DocumentPiece]:
+def _split_with_own_chunker(how: Chunking, ends: TokenEndFinder, text: str) -> list[DocumentChunk]:
     return [
-        DocumentPiece(*_trim_blanks(text, piece.start, piece.end), piece.body, piece.breadcrumb)
+        DocumentChunk(*_trim_blanks(text, piece.start, piece.end), piece.body, piece.breadcrumb)
         for piece in chunk(text, Breadcrumb(), how, ends)
     ]
 
 
-def _split_at_tokens(size: int, overlap: int, ends: TokenEnds, text: str) -> list[DocumentPiece]:
+def _split_at_tokens(size: int, overlap: int, ends: TokenEndFinder, text: str) -> list[DocumentChunk]:
     """Every `size` tokens, whatever is there: the naive cut that others are compared with."""
-    count = passage_token_ends if ends is word_ends else ends
+    count = find_passage_token_ends if ends is find_word_token_ends else ends
     # Each end once: several tokens can end within one character.
     places = [0, *sorted(set(count(text).tolist()) - {0})]
     pieces = []
@@ -248,7 +256,7 @@ def _split_at_tokens(size: int, overlap: int, ends: TokenEnds, text: str) -> lis
         end = len(text) if last == len(places) - 1 else places[last]
         start, end = _trim_blanks(text, places[first], end)
         if start < end:
-            pieces.append(DocumentPiece(start, end, text[start:end]))
+            pieces.append(DocumentChunk(start, end, text[start:end]))
     return pieces
 
 
@@ -257,17 +265,17 @@ def _trim_blanks(text: str, start: int, end: int) -> tuple[int, int]:
     return start + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip())
 
 
-def _split_with_first_sentence(cut: Split, text: str) -> list[DocumentPiece]:
+def _split_with_first_sentence(cut: Split, text: str) -> list[DocumentChunk]:
     """Chunks that say what document they are of, without asking a model: its first sentence goes before each."""
     pieces = cut(text)
     start = text.lstrip()
-    head = start[: next(iter(sentence_ends(start)), len(start))].strip()
+    head = start[: next(iter(find_sentence_ends(start)), len(start))].strip()
     return pieces[:1] + [piece.after(head) for piece in pieces[1:]]
 
 
 def locate_split_pieces(
     text: str, bodies: Sequence[str], back: Callable[[int], int] = lambda end: end
-) -> Iterator[DocumentPiece]:
+) -> Iterator[DocumentChunk]:
     """Where the pieces that another splitter gives stand in the text, in its order; blanks may differ. `back` says
     where the piece after one that ends there may begin, which is before its end where pieces overlap. ModelError for
     one that does not stand in the text.
@@ -275,7 +283,7 @@ def locate_split_pieces(
     >>> [(piece.start, piece.end) for piece in locate_split_pieces("a  b c b c", ["a b", "c", "b c"])]
     [(0, 4), (5, 6), (7, 10)]
     """
-    last = DocumentPiece(-1, 0, "")
+    last = DocumentChunk(-1, 0, "")
     for body in bodies:
         if not (body := body.strip()):
             continue
@@ -289,7 +297,7 @@ def locate_split_pieces(
                 f"A splitter changed the text, so its chunk {body[:40]!r} has no position in the document.",
                 mend="Take another splitter.",
             )
-        last = DocumentPiece(*place, body)
+        last = DocumentChunk(*place, body)
         yield last
 
 
@@ -302,16 +310,16 @@ def _find_body(text: str, body: str, start: int) -> tuple[int, int] | None:
     return match.span() if match else None
 
 
-def _make_overlap_finder(text: str, overlap: int, ends: TokenEnds) -> Callable[[int], int]:
+def _make_overlap_finder(text: str, overlap: int, ends: TokenEndFinder) -> Callable[[int], int]:
     """Where the last `overlap` tokens before a place in the text begin."""
     places = [0, *sorted(set(ends(text).tolist()) - {0})]
     return lambda end: places[max(0, bisect_right(places, end) - 1 - overlap)] if overlap else end
 
 
-class _CountedTokens:
+class _ChonkieTokenizer:
     """A tokenizer of ours as chonkie takes one: codes of pieces that together are the text."""
 
-    def __init__(self, ends: TokenEnds) -> None:
+    def __init__(self, ends: TokenEndFinder) -> None:
         self._ends = ends
         self._codes: dict[str, int] = {}
         self._pieces: list[str] = []
@@ -345,16 +353,16 @@ class _CountedTokens:
         return self._codes[piece]
 
 
-def _open_chonkie(kind: str, size: int, overlap: int, ends: TokenEnds) -> Split:
+def _open_chonkie(kind: str, size: int, overlap: int, ends: TokenEndFinder) -> Split:
     import chonkie
     from chonkie.tokenizer import Tokenizer as ChonkieTokenizer
 
     # It takes no tokenizer but of its own class, which is not there to inherit from before chonkie is imported.
-    counted: Any = type("CountedTokens", (_CountedTokens, ChonkieTokenizer), {})(ends)
+    counted: Any = type("CountedTokens", (_ChonkieTokenizer, ChonkieTokenizer), {})(ends)
     more = {} if kind == "RecursiveChunker" else {"chunk_overlap": overlap}
     chunker: Any = getattr(chonkie, kind)(tokenizer=counted, chunk_size=size, **more)
 
-    def cut_with_chonkie(text: str) -> list[DocumentPiece]:
+    def cut_with_chonkie(text: str) -> list[DocumentChunk]:
         if not text.strip():
             return []
         return list(
@@ -366,7 +374,7 @@ def _open_chonkie(kind: str, size: int, overlap: int, ends: TokenEnds) -> Split:
     return cut_with_chonkie
 
 
-def _open_langchain(kind: str, size: int, overlap: int, ends: TokenEnds) -> Split:
+def _open_langchain(kind: str, size: int, overlap: int, ends: TokenEndFinder) -> Split:
     import langchain_text_splitters
 
     def count(text: str) -> int:
@@ -380,7 +388,7 @@ def _open_langchain(kind: str, size: int, overlap: int, ends: TokenEnds) -> Spli
     )
 
 
-_OPENERS: Mapping[str, Callable[[str, int, int, TokenEnds], Split]] = {
+_OPENERS: Mapping[str, Callable[[str, int, int, TokenEndFinder], Split]] = {
     "chonkie": _open_chonkie,
     "langchain": _open_langchain,
 }

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 _KEPT_TOKENS = 1 << 24  # 64 MiB
 
 
-def as_utf8(text: str) -> bytes:
+def encode_as_utf8(text: str) -> bytes:
     """The text in UTF-8; half a surrogate pair, which UTF-8 cannot hold, becomes U+FFFD as in tiktoken.
 
-    >>> as_utf8("caf\\u00e9 \\ud800") == "caf\\u00e9 \\ufffd".encode()
+    >>> encode_as_utf8("caf\\u00e9 \\ud800") == "caf\\u00e9 \\ufffd".encode()
     True
     """
     try:
@@ -41,10 +41,10 @@ def as_utf8(text: str) -> bytes:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
-def cut_at_ends(text: str, ends: list[int]) -> list[bytes]:
+def cut_text_at_ends(text: str, ends: list[int]) -> list[bytes]:
     """The text cut after each of `ends`, in UTF-8; the last piece takes the rest, an empty text has no piece.
 
-    >>> cut_at_ends("one two ", [3, 7])
+    >>> cut_text_at_ends("one two ", [3, 7])
     [b'one', b' two ']
     """
     if not text:
@@ -56,7 +56,7 @@ def cut_at_ends(text: str, ends: list[int]) -> list[bytes]:
     return pieces
 
 
-class PieceEnds:
+class TokenByteEnds:
     """Where the tokens of a text end, in bytes of its UTF-8.
 
     Kept for the next variant of the same texts, as a text is often changed in a dozen ways; forgotten when
@@ -81,12 +81,12 @@ class PieceEnds:
         return ends
 
 
-def find_shared_piece_ends(tokenizer: Tokenizer) -> PieceEnds:
-    """The one `PieceEnds` of a tokenizer."""
+def find_shared_piece_ends(tokenizer: Tokenizer) -> TokenByteEnds:
+    """The one `TokenByteEnds` of a tokenizer."""
     return _piece_ends(tokenizer)  # type: ignore[arg-type]  # protocols do not say that objects hash
 
 
-_piece_ends = lru_cache(maxsize=8)(PieceEnds)
+_piece_ends = lru_cache(maxsize=8)(TokenByteEnds)
 
 
 _UNKNOWN, _SPACE, _OTHER, _LETTERS, _UNSPACED = 0, 1, 2, 3, 4
@@ -94,7 +94,7 @@ _KINDS = np.zeros(0x110000, np.uint8)
 """The kind of every character seen so far; filled as texts need it."""
 
 
-class TokenEnds(Protocol):
+class TokenEndFinder(Protocol):
     """Counts tokens: the end of each token of a text in characters, ascending, shape (tokens,), int64.
 
     Two tokens may share an end (parts of one character), and the last end is at most the length of the text.
@@ -103,12 +103,12 @@ class TokenEnds(Protocol):
     def __call__(self, text: str) -> NDArray[np.int64]: ...
 
 
-def word_ends(text: str) -> NDArray[np.int64]:
+def find_word_token_ends(text: str) -> NDArray[np.int64]:
     """The ends of the tokens of `--tokenizer words`: runs of word characters and single other ones.
 
     A text of whitespace alone has none.
 
-    >>> word_ends(" It's here. ").tolist()
+    >>> find_word_token_ends(" It's here. ").tolist()
     [3, 4, 5, 10, 11]
     """
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
@@ -130,19 +130,19 @@ _NO_WORD, _PART, _SIGNS_OF_A_WORD = 1_000, 40, 2
 words have no blanks between them."""
 
 
-def passage_token_ends(text: str) -> NDArray[np.int64]:
-    """The ends by which passages are counted: those of `word_ends`, and of parts where no word ends for long.
+def find_passage_token_ends(text: str) -> NDArray[np.int64]:
+    """The ends by which passages are counted: those of `find_word_token_ends`, and of parts where no word ends for long.
 
     A run of more than 1,000 letters and digits ends after every 40: it is data within a text, and no word. A run of
     Han or kana ends after every two signs, about a word.
 
-    >>> passage_token_ends("中文信息 retrieval " + "x" * 1010).tolist()[:5]
+    >>> find_passage_token_ends("中文信息 retrieval " + "x" * 1010).tolist()[:5]
     [2, 4, 14, 55, 95]
     """
-    ends = word_ends(text)
+    ends = find_word_token_ends(text)
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
     kinds = _KINDS[points]
-    kinds[_is_unspaced(points) & (kinds == _LETTERS)] = _UNSPACED
+    kinds[_is_unspaced_script(points) & (kinds == _LETTERS)] = _UNSPACED
     more = [
         _find_long_run_ends(kinds == kind, size, least)
         for kind, size, least in ((_LETTERS, _PART, _NO_WORD), (_UNSPACED, _SIGNS_OF_A_WORD, 0))
@@ -164,7 +164,7 @@ def _find_long_run_ends(mine: NDArray[np.bool_], size: int, least: int) -> NDArr
     return np.asarray(np.minimum(np.repeat(begun, parts) + number * size, np.repeat(stops, parts)))
 
 
-def _is_unspaced(points: NDArray[np.uint32]) -> NDArray[np.bool_]:
+def _is_unspaced_script(points: NDArray[np.uint32]) -> NDArray[np.bool_]:
     """Han and kana, which are written without blanks."""
     inside = (points >= 0x3040) & (points <= 0x30FF) | (points >= 0x3400) & (points <= 0x4DBF)
     inside |= (points >= 0x4E00) & (points <= 0x9FFF) | (points >= 0xF900) & (points <= 0xFAFF)
@@ -180,7 +180,7 @@ def _learn_character_kinds(points: NDArray[np.uint32]) -> None:
         _KINDS[point] = _LETTERS if is_word else _SPACE if letter.isspace() else _OTHER
 
 
-def token_ends(tokenizer: Tokenizer) -> TokenEnds:
+def token_ends(tokenizer: Tokenizer) -> TokenEndFinder:
     """The ends of any tokenizer's tokens; one that ends inside a character ends after it.
 
     >>> from embassay.text import open_tokenizer
@@ -188,17 +188,17 @@ def token_ends(tokenizer: Tokenizer) -> TokenEnds:
     [2, 8]
     """
     if tokenizer.name == "words":
-        return word_ends
+        return find_word_token_ends
 
     def find_token_ends(text: str) -> NDArray[np.int64]:
         pieces = np.cumsum([len(piece) for piece in tokenizer.pieces(text)], dtype=np.int64)
         # A token that ends within a character ends with it.
-        return np.searchsorted(_byte_ends(text), pieces, side="left") + 1
+        return np.searchsorted(_find_character_byte_ends(text), pieces, side="left") + 1
 
     return find_token_ends
 
 
-def _byte_ends(text: str) -> NDArray[np.int64]:
+def _find_character_byte_ends(text: str) -> NDArray[np.int64]:
     """The end of each character in bytes of the UTF-8 that tokenizers see, shape (characters,)."""
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
     sizes = 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000).astype(np.int64)
@@ -235,7 +235,7 @@ class WordTokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Token ids, in order."""
-        words = _WORD.findall(as_utf8(text).decode()) or ([" "] if text else [])
+        words = _WORD.findall(encode_as_utf8(text).decode()) or ([" "] if text else [])
         return [self._ids[token] for token in words]
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
@@ -244,8 +244,8 @@ class WordTokenizer:
 
     def pieces(self, text: str) -> list[bytes]:
         """The bytes of each token with the whitespace before it; joined they are the text."""
-        text = as_utf8(text).decode()
-        return cut_at_ends(text, [match.end() for match in _WORD.finditer(text)] or [len(text)])
+        text = encode_as_utf8(text).decode()
+        return cut_text_at_ends(text, [match.end() for match in _WORD.finditer(text)] or [len(text)])
 
 
 class _TokenIds(dict[str, int]):
@@ -281,7 +281,7 @@ class EncoderTokenizer:
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """`encode` for many texts, on all cores."""
-        clean = [as_utf8(text).decode() for text in texts]
+        clean = [encode_as_utf8(text).decode() for text in texts]
         encodings = self._tokenizer.encode_batch(clean, add_special_tokens=False)
         return [
             list(encoding.ids) or [-1] * bool(text) for encoding, text in zip(encodings, clean, strict=True)
@@ -289,9 +289,9 @@ class EncoderTokenizer:
 
     def pieces(self, text: str) -> list[bytes]:
         """The bytes of each token with what the encoder drops before it; joined they are the text."""
-        text = as_utf8(text).decode()
+        text = encode_as_utf8(text).decode()
         offsets = self._tokenizer.encode(text, add_special_tokens=False).offsets
-        return cut_at_ends(text, [end for _, end in offsets] or [len(text)])
+        return cut_text_at_ends(text, [end for _, end in offsets] or [len(text)])
 
 
 _ADDRESS = "https://openaipublic.blob.core.windows.net/encodings/cl100k_base.tiktoken"
@@ -303,7 +303,7 @@ _CONNECT_SECONDS = 5.0
 _THREADS = 8
 
 
-class Cl100k:
+class Cl100kTokenizer:
     """tiktoken's `cl100k_base`, special tokens read as ordinary text.
 
     Half a surrogate pair is read as U+FFFD. The vocabulary is opened when the first text is read;
@@ -315,8 +315,8 @@ class Cl100k:
     def __init__(self) -> None:
         self.identity = f"cl100k_base/{_SHA256[:16]}/tiktoken-{_tiktoken_version()}"
 
-    def __reduce__(self) -> tuple[Callable[[], Cl100k], tuple[()]]:
-        return _shared_cl100k, ()
+    def __reduce__(self) -> tuple[Callable[[], Cl100kTokenizer], tuple[()]]:
+        return _load_shared_cl100k, ()
 
     @cached_property
     def _encoding(self) -> tiktoken.Encoding:
@@ -337,9 +337,9 @@ class Cl100k:
 
 
 @cache
-def _shared_cl100k() -> Cl100k:
+def _load_shared_cl100k() -> Cl100kTokenizer:
     """The tokenizer in a process that it was sent to."""
-    return Cl100k()
+    return Cl100kTokenizer()
 
 
 def is_vocabulary_cached() -> bool:
@@ -394,7 +394,7 @@ def _download_mend() -> str:
 TOKENIZERS: Registry[Tokenizer] = Registry("tokenizer", makes=[["encode", "encode_batch", "pieces"]])
 TOKENIZERS.add(
     "cl100k",
-    "embassay.text.tokenizers:Cl100k",
+    "embassay.text.tokenizers:Cl100kTokenizer",
     "tiktoken's cl100k_base, as in the paper; needs its file once",
 )
 TOKENIZERS.add(

@@ -41,7 +41,7 @@ _PATTERNS: Mapping[str, re.Pattern[str]] = {
 
 
 @dataclass(frozen=True)
-class ChangedQuestion:
+class ValueChangedQuestion:
     """A question with its value `was` become `now`; `of` is the id of the question that it was made of."""
 
     of: str
@@ -52,14 +52,14 @@ class ChangedQuestion:
 
 
 @dataclass(frozen=True)
-class UnansweredQuestions:
+class UnanswerableQuestions:
     """What was made, and how many questions nothing could be made of, by reason."""
 
-    questions: tuple[ChangedQuestion, ...]
+    questions: tuple[ValueChangedQuestion, ...]
     rejected: Mapping[str, int] = field(default_factory=dict)
 
 
-class WordCover:
+class PassageWordCoverage:
     """Which share of some words a passage has, of passages as texts (n,)."""
 
     def __init__(self, passages: Sequence[str]) -> None:
@@ -95,7 +95,7 @@ class WordCover:
         picked = share if rows is None else share[rows]
         return float(picked.max()) / total if len(picked) and total else 0.0
 
-    def known_words(self, text: str) -> list[str]:
+    def list_known_words(self, text: str) -> list[str]:
         """The words of a text that a passage has."""
         return [word for word in _split_words(text) if word in self._rows]
 
@@ -109,19 +109,19 @@ class WordCover:
 
 
 def make_unanswerable_questions(
-    questions: Sequence[tuple[str, str]], cover: WordCover, limit: int, seed: int
-) -> UnansweredQuestions:
+    questions: Sequence[tuple[str, str]], cover: PassageWordCoverage, limit: int, seed: int
+) -> UnanswerableQuestions:
     """Up to `limit` of the `questions` (id, text) with a value changed, in the order of a draw by id and `seed`, each
     kind of value (`VALUES`) as often as there are questions with one."""
     ranked = sorted(questions, key=lambda pair: draw_random_bytes(8, seed, "near", pair[0]))
-    made: dict[str, list[ChangedQuestion]] = {value: [] for value in VALUES}
+    made: dict[str, list[ValueChangedQuestion]] = {value: [] for value in VALUES}
     rejected = Counter[str]()
     texts = {" ".join(_split_words(text)) for _, text in questions}
     for key, text in ranked:
         # Twice as many leave a choice among the kinds of value.
         if sum(map(len, made.values())) >= 2 * limit:
             break
-        spots = list(find_values(text))
+        spots = list(find_changeable_values(text))
         if not spots:
             rejected["no entity, number, date or version"] += 1
             continue
@@ -134,18 +134,18 @@ def make_unanswerable_questions(
         texts.add(" ".join(_split_words(changed.text)))
         made[changed.value].append(changed)
     turns = _interleave_kinds(made)
-    return UnansweredQuestions(tuple(turns[:limit]), dict(rejected))
+    return UnanswerableQuestions(tuple(turns[:limit]), dict(rejected))
 
 
-def _interleave_kinds(made: Mapping[str, list[ChangedQuestion]]) -> list[ChangedQuestion]:
+def _interleave_kinds(made: Mapping[str, list[ValueChangedQuestion]]) -> list[ValueChangedQuestion]:
     longest = max(map(len, made.values()))
     return [of_value[turn] for turn in range(longest) for of_value in made.values() if turn < len(of_value)]
 
 
-def find_values(text: str) -> Iterator[tuple[str, int, int]]:
+def find_changeable_values(text: str) -> Iterator[tuple[str, int, int]]:
     """What may be changed in a text: kind of value, start and end; no part of one is another.
 
-    >>> list(find_values("Did Ada ship 2.1.0 in 1999?"))
+    >>> list(find_changeable_values("Did Ada ship 2.1.0 in 1999?"))
     [('version', 13, 18), ('date', 22, 26), ('entity', 4, 7)]
     """
     taken: list[tuple[int, int]] = []
@@ -162,22 +162,29 @@ def find_values(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _change_one_question(
-    key: str, text: str, spots: Sequence[tuple[str, int, int]], cover: WordCover, seed: int, texts: set[str]
-) -> ChangedQuestion | None:
+    key: str,
+    text: str,
+    spots: Sequence[tuple[str, int, int]],
+    cover: PassageWordCoverage,
+    seed: int,
+    texts: set[str],
+) -> ValueChangedQuestion | None:
     """With the first value, of the first spot, that no passage has beside the question's other words."""
     for kind, start, end in spots:
         was = text[start:end]
         # Words of no passage, such as those of asking, would only make a passage look less like an answer.
-        rest = cover.known_words(text[:start] + " " + text[end:])
-        for now in _propose_values(kind, was, cover, seed, key):
+        rest = cover.list_known_words(text[:start] + " " + text[end:])
+        for now in _propose_other_values(kind, was, cover, seed, key):
             new = text[:start] + now + text[end:]
             is_new = " ".join(_split_words(new)) not in texts and now.casefold() not in text.casefold()
             if is_new and cover.most(rest, cover.find_rows_with_words(now)) < MOST_NEAR:
-                return ChangedQuestion(key, new, kind, was, now)
+                return ValueChangedQuestion(key, new, kind, was, now)
     return None
 
 
-def _propose_values(kind: str, was: str, cover: WordCover, seed: int, key: str) -> Iterator[str]:
+def _propose_other_values(
+    kind: str, was: str, cover: PassageWordCoverage, seed: int, key: str
+) -> Iterator[str]:
     """Up to `_TRIES` values of the same form, in a drawn order."""
     if kind == "entity":
         size = len(was.split())
@@ -194,7 +201,7 @@ def _propose_values(kind: str, was: str, cover: WordCover, seed: int, key: str) 
 
 def _shift_value(kind: str, was: str, draws: bytes) -> Iterator[str]:
     """Other values of the form of `was`, one for every two bytes of the `draws`."""
-    change: Callable[[str, int], str] = _shift_year if kind == "date" else _shift_digits
+    change: Callable[[str, int], str] = _shift_year if kind == "date" else _shift_last_digits
     if was in _MONTHS:
         change = _shift_month
     for place in range(0, len(draws), 2):
@@ -206,7 +213,7 @@ def _shift_value(kind: str, was: str, draws: bytes) -> Iterator[str]:
 def change_value(text: str, kind: str, seed: int, key: str) -> str | None:
     """The text with its first value of a kind (`number`, `date`) changed to another of the same form, by a draw for
     `key`; None where it has none."""
-    spot = next((place for place in find_values(text) if place[0] == kind), None)
+    spot = next((place for place in find_changeable_values(text) if place[0] == kind), None)
     if spot is None:
         return None
     _, start, end = spot
@@ -223,7 +230,7 @@ def _shift_year(was: str, draw: int) -> str:
     return str(int(was) + (draw % 23) - 11)
 
 
-def _shift_digits(was: str, draw: int) -> str:
+def _shift_last_digits(was: str, draw: int) -> str:
     """The last group of digits become another of as many digits: `2.1.0` is `2.1.7`, `40` is `83`."""
     match = list(re.finditer(r"\d+", was))[-1]
     digits = match[0]
@@ -232,19 +239,19 @@ def _shift_digits(was: str, draw: int) -> str:
     return was[: match.start()] + drawn + was[match.end() :]
 
 
-def load_far_questions() -> tuple[str, ...]:
+def load_off_topic_questions() -> tuple[str, ...]:
     """Our own questions of many domains, in English."""
     lines = files("embassay.text").joinpath("far_questions.txt").read_text("utf-8").splitlines()
     return tuple(line.strip() for line in lines if line.strip())
 
 
-def draw_far_questions(
-    questions: Sequence[str], cover: WordCover, limit: int, seed: int
-) -> UnansweredQuestions:
+def draw_off_topic_questions(
+    questions: Sequence[str], cover: PassageWordCoverage, limit: int, seed: int
+) -> UnanswerableQuestions:
     """Up to `limit` of the `questions`, drawn by `seed`, that share few words with any passage; the first of equal
     ones."""
     ranked = sorted(dict.fromkeys(questions), key=lambda text: draw_random_bytes(8, seed, "far", text))
-    drawn: list[ChangedQuestion] = []
+    drawn: list[ValueChangedQuestion] = []
     rejected = 0
     for text in ranked:
         if len(drawn) == limit:
@@ -252,8 +259,8 @@ def draw_far_questions(
         if cover.most(_split_words(text)) >= MOST_FAR:
             rejected += 1
             continue
-        drawn.append(ChangedQuestion("", text, "", "", ""))
-    return UnansweredQuestions(tuple(drawn), {"a passage shares its words": rejected} if rejected else {})
+        drawn.append(ValueChangedQuestion("", text, "", "", ""))
+    return UnanswerableQuestions(tuple(drawn), {"a passage shares its words": rejected} if rejected else {})
 
 
 def _split_words(text: str) -> list[str]:

@@ -52,7 +52,7 @@ class AgentLimits:
 
 
 @dataclass(frozen=True)
-class WantedRun:
+class RequestedRun:
     """A run of `sage` (similarity) or `pteb` (task scores; with a paraphraser, how far they drop). `datasets` are paths
     or names of the catalogue, `columns` maps our names to theirs, `limit` is items per dataset."""
 
@@ -84,11 +84,11 @@ class AgentTools:
             ["data", "check", self._resolve_inside_folder(path), *_build_map_options(columns), "--json"]
         )
 
-    async def plan_run(self, run: WantedRun) -> str:
+    async def plan_run(self, run: RequestedRun) -> str:
         """Time, tokens and price of a run of `sage` or `pteb`. Nothing is computed, sent or written."""
         return await self._run_reading_command([*self._build_run_arguments(run), "--dry-run", "--json"])
 
-    async def run_protocol(self, run: WantedRun, out: str) -> str:
+    async def run_protocol(self, run: RequestedRun, out: str) -> str:
         """Run `sage` or `pteb` into the folder `out`; the same call resumes it. Needs a server started with
         --allow-runs; paid systems need its --max-cost."""
         return await self._run_making_command(
@@ -137,7 +137,7 @@ class AgentTools:
             *(f"--run={self._resolve_named_run_file(run)}" for run in runs),
         ]
         words += [f"--measure={name}" for name in measures or []]
-        code, said, complaint = await self._start_command([*words, "--json"])
+        code, said, complaint = await self._run_command_in_folder([*words, "--json"])
         return code, json.loads(said) if said.startswith("{") else None, complaint or said
 
     async def compare_systems(self, run: str, a: str | None = None, b: str | None = None) -> str:
@@ -164,7 +164,7 @@ class AgentTools:
         )
         return await self._run_reading_command([*words, "--json"])
 
-    def _build_run_arguments(self, run: WantedRun) -> list[str]:
+    def _build_run_arguments(self, run: RequestedRun) -> list[str]:
         words = [run.protocol, "run", *(f"--system={name}" for name in run.systems)]
         words += [f"--dataset={self._check_name_or_path(name)}" for name in run.datasets]
         words += [f"--task={name}" for name in run.tasks or []]
@@ -203,7 +203,7 @@ class AgentTools:
 
     async def _run_reading_command(self, words: Sequence[str]) -> str:
         """What a command that writes nothing says."""
-        code, said, complaint = await self._start_command(words)
+        code, said, complaint = await self._run_command_in_folder(words)
         return _mark_as_data(said if said else complaint, code)
 
     async def _run_making_command(self, words: Sequence[str], out: str) -> str:
@@ -217,11 +217,11 @@ class AgentTools:
         earlier = _read_spending(run)
         # The limit of a run holds for all its sessions; what earlier ones cost is not this server's.
         most = max(self.limits.max_cost - self.spent, 0.0) + earlier
-        code, said, complaint = await self._start_command([*words, f"--max-cost={most:.6f}"])
+        code, said, complaint = await self._run_command_in_folder([*words, f"--max-cost={most:.6f}"])
         self.spent += max(_read_spending(run) - earlier, 0.0)
         return _mark_as_data(said if said else complaint, code)
 
-    async def _start_command(self, words: Sequence[str]) -> tuple[int, str, str]:
+    async def _run_command_in_folder(self, words: Sequence[str]) -> tuple[int, str, str]:
         """Exit code, output and messages of a command, in the server's folder."""
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "embassay", *words, cwd=self.limits.folder, stdin=asyncio.subprocess.DEVNULL,

@@ -41,7 +41,7 @@ HEADERS = {
 }
 
 
-class ServerLimits(Protocol):
+class HostAndBodyLimits(Protocol):
     """`hosts` are the names a server answers to, without a port; empty: to any. A body has `most_bytes` and arrives
     within `body_seconds`."""
 
@@ -60,7 +60,7 @@ Headers = Callable[[str], Mapping[str, str]]
 class RequestGuard:
     """Stands before the app. Bodies are read here whole, so that nothing behind meets a long or a slow one."""
 
-    def __init__(self, app: App, options: ServerLimits, headers: Headers) -> None:
+    def __init__(self, app: App, options: HostAndBodyLimits, headers: Headers) -> None:
         self._app, self._options, self._headers = app, options, headers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -159,7 +159,7 @@ def _read_header(scope: Scope, name: bytes) -> str:
 _MOST_KEPT = 10_000
 
 
-class RateLimit:
+class KeyedRateLimit:
     """At most `burst` at once and `per_second` in the long run, for each key. Safe to share between threads.
 
     The keys that were silent longest are forgotten, so that many addresses cannot fill the memory.
@@ -316,10 +316,10 @@ def _make_uvicorn_server(make_app: Callable[[], Any], command: str, proxy_header
         backlog=_AT_ONCE,
         proxy_headers=proxy_headers, timeout_graceful_shutdown=_LAST_REQUESTS_SECONDS
     )  # fmt: skip
-    return type("Server", (_FileLimitServer, uvicorn.Server), {})(config)
+    return type("Server", (_OpenFileLimitServer, uvicorn.Server), {})(config)
 
 
-class _FileLimitServer:
+class _OpenFileLimitServer:
     """Before uvicorn's server: a process that has no open files left says so once. asyncio tries to take one more as
     often as its backlog is long, each time with a traceback; so that is short, and the system's queue long again."""
 
@@ -341,7 +341,7 @@ class _FileLimitServer:
             )
 
 
-class _TimeoutProtocol:
+class _HeaderTimeoutProtocol:
     """Before a protocol of uvicorn: ends a connection that has been open for HEADER_SECONDS without the whole head of a
     request, be it the first or a later one, and sooner where others need its open file. uvicorn's own limit is of
     connections that send nothing at all after an answer; half a head would stay for ever, and with it one of the
@@ -394,7 +394,9 @@ def _make_timeout_protocol() -> type[Any]:
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
     return type(
-        "Impatient", (_TimeoutProtocol, AutoHTTPProtocol), {"most": max(8, _raise_file_limit() - _OWN_FILES)}
+        "Impatient",
+        (_HeaderTimeoutProtocol, AutoHTTPProtocol),
+        {"most": max(8, _raise_file_limit() - _OWN_FILES)},
     )
 
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from embassay.cli.main import app
 from embassay.data.catalogue.suites import read_all_suites
 from embassay.errors import UsageError
-from embassay.protocols.hume.collection import collect_annotations
+from embassay.protocols.hume.collection import collect_study_annotations
 from embassay.protocols.hume.sampling import NoSuiteDataAvailable
 from embassay.protocols.hume.study import read_study
 
@@ -38,7 +38,7 @@ def test_a_study_from_the_sample_data(embassay, tmp_path) -> None:
     assert "144 answers of 3 simulated annotators" in done
     assert "No one annotated" in done
     folder = read_study(tmp_path / "study")
-    answers = collect_annotations(folder)
+    answers = collect_study_annotations(folder)
     assert {one.kind for one in answers} == {"simulated"}
     assert len({(one.annotator_id, one.item_id) for one in answers}) == len(answers) == 3 * len(folder.items)
 

@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 import made_mirror
-from embassay.data.catalogue.entries import EntryRecord
-from embassay.data.catalogue.hub import HubAddress, _load_hub_tables
+from embassay.data.catalogue.entries import CatalogueDatasetRecord
+from embassay.data.catalogue.hub import HubTableAddress, _load_hub_tables
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def write_mirror(mirror: Path) -> Callable[[EntryRecord], Path]:
+def write_mirror(mirror: Path) -> Callable[[CatalogueDatasetRecord], Path]:
     """Writes a record's folder of the mirror."""
     return lambda record: made_mirror.write_mirror(record, mirror)
 
@@ -35,7 +35,7 @@ class Repositories:
 
     root: Path
 
-    def add(self, record: EntryRecord, copies: int = 1) -> Path:
+    def add(self, record: CatalogueDatasetRecord, copies: int = 1) -> Path:
         """Write the record's repository, the rows of every table `copies` times over."""
         folder = self.root / record.hub
         configs: dict[str, dict[str, str]] = {}
@@ -73,7 +73,7 @@ def hub(
     datasets = pytest.importorskip("datasets")
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path_factory.mktemp("cache"))
 
-    def local(place: HubAddress, *, streamed: bool) -> list[Any]:
+    def local(place: HubTableAddress, *, streamed: bool) -> list[Any]:
         if not (repositories.root / place.repo).is_dir():
             raise ConnectionError(f"no {place.repo}")
         return _load_hub_tables(datasets, replace(place, repo=str(repositories.root / place.repo)), streamed)

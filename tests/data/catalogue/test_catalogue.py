@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 from embassay.data import DATASETS, SHAPES, open_dataset
-from embassay.data.catalogue.entries import EntryRecord, find_entry, read_all_entries
+from embassay.data.catalogue.entries import (
+    CatalogueDatasetRecord,
+    find_catalogue_entry,
+    read_catalogue_entries,
+)
 from embassay.errors import DataError, UsageError
 
 BEIR = [
@@ -46,29 +50,29 @@ HUME = [
 SIZE = 4
 """Rows of every table that `write_mirror` writes."""
 
-Writer = Callable[[EntryRecord], Path]
+Writer = Callable[[CatalogueDatasetRecord], Path]
 
 
 def _of(protocol: str, task: str = "") -> set[str]:
-    used = {name: record.protocols for name, record in read_all_entries().items()}
+    used = {name: record.protocols for name, record in read_catalogue_entries().items()}
     return {name for name, by in used.items() if protocol in by and (not task or task in by[protocol])}
 
 
 def test_all_that_the_specifications_name() -> None:
     """SAGE's datasets with MTEB's eleven and BEIR's, PTEB's 20, HTEB's 31, HUME's 16; CQADupStack is twelve forums."""
-    forums = {name for name in read_all_entries() if name.startswith("cqadupstack-")}
+    forums = {name for name in read_catalogue_entries() if name.startswith("cqadupstack-")}
     assert len(forums) == 12
     assert _of("sage", "retrieval") == {*BEIR} | forums
     assert _of("sage", "clustering") == {*CLUSTERING}
     assert _of("sage") == {*BEIR, *CLUSTERING, *SAGE} | forums
     assert (len(PTEB), _of("pteb")) == (20, set(PTEB))
     assert (len(HTEB), _of("hteb")) == (31, set(HTEB))
-    samples = {name for name in read_all_entries() if name.startswith("hume-")}
+    samples = {name for name in read_catalogue_entries() if name.startswith("hume-")}
     assert (len(HUME), len(samples), _of("hume")) == (16, 16, {*HUME} | samples)
 
 
-@pytest.mark.parametrize("record", read_all_entries().values(), ids=lambda record: record.name)
-def test_record(record: EntryRecord, write_mirror: Writer) -> None:
+@pytest.mark.parametrize("record", read_catalogue_entries().values(), ids=lambda record: record.name)
+def test_record(record: CatalogueDatasetRecord, write_mirror: Writer) -> None:
     """A tiny mirror in the layout of the record gives exactly the shapes it declares, nothing left out."""
     write_mirror(record)
     dataset = open_dataset(record.name)
@@ -83,14 +87,14 @@ def test_record(record: EntryRecord, write_mirror: Writer) -> None:
         assert len(dataset.subsets(shape)) == max(1, len(record.langs))
 
 
-@pytest.mark.parametrize("record", read_all_entries().values(), ids=lambda record: record.name)
-def test_declaration(record: EntryRecord) -> None:
+@pytest.mark.parametrize("record", read_catalogue_entries().values(), ids=lambda record: record.name)
+def test_declaration(record: CatalogueDatasetRecord) -> None:
     """A record says who uses it, under which licence, in which language, and where it is; commits are whole."""
     assert record.protocols
     assert record.licence
     assert bool(record.lang) != bool(record.langs)
     assert bool(record.hub) != bool(record.by_hand)
-    assert record.is_pinned or record.revision == "main"
+    assert record.is_pinned_to_commit or record.revision == "main"
     assert record.size or record.by_hand
     assert set(record.all_shapes) <= set(SHAPES)
     assert not record.layout or not record.tables
@@ -100,7 +104,7 @@ def test_is_listed() -> None:
     """`embassay list datasets` has every record, after the sample."""
     names = [one.name for one in DATASETS]
     assert names[0] == "sample"
-    assert {*read_all_entries()} <= {*names}
+    assert {*read_catalogue_entries()} <= {*names}
     assert dict(DATASETS.get("scifact").facts) == {
         "lang": "en",
         "shapes": "retrieval",
@@ -110,7 +114,7 @@ def test_is_listed() -> None:
 
 def test_one_language(write_mirror: Writer) -> None:
     """`?lang=` keeps one language or several; another one is a usage error."""
-    write_mirror(find_entry("sts17"))
+    write_mirror(find_catalogue_entry("sts17"))
     one = open_dataset("sts17?lang=en-en")
     assert one.lang == one.load("pairs").lang == "en-en"
     assert len(one.load("pairs").data) == SIZE
@@ -139,7 +143,7 @@ def test_languages_of_one_file(mirror: Path) -> None:
 
 def test_absent_languages_are_said(write_mirror: Writer) -> None:
     """What of many languages is not in the mirror is a warning of every load."""
-    folder = write_mirror(find_entry("rte3"))
+    folder = write_mirror(find_catalogue_entry("rte3"))
     (folder / "test" / "fr.jsonl").unlink()
     loaded = open_dataset("rte3").load("labelled_pairs")
     assert loaded.warnings[0] == "languages that are not in the mirror: 1 (fr)"
@@ -164,11 +168,11 @@ def test_shards(mirror: Path) -> None:
 
 def test_split(write_mirror: Writer) -> None:
     """`--split dev` reads dev in the place of test, and what is trained on or searched stays."""
-    folder = write_mirror(find_entry("banking77"))
+    folder = write_mirror(find_catalogue_entry("banking77"))
     (folder / "dev.jsonl").write_text('{"text":"d","label":0}\n{"text":"e","label":1}\n')
     sides = open_dataset("banking77", split="dev").load("classification").data
     assert (sides.test.texts, len(sides.train)) == (("d", "e"), SIZE)
-    folder = write_mirror(find_entry("scifact"))
+    folder = write_mirror(find_catalogue_entry("scifact"))
     (folder / "qrels").mkdir()
     (folder / "qrels.jsonl").rename(folder / "qrels" / "test.jsonl")
     (folder / "qrels" / "dev.tsv").write_text("query-id\tcorpus-id\tscore\nq0\td3\t1\n")
@@ -204,4 +208,4 @@ def test_map_is_not_for_records() -> None:
 def test_no_record() -> None:
     """The sample has none."""
     with pytest.raises(UsageError, match="'sample' has no record"):
-        find_entry("sample")
+        find_catalogue_entry("sample")

@@ -11,12 +11,17 @@ import pytest
 from embassay.data import open_dataset
 from embassay.data.catalogue import entries as records
 from embassay.data.catalogue import hub as fetching
-from embassay.data.catalogue.entries import EntryRecord, find_dataset_location, find_entry, read_all_entries
-from embassay.data.catalogue.hub import fetch_tables
+from embassay.data.catalogue.entries import (
+    CatalogueDatasetRecord,
+    find_catalogue_entry,
+    find_dataset_location,
+    read_catalogue_entries,
+)
+from embassay.data.catalogue.hub import fetch_tables_into_mirror
 from embassay.errors import DataError, UsageError
 
 SIZE = 4
-ON_HUB = [record for record in read_all_entries().values() if record.hub]
+ON_HUB = [record for record in read_catalogue_entries().values() if record.hub]
 
 
 def _silent(_doing: str, _done: int, _total: int | None) -> None:
@@ -26,7 +31,7 @@ def _silent(_doing: str, _done: int, _total: int | None) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("mirror")
 @pytest.mark.parametrize("record", ON_HUB, ids=lambda record: record.name)
-def test_record(record: EntryRecord, hub: Any) -> None:
+def test_record(record: CatalogueDatasetRecord, hub: Any) -> None:
     """A repository with the configurations and splits that the record names gives every shape it declares."""
     hub.add(record)
     dataset = open_dataset(record.name)
@@ -39,13 +44,13 @@ def test_record(record: EntryRecord, hub: Any) -> None:
 
 def test_the_mirror_wins_and_gives_the_same(hub: Any, mirror: Path) -> None:
     """What was fetched is read from the mirror from then on: the same records, another fingerprint."""
-    hub.add(find_entry("rte3"))
+    hub.add(find_catalogue_entry("rte3"))
     before = open_dataset("rte3")
-    assert find_dataset_location(find_entry("rte3")) == "hub"
+    assert find_dataset_location(find_catalogue_entry("rte3")) == "hub"
     loaded = before.load("labelled_pairs")
-    fetched = fetch_tables(find_entry("rte3"), _silent)
+    fetched = fetch_tables_into_mirror(find_catalogue_entry("rte3"), _silent)
     assert [one.rows for one in fetched] == [2] * 4
-    assert find_dataset_location(find_entry("rte3")) == "mirror"
+    assert find_dataset_location(find_catalogue_entry("rte3")) == "mirror"
     assert (mirror / "rte3" / "test" / "de.jsonl.gz").is_file()
     after = open_dataset("rte3").load("labelled_pairs")
     assert (after.data.ids, after.data.first) == (loaded.data.ids, loaded.data.first)
@@ -55,7 +60,7 @@ def test_the_mirror_wins_and_gives_the_same(hub: Any, mirror: Path) -> None:
 @pytest.mark.usefixtures("mirror")
 def test_fingerprint(hub: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It follows the content: another one at the same revision, on a machine that has not cached it, is seen."""
-    folder = hub.add(find_entry("biosses"))
+    folder = hub.add(find_catalogue_entry("biosses"))
     first = open_dataset("biosses")
     assert first.fingerprint == first.load("pairs").fingerprint == open_dataset("biosses").fingerprint
     path = folder / "default" / "test.jsonl"
@@ -67,7 +72,7 @@ def test_fingerprint(hub: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.usefixtures("mirror")
 def test_large_tables_are_streamed(hub: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Above a size that the record states nothing is downloaded whole; the records are the same."""
-    hub.add(find_entry("stsbenchmark"))
+    hub.add(find_catalogue_entry("stsbenchmark"))
     whole = open_dataset("stsbenchmark").load("pairs")
     monkeypatch.setattr(records, "LARGE", 0)
     streamed = open_dataset("stsbenchmark").load("pairs")
@@ -77,7 +82,7 @@ def test_large_tables_are_streamed(hub: Any, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.usefixtures("mirror")
 def test_no_other_split_in_silence(hub: Any) -> None:
     """A split that is not there is an error; only corpora and queries may be called as they like."""
-    folder = hub.add(find_entry("scifact"))
+    folder = hub.add(find_catalogue_entry("scifact"))
     about = folder / "README.md"
     about.write_text(
         about.read_text().replace("split: corpus", "split: test").replace("split: queries", "split: every")
@@ -85,7 +90,7 @@ def test_no_other_split_in_silence(hub: Any) -> None:
     assert len(open_dataset("scifact").load("retrieval").data) == SIZE
     with pytest.raises(DataError, match=r"dev at d56462d0e63a cannot be read from the hub .*dev"):
         open_dataset("scifact", split="dev").load("retrieval")
-    hub.add(find_entry("biosses"))
+    hub.add(find_catalogue_entry("biosses"))
     with pytest.raises(DataError, match="biosses-sts dev at"):
         open_dataset("biosses", split="dev").load("pairs")
 
@@ -106,7 +111,7 @@ def test_out_of_reach(mirror: Path, hub: Any) -> None:
 def test_fetch_goes_on_where_it_stopped(hub: Any, mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whole pieces are kept; the next fetch reads only what is missing, and the file holds every row once."""
     monkeypatch.setattr(fetching, "PIECE", 10)
-    hub.add(find_entry("biosses"), copies=25)
+    hub.add(find_catalogue_entry("biosses"), copies=25)
     heard: list[int] = []
 
     def stop(_doing: str, done: int, _total: int | None) -> None:
@@ -115,10 +120,10 @@ def test_fetch_goes_on_where_it_stopped(hub: Any, mirror: Path, monkeypatch: pyt
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fetch_tables(find_entry("biosses"), stop)
+        fetch_tables_into_mirror(find_catalogue_entry("biosses"), stop)
     assert not (mirror / "biosses" / "test.jsonl.gz").exists()
-    assert find_dataset_location(find_entry("biosses")) == "part of mirror"
-    fetch_tables(find_entry("biosses"), stop)
+    assert find_dataset_location(find_catalogue_entry("biosses")) == "part of mirror"
+    fetch_tables_into_mirror(find_catalogue_entry("biosses"), stop)
     assert heard == [0, 10, 20, 30, 30, 40, 50, 60, 70, 80, 90, 100]
     first = open_dataset("biosses").load("pairs").data.first
     assert first == tuple(itertools.chain.from_iterable([[f"text {n}" for n in range(SIZE)]] * 25))
@@ -127,45 +132,45 @@ def test_fetch_goes_on_where_it_stopped(hub: Any, mirror: Path, monkeypatch: pyt
 
 def test_fetch_leaves_alone_what_is_there(hub: Any, mirror: Path) -> None:
     """A table that is in the mirror, in whatever form, is not fetched again."""
-    hub.add(find_entry("hume-sts12"))
+    hub.add(find_catalogue_entry("hume-sts12"))
     (mirror / "hume-sts12").mkdir()
     (mirror / "hume-sts12" / "test.csv").write_text("text,text2,score\na,b,1\n")
-    (fetched,) = fetch_tables(find_entry("hume-sts12"), _silent)
+    (fetched,) = fetch_tables_into_mirror(find_catalogue_entry("hume-sts12"), _silent)
     assert (fetched.rows, fetched.path.name) == (None, "test.csv")
 
 
 @pytest.mark.usefixtures("mirror")
 def test_counts_are_held_against_the_record(hub: Any) -> None:
     """A pinned dataset that is not as large as the record says is an error; the file stays."""
-    hub.add(find_entry("biosses"))
+    hub.add(find_catalogue_entry("biosses"))
     with pytest.raises(DataError, match=r"does not match its record \(expected 100 rows; found 4\)"):
-        fetch_tables(find_entry("biosses"), _silent)
+        fetch_tables_into_mirror(find_catalogue_entry("biosses"), _silent)
     assert len(open_dataset("biosses").load("pairs").data) == SIZE
 
 
 def test_a_mirror_that_cannot_be_written(hub: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No traceback, but the file and the variable to change."""
-    hub.add(find_entry("biosses"))
+    hub.add(find_catalogue_entry("biosses"))
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("EMBASSAY_DATA", str(tmp_path / "file"))
     with pytest.raises(DataError, match="the mirror cannot be written") as caught:
-        fetch_tables(find_entry("biosses"), _silent)
+        fetch_tables_into_mirror(find_catalogue_entry("biosses"), _silent)
     assert "EMBASSAY_DATA" in caught.value.mend
 
 
 def test_by_hand(mirror: Path) -> None:
     """What is not on a hub says how to come by it."""
     with pytest.raises(DataError, match="is not on a hub") as caught:
-        fetch_tables(find_entry("robust04"), _silent)
+        fetch_tables_into_mirror(find_catalogue_entry("robust04"), _silent)
     assert "NIST" in caught.value.mend
     assert not list(mirror.iterdir())
 
 
 def test_any_repository(hub: Any) -> None:
     """`hub:ORG/NAME` is one table, with `--map` and `--split`; a configuration and a revision can be named."""
-    hub.add(find_entry("sts17"))
+    hub.add(find_catalogue_entry("sts17"))
     mapping = {"text": "sentence1", "text2": "sentence2"}
-    dataset = open_dataset(f"hub:{find_entry('sts17').hub}?config=en-de", mapping=mapping)
+    dataset = open_dataset(f"hub:{find_catalogue_entry('sts17').hub}?config=en-de", mapping=mapping)
     assert (dataset.name, dataset.shapes()) == ("mteb/sts17-crosslingual-sts", ("pairs",))
     assert len(dataset.load("pairs").data) == SIZE
     with pytest.raises(DataError, match="org/none test at main cannot be read from the hub"):

@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from embassay.data.catalogue.hub import MappedSource
-from embassay.data.tables import JsonLines
+from embassay.data.catalogue.hub import CanonicalColumnSource
+from embassay.data.tables import JsonLinesTable
 
 
-def _source(path: Path, *rows: dict[str, Any]) -> JsonLines:
+def _source(path: Path, *rows: dict[str, Any]) -> JsonLinesTable:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return JsonLines(path)
+    return JsonLinesTable(path)
 
 
 def test_nested_cells_and_second_choices(tmp_path: Path) -> None:
@@ -23,7 +23,9 @@ def test_nested_cells_and_second_choices(tmp_path: Path) -> None:
         {"info": {"post": "", "article": "a"}, "summaries": [{"text": "s"}]},
         {"info": None, "summaries": []},
     )
-    mapped = MappedSource(source, {"text": ("info.post", "info.article"), "summary_2": ("summaries.1.text",)})
+    mapped = CanonicalColumnSource(
+        source, {"text": ("info.post", "info.article"), "summary_2": ("summaries.1.text",)}
+    )
     assert mapped.columns() == ("text", "summary_2", "info", "summaries")
     rows = [row.cells for row in mapped.rows(("text", "summary_2"))]
     assert rows == [
@@ -36,8 +38,11 @@ def test_nested_cells_and_second_choices(tmp_path: Path) -> None:
 def test_our_names_and_those_of_beir(tmp_path: Path) -> None:
     """A canonical column may be there already; BEIR's names count in the tables of a retrieval set only."""
     source = _source(tmp_path / "x.jsonl", {"_id": "1", "text": "a", "score": 2})
-    assert next(MappedSource(source, {}, "corpus").rows(("id", "text"))).cells == {"id": "1", "text": "a"}
-    flat = MappedSource(source, {"text": ("sentence1",)}, "test")
+    assert next(CanonicalColumnSource(source, {}, "corpus").rows(("id", "text"))).cells == {
+        "id": "1",
+        "text": "a",
+    }
+    flat = CanonicalColumnSource(source, {"text": ("sentence1",)}, "test")
     assert flat.columns() == ("text", "_id", "score")
     assert next(flat.rows(("text", "score"))).cells == {"text": "a", "score": 2}
 
@@ -45,5 +50,5 @@ def test_our_names_and_those_of_beir(tmp_path: Path) -> None:
 def test_ids_of_flat_tables_are_not_used(tmp_path: Path) -> None:
     """Unless the record maps them: nobody promises that they are there once."""
     source = _source(tmp_path / "x.jsonl", {"id": "1", "text": "a"})
-    assert "id" not in MappedSource(source, {}, "test").columns()
-    assert "id" in MappedSource(source, {"id": ("id",)}, "test").columns()
+    assert "id" not in CanonicalColumnSource(source, {}, "test").columns()
+    assert "id" in CanonicalColumnSource(source, {"id": ("id",)}, "test").columns()

@@ -8,8 +8,13 @@ from pathlib import Path
 import pytest
 
 from embassay.data import DATASETS, open_dataset
-from embassay.data.catalogue.entries import read_all_entries
-from embassay.data.catalogue.suites import Suite, find_records_and_members, find_suite, read_all_suites
+from embassay.data.catalogue.entries import read_catalogue_entries
+from embassay.data.catalogue.suites import (
+    DatasetSuite,
+    find_records_and_file_members,
+    find_suite,
+    read_all_suites,
+)
 from embassay.errors import DataError, EmbassayError, UsageError
 
 REFERENCE = Path(__file__).parents[3] / ".." / "shared" / "reference"
@@ -84,7 +89,7 @@ HUME = {
 }  # fmt: skip
 
 
-def _sets(suite: Suite, task: str) -> list[str]:
+def _sets(suite: DatasetSuite, task: str) -> list[str]:
     return list(dict.fromkeys(one.set for one in suite.members if task in one.tasks))
 
 
@@ -146,7 +151,7 @@ HTEB_MULTILINGUAL = {
 }
 
 
-def _titles(suite: Suite) -> dict[str, list[str]]:
+def _titles(suite: DatasetSuite) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for one in suite.members:
         for task in one.tasks:
@@ -216,7 +221,7 @@ def test_no_suite_has_the_name_of_a_dataset() -> None:
     assert not set(read_all_suites()) & {one.name for one in DATASETS}
     for suite in read_all_suites().values():
         for one in suite.members:
-            assert one.dataset in read_all_entries()
+            assert one.dataset in read_catalogue_entries()
             assert one.tasks, one.dataset
 
 
@@ -270,7 +275,7 @@ def test_a_suite_of_ones_own(tmp_path: Path) -> None:
         f"{tmp_path / 'pairs.jsonl'}?tasks=sts", f"{tmp_path / 'more.jsonl'}?tasks=sts",
         "sts17?lang=en-en,es-es&tasks=sts", "twitterhjerne?tasks=retrieval",
     ]  # fmt: skip
-    records, own = find_records_and_members([str(tmp_path / "ours.yaml"), "scifact"])
+    records, own = find_records_and_file_members([str(tmp_path / "ours.yaml"), "scifact"])
     assert [one.name for one in records] == ["sts17", "twitterhjerne", "scifact"]
     assert len(own) == 2
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from embassay.data.catalogue.entries import find_entry
+from embassay.data.catalogue.entries import find_catalogue_entry
 
 pytestmark = pytest.mark.slow
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -56,8 +56,8 @@ def data(tmp_path: Path) -> Run:
 
 def test_fetch(repositories: Any, data: Run, tmp_path: Path) -> None:
     """Configurations and splits become files of the mirror; then no network is needed, and nothing is fetched twice."""
-    repositories.add(find_entry("rte3"))
-    repositories.add(find_entry("arguana"))
+    repositories.add(find_catalogue_entry("rte3"))
+    repositories.add(find_catalogue_entry("arguana"))
     with _served(repositories.root) as endpoint:
         done = data("fetch", "rte3", endpoint=endpoint)
         assert (done.returncode, done.stdout.count("2 rows")) == (0, 4), done.stderr
@@ -68,7 +68,7 @@ def test_fetch(repositories: Any, data: Run, tmp_path: Path) -> None:
     origin = json.loads((tmp_path / "mirror" / "rte3" / "origin.json").read_text())
     assert (origin["hub"], origin["revision"], origin["rows"]["test/de"]) == (
         "mteb/RTE3",
-        find_entry("rte3").revision,
+        find_catalogue_entry("rte3").revision,
         2,
     )
     shown = data("show", "rte3", "--json", HF_HUB_OFFLINE="1")
@@ -77,7 +77,7 @@ def test_fetch(repositories: Any, data: Run, tmp_path: Path) -> None:
 
 def test_a_refused_file_leaves_nothing_half(repositories: Any, data: Run, tmp_path: Path) -> None:
     """The error is one line, the exit code 4, and no file of the mirror is partly there; the next fetch mends it."""
-    repositories.add(find_entry("rte3"))
+    repositories.add(find_catalogue_entry("rte3"))
     with _served(repositories.root, "/fr/test.jsonl") as endpoint:
         failed = data("fetch", "rte3", endpoint=endpoint)
     assert failed.returncode == 4
@@ -103,7 +103,7 @@ def test_no_hub(data: Run, tmp_path: Path) -> None:
 def test_interrupted(repositories: Any, tmp_path: Path) -> None:
     """Ctrl-C is exit code 130 and one line; the same command goes on after the pieces that are whole."""
     pytest.importorskip("datasets")
-    repositories.add(find_entry("paul-graham"), copies=30_000)
+    repositories.add(find_catalogue_entry("paul-graham"), copies=30_000)
     folder = tmp_path / "mirror" / "paul-graham"
     command = [sys.executable, "-m", "embassay", "data", "fetch", "paul-graham"]
     with _served(repositories.root) as endpoint:

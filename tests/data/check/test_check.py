@@ -12,8 +12,8 @@ from embassay.data import SHAPES, open_dataset
 from embassay.data.check import DataCheck
 from embassay.data.check import figures as texts
 from embassay.data.check.figures import count_values, find_off_scale_scores, summarize_number_spread
-from embassay.data.check.files import FaultCollector
-from embassay.data.check.inspection import TASKS, find_near_misses
+from embassay.data.check.files import DataFaultCollector
+from embassay.data.check.inspection import TASKS, find_near_miss_shapes
 from embassay.errors import DataError, UsageError
 
 
@@ -140,9 +140,9 @@ def test_progress_is_told(tmp_path: Path) -> None:
 def test_near_misses(columns: list[str], mapping: dict[str, str], mends: dict[str, str]) -> None:
     """Columns called otherwise are offered for those that are missing, with all of the --map."""
     known = [*columns, *mapping]
-    found = {miss.shape: miss.mend for miss in find_near_misses(known, mapping)}
+    found = {miss.shape: miss.mend for miss in find_near_miss_shapes(known, mapping)}
     assert mends.items() <= found.items()
-    for miss in find_near_misses(known, mapping):
+    for miss in find_near_miss_shapes(known, mapping):
         named = dict(pair.split("=") for pair in miss.mend.removeprefix("--map ").split(","))
         assert set(miss.missing) <= set(named)
         assert set(named.values()) <= set(columns)
@@ -150,8 +150,8 @@ def test_near_misses(columns: list[str], mapping: dict[str, str], mends: dict[st
 
 def test_no_offers_without_a_likeness() -> None:
     """A column whose name says nothing is not offered; where nothing fits, the nearest shape says what it needs."""
-    assert find_near_misses(["text", "price"], {}) == ()
-    (miss,) = find_near_misses(["price", "colour"], {})
+    assert find_near_miss_shapes(["text", "price"], {}) == ()
+    (miss,) = find_near_miss_shapes(["price", "colour"], {})
     assert (miss.shape, miss.missing, miss.mend) == ("documents", ("text",), "")
 
 
@@ -165,7 +165,7 @@ def test_a_column_of_objects_is_offered_for_nothing(tmp_path: Path) -> None:
 
 def test_one_fault_many_places() -> None:
     """Faults that differ only in ids and lines are one, and what comes up twice counts once."""
-    stops = FaultCollector()
+    stops = DataFaultCollector()
     for line in (5, 3, 5):
         stops.add(
             DataError(f"id 'k{line}' appears twice, first on line 1.", path="a", line=line), "documents"

@@ -14,7 +14,7 @@ import pytest
 
 from embassay.cli.main import run
 from embassay.data.check.files import advise_table_reading
-from embassay.data.lines import TableReading
+from embassay.data.lines import DelimitedReadOptions
 
 
 @dataclass(frozen=True)
@@ -401,4 +401,4 @@ def test_semicolons_in_json_are_no_delimiters(tmp_path: Path) -> None:
     """What is advised would be a table of broken JSON."""
     path = tmp_path / "export.json"
     path.write_text(json.dumps([{"text": "one; two"}, {"text": "three; four"}]))
-    assert advise_table_reading(path, TableReading()) == (TableReading(), ())
+    assert advise_table_reading(path, DelimitedReadOptions()) == (DelimitedReadOptions(), ())

@@ -16,7 +16,7 @@ from embassay.data.check import figures as near
 from embassay.data.check.figures import (
     PERMUTATIONS,
     TRIES,
-    TextSketches,
+    TextMinHashSignatures,
     Unit,
     compute_hash_jaccard,
     hash_shingles,
@@ -74,7 +74,7 @@ def test_worked_example() -> None:
 def test_pairs_are_real_and_hardly_any_is_missed(threshold: float) -> None:
     """Against all pairs compared: nothing that isn't one, and at least 95% of the texts that repeat another."""
     texts = _edited(150)
-    found = TextSketches(texts, NearDuplicateRule(threshold)).pairs()
+    found = TextMinHashSignatures(texts, NearDuplicateRule(threshold)).pairs()
     real: dict[tuple[int, int], float] = {}
     cut = [hash_shingles(text, "characters") for text in texts]
     for first, second in combinations(range(len(texts)), 2):
@@ -89,7 +89,7 @@ def test_pairs_are_real_and_hardly_any_is_missed(threshold: float) -> None:
 def test_signatures_are_the_librarys() -> None:
     """Shingles handed over as one array give what datasketch gives one by one."""
     text = "a text that is a little longer than one shingle"
-    ours = TextSketches([text], NearDuplicateRule())._signatures[0]
+    ours = TextMinHashSignatures([text], NearDuplicateRule())._signatures[0]
     plain = MinHash(PERMUTATIONS, hashfunc=int)
     for shingle in hash_shingles(text, "characters") >> np.uint64(32):
         plain.update(shingle)
@@ -104,7 +104,7 @@ def test_sides() -> None:
         "the cat sat on the mat today!",
         "the cat sat on the mat today?",
     ]
-    sketches = TextSketches(texts, NearDuplicateRule(0.6))
+    sketches = TextMinHashSignatures(texts, NearDuplicateRule(0.6))
     late = np.array([True, False, False, False])
     assert [pair[:2] for pair in sketches.pairs(~late, late)] in ([(2, 0)], [(3, 0)])
     assert sketches.pairs(~late, ~late)[-1][:2] == (2, 3)
@@ -127,16 +127,16 @@ def test_a_template_does_not_explode(alike: bool, monkeypatch: pytest.MonkeyPatc
         f"order {number}" + (" of the same old words as ever and ever" if alike else f" {name} as ever")
         for number, name in enumerate(names)
     ]
-    found = TextSketches(texts, NearDuplicateRule(0.7)).pairs()
+    found = TextMinHashSignatures(texts, NearDuplicateRule(0.7)).pairs()
     assert len(compared) <= TRIES * len(texts)
     assert len(found) > 3900 if alike else len(found) < 400
 
 
 def test_nothing_to_compare() -> None:
     """No text, one text and blank texts are no trouble."""
-    assert TextSketches([], NearDuplicateRule()).pairs() == []
-    assert TextSketches(["x"], NearDuplicateRule()).pairs() == []
-    assert len(TextSketches(["", "x" * 20], NearDuplicateRule()).pairs()) == 0
+    assert TextMinHashSignatures([], NearDuplicateRule()).pairs() == []
+    assert TextMinHashSignatures(["x"], NearDuplicateRule()).pairs() == []
+    assert len(TextMinHashSignatures(["", "x" * 20], NearDuplicateRule()).pairs()) == 0
 
 
 @pytest.mark.parametrize("threshold", [0.1, 0.0, 1.2])
@@ -152,7 +152,7 @@ def test_long_texts_take_little_memory() -> None:
     import tracemalloc
 
     tracemalloc.start()
-    TextSketches(
+    TextMinHashSignatures(
         ["".join(map(chr, np.random.default_rng(1).integers(97, 123, 1_000_000)))], NearDuplicateRule()
     )
     peak = tracemalloc.get_traced_memory()[1]

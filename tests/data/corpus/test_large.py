@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from embassay.data import column, corpus, open_dataset
 from embassay.data.corpus import PickedTexts, TextColumn
-from embassay.data.rows import collect_faults
+from embassay.data.rows import collect_row_faults
 from embassay.errors import DataError, UsageError
 from embassay.records import Documents, LoadedDataset, RetrievalSet
 
@@ -136,7 +136,7 @@ def _outcome(folder: Path, most: int) -> tuple[str, list[str]]:
         patch.setenv("EMBASSAY_CACHE", str(folder))
         patch.setattr(corpus, "IN_MEMORY", most)
         dataset = open_dataset(str(folder / "t.jsonl"))
-        with collect_faults(lambda error: faults.append(str(error))):
+        with collect_row_faults(lambda error: faults.append(str(error))):
             dataset.load("documents")
         try:
             loaded = dataset.load("documents")
@@ -216,7 +216,7 @@ def test_faults_are_collected_every_time(tmp_path: Path, large: Callable[[], Non
     spec = beir(tmp_path / "d", [*ROWS, {"id": True, "text": "bad"}, ROWS[2]])
     for _ in range(2):
         faults: list[str] = []
-        with collect_faults(lambda error, faults=faults: faults.append(error.what)):  # type: ignore[misc]
+        with collect_row_faults(lambda error, faults=faults: faults.append(error.what)):  # type: ignore[misc]
             corpus = open_dataset(spec).load("retrieval").data.corpus
         assert corpus.texts[3] == ROWS[3]["title"] + " " + ROWS[3]["text"]
         assert faults == ["the value of 'id' cannot be used", "id 'd2' appears twice, first on line 3."]
@@ -277,8 +277,8 @@ def test_many_make_it_at_once(tmp_path: Path) -> None:
 
 def test_written_parts_are_left_alone(tmp_path: Path) -> None:
     """What is being written is not taken for what a killed process left."""
-    with column.make_scratch_folder(tmp_path) as folder:
+    with column.make_corpus_scratch_folder(tmp_path) as folder:
         (folder / "texts").write_text("half")
-        assert column.remove_abandoned_parts(tmp_path) == 0
+        assert column.remove_unfinished_corpora(tmp_path) == 0
         assert (folder / "texts").exists()
     assert [one.name for one in tmp_path.iterdir()] == ["new.lock"]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from embassay.data.column import find_odd_texts, find_repeated_texts
 from embassay.data.intake import ReasonTally
-from embassay.data.views import SeededDraw, draw_positions
+from embassay.data.views import SmallestHashSample, draw_seeded_positions
 
 FEW = st.sampled_from(["", "a", "b", "c", "dd", "e" * 12])
 
@@ -35,7 +35,7 @@ def test_same_warnings_as_one_by_one(texts: list[str]) -> None:
     for place, text in enumerate(texts):
         if text and text in texts[:place]:
             one_by_one.note("repeats of an earlier text", ids[place])
-    at_once.add_counts(noted=find_odd_texts(ids, texts))
+    at_once.add_earlier_counts(noted=find_odd_texts(ids, texts))
     assert at_once.warnings() == one_by_one.warnings()
 
 
@@ -44,7 +44,7 @@ def test_drawn_places(ids: set[str], limit: int, seed: int) -> None:
     """The same draw as the one that holds its items."""
     ordered = sorted(ids)
     required = set(ordered[::3])
-    drawn = SeededDraw[int](limit, seed, required)
+    drawn = SmallestHashSample[int](limit, seed, required)
     for place, key in enumerate(ordered):
         drawn.offer_item(key, place)
-    assert draw_positions(ordered, limit, seed, required).tolist() == drawn.taken()
+    assert draw_seeded_positions(ordered, limit, seed, required).tolist() == drawn.taken()

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.data import open_dataset
-from embassay.data.documents import Document, DocumentFolder, split_into_passages
+from embassay.data.documents import Document, FolderPassageSource, split_into_passages
 from embassay.data.documents.folder import format_path_as_id, scan_folder
-from embassay.data.documents.passages import parse_chunking
+from embassay.data.documents.passages import parse_chunking_options
 from embassay.errors import DataError, UsageError
 from embassay.text.chunking import Chunking
 
@@ -161,10 +161,10 @@ def test_the_fingerprint_depends_on_names_texts_and_chunks(folder: Path, tmp_pat
 
 def test_a_large_folder_is_not_held(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is read again, and gives the same passages."""
-    small = DocumentFolder(folder)
+    small = FolderPassageSource(folder)
     rows = list(small.rows(small.columns()))
     monkeypatch.setattr("embassay.data.documents.passages.IN_MEMORY", 10)
-    large = DocumentFolder(folder)
+    large = FolderPassageSource(folder)
     assert list(large.rows(large.columns())) == rows
     (folder / "guide.md").write_text(" ")
     with pytest.raises(DataError, match=r"guide.md.*changed"):
@@ -206,7 +206,7 @@ def test_documents_can_be_the_corpus_of_a_judged_set(folder: Path, tmp_path: Pat
 @pytest.mark.parametrize("query", ["chunk=x", "chunk=0", "size=3", "", "chunk=10&overlap=9"])
 def test_wrong_chunks_are_refused(query: str) -> None:
     with pytest.raises(UsageError):
-        parse_chunking(query, f"docs?{query}")
+        parse_chunking_options(query, f"docs?{query}")
 
 
 def test_options_of_tables_are_refused(folder: Path) -> None:
@@ -257,7 +257,7 @@ def test_what_is_for_programs_is_left_out_and_counted(tmp_path: Path) -> None:
         "license-keys.md": "How keys are made.", "Makefile": "all:",
     }.items():  # fmt: skip
         (tmp_path / name).write_text(text)
-    found = DocumentFolder(tmp_path).folder_contents
+    found = FolderPassageSource(tmp_path).folder_contents
     assert found.ids == {"page.html", "README", "license-keys.md"}
     left = {skip.reason.partition(",")[0]: skip.count for skip in found.skipped}
     assert left == {

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from embassay.data.documents import conversion
-from embassay.data.documents.html import EndTag, StartTag, tokenize_html
-from embassay.data.documents.markup import UnreadableDocument, extract_html_text
+from embassay.data.documents.html import HtmlEndTag, HtmlStartTag, tokenize_html
+from embassay.data.documents.markup import UnreadableDocument, extract_html_text_and_title
 
 
 def told(page: str) -> list[object]:
     """The tokens, short: a tag by its name, an end with a stroke before it."""
-    names = {StartTag: "{0.tag}", EndTag: "/{0.tag}", str: "'{0}'"}
+    names = {HtmlStartTag: "{0.tag}", HtmlEndTag: "/{0.tag}", str: "'{0}'"}
     return [names[type(token)].format(token) for token in tokenize_html(page)]
 
 
@@ -41,7 +41,7 @@ def test_a_page(page, tokens):
 def test_attributes():
     """In lower case, characters for references, the first of two, none for a value that is left out."""
     (start,) = tokenize_html("<A HREF='a&amp;b' Id = x id=y checked>")
-    assert start == StartTag("a", {"href": "a&b", "id": "x", "checked": ""})
+    assert start == HtmlStartTag("a", {"href": "a&b", "id": "x", "checked": ""})
 
 
 def test_a_character_with_thousands_of_digits():
@@ -60,12 +60,14 @@ HOSTILE = {
 @pytest.mark.parametrize("piece", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_pages_are_read_in_one_pass(piece):
     """3 MB of each: what took the square of its length would run for hours."""
-    extract_html_text(piece * (3_000_000 // len(piece)))
+    extract_html_text_and_title(piece * (3_000_000 // len(piece)))
 
 
 def test_what_is_left_out_may_nest_deeply():
     """Each end is found at once, however much is open."""
-    text, _, _ = extract_html_text("<svg>" * 100_000 + "</p>" * 100_000 + "</svg>" * 100_000 + "<p>after")
+    text, _, _ = extract_html_text_and_title(
+        "<svg>" * 100_000 + "</p>" * 100_000 + "</svg>" * 100_000 + "<p>after"
+    )
     assert text == "after"
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.data.documents import open_documents
+from embassay.data.documents import open_document_folder
 from embassay.data.documents.rst import convert_rst_to_markdown, read_restructured_text
 
 
@@ -54,7 +54,7 @@ def test_a_folder_of_it(tmp_path: Path) -> None:
     (tmp_path / "a.rst").write_text("Guide\n=====\n\nFirst text.\n\nPart\n----\n\nSecond text.\n")
     (tmp_path / "copyright").write_text("Copyright by nobody.")
     (tmp_path / "ThirdPartyNotices.txt").write_text("Copyright by others.")
-    dataset = open_documents(tmp_path)
+    dataset = open_document_folder(tmp_path)
     rows = list(dataset.parts["corpus"].source.rows(("title", "text")))
     assert [(row.cells["title"], row.cells["text"]) for row in rows] == [
         ("Guide", "First text."), ("Guide > Part", "Second text.")

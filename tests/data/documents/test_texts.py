@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from embassay.data.documents.markup import (
     UnreadableDocument,
-    clean_text,
-    decode_text,
-    extract_html_text,
+    cut_pictures_fix_line_ends,
+    detect_and_decode_text,
+    extract_html_text_and_title,
     find_declared_charset,
     read_markdown,
     split_front_matter,
@@ -23,7 +23,7 @@ WORDS = "Größe, Mühe, Straße und viele Vögel über der Brücke; später sch
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
 def test_encodings_are_told(encoding: str) -> None:
-    assert decode_text(WORDS.encode(encoding))[0] == WORDS
+    assert detect_and_decode_text(WORDS.encode(encoding))[0] == WORDS
 
 
 @pytest.mark.parametrize(
@@ -40,13 +40,13 @@ def test_encodings_are_told(encoding: str) -> None:
 )
 def test_old_encodings_of_the_west_and_of_the_middle_of_europe(encoding: str, text: str) -> None:
     """Many bytes are a letter in both, so a detector finds them equal and named the Czech letters."""
-    assert decode_text(text.encode(encoding)) == (text, encoding)
+    assert detect_and_decode_text(text.encode(encoding)) == (text, encoding)
 
 
 @pytest.mark.parametrize("content", [b"a\0b", b"\x01\x02\x03\x04abc", b"\xff\xfe\x00"])
 def test_what_is_no_text_is_unread(content: bytes) -> None:
     with pytest.raises(UnreadableDocument):
-        decode_text(content)
+        detect_and_decode_text(content)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_titles_are_the_first_heading_where_nothing_says_more() -> None:
 
 
 def test_pictures_in_letters_are_cut() -> None:
-    text = clean_text(f"![x](data:image/png;base64,{'A' * 500})\r\nText.")
+    text = cut_pictures_fix_line_ends(f"![x](data:image/png;base64,{'A' * 500})\r\nText.")
     assert text == "![x](data:image/png;base64,...)\nText."
 
 
@@ -90,13 +90,13 @@ def test_html_keeps_what_is_read() -> None:
         "<h2>One <a class=headerlink href=#x>¶</a></h2><ul><li>a<li><p>b</p></ul><table><tr><td>1<td>2</table>"
         "<p>line<br>break<script>x()</script><pre># code\n  y</pre></main><footer>foot</footer>"
     )
-    text, title, lang = extract_html_text(page)
+    text, title, lang = extract_html_text_and_title(page)
     assert (title, lang) == ("T & U", "en")
     assert text == "## One\n\n- a\n- b\n\n1 | 2\n\nline\nbreak\n\n```\n# code\n  y\n```"
 
 
 def test_a_navigation_without_an_end_hides_nothing() -> None:
-    assert extract_html_text("<p>One.<nav><p>Two.")[0] == "One.\n\nTwo."
+    assert extract_html_text_and_title("<p>One.<nav><p>Two.")[0] == "One.\n\nTwo."
 
 
 def test_declared_charsets() -> None:
@@ -106,4 +106,4 @@ def test_declared_charsets() -> None:
 
 @given(st.text(max_size=200))
 def test_html_never_fails(page: str) -> None:
-    assert isinstance(extract_html_text(page)[0], str)
+    assert isinstance(extract_html_text_and_title(page)[0], str)

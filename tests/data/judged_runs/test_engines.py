@@ -12,7 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.data.judged_runs import CorpusTexts, RunOrQrelsEntries, read_held_entries, read_run
+from embassay.data.judged_runs import (
+    AnswerTextMatcher,
+    RunOrQrelsEntries,
+    read_entries_in_memory,
+    read_run_entries,
+)
 from embassay.data.judged_runs.engines import read_engine_hits
 from embassay.data.judged_runs.spans import (
     is_span_judgement_file,
@@ -79,7 +84,7 @@ def search(*hits: dict[str, Any], **more: Any) -> dict[str, Any]:
 def run_of(tmp_path: Path, content: Any, known: bool = True, **mapping: str) -> RunOrQrelsEntries:
     path = tmp_path / "run.json"
     path.write_text(content if isinstance(content, str) else json.dumps(content))
-    return read_run(path, mapping, CorpusTexts(KNOWN, ASKED) if known else None)
+    return read_run_entries(path, mapping, AnswerTextMatcher(KNOWN, ASKED) if known else None)
 
 
 @pytest.mark.parametrize(
@@ -246,7 +251,7 @@ def test_what_is_no_answer_is_named(content: str, said: str, tmp_path: Path) -> 
 @given(st.text(max_size=80))
 def test_texts_are_found_whatever_their_spaces(text: str) -> None:
     """A text that nobody sees is equal to none."""
-    known = CorpusTexts({"d": text})
+    known = AnswerTextMatcher({"d": text})
     assert known.find_passage_by_text(f"  {text}\n") == ("d" if _normalise_blanks(text) else None)
 
 
@@ -279,7 +284,7 @@ def test_evidence_is_found_however_documents_are_cut(judged: Path) -> None:
         (50, 149, False),
     ):
         held = rename_passages_by_evidence(
-            read_held_entries({"q": ["x"]}, "run", "r"), spans, {"x": ("a.md", start, end)}
+            read_entries_in_memory({"q": ["x"]}, "run", "r"), spans, {"x": ("a.md", start, end)}
         )
         assert (held.run.frame["doc"][0] == "a.md[100:200]") is found
         assert (held.matched, held.unmatched) == (int(found), int(not found))
@@ -293,7 +298,7 @@ def test_evidence_counts_once_and_the_best_of_several(judged: Path) -> None:
         "all": ("a.md", 0, 2000),
         "none": ("c.md", 0, 9),
     }
-    run = read_held_entries({"q": ["one", "two", "all", "none", "lost"]}, "run", "r")
+    run = read_entries_in_memory({"q": ["one", "two", "all", "none", "lost"]}, "run", "r")
     held = rename_passages_by_evidence(run, read_evidence_spans(judged), places)
     assert held.run.frame["doc"].to_list() == ["a.md[100:200]", "two!again", "a.md[900:1000]", "none", "lost"]
     assert (held.matched, held.unmatched, held.unplaced) == (3, 1, 1)
@@ -339,7 +344,7 @@ def test_the_csv_of_ragas(printed: Any, tmp_path: Path) -> None:
         writer = csv.writer(stream)
         writer.writerow(["user_input", "retrieved_contexts", "response"])
         writer.writerows([asked, printed(texts), "x, y"] for asked, texts in rows)
-    found = read_run(path, {}, CorpusTexts({**KNOWN, "d4": odd}, ASKED))
+    found = read_run_entries(path, {}, AnswerTextMatcher({**KNOWN, "d4": odd}, ASKED))
     assert list(found.frame.select("query", "doc").iter_rows()) == [
         ("q1", "d2"), ("q1", "d1"), ("q2", "d4"), ("q2", "d2"),
     ]  # fmt: skip
@@ -350,7 +355,7 @@ def test_a_csv_of_ragas_that_was_cut(tmp_path: Path) -> None:
     path = tmp_path / "ragas.csv"
     path.write_text(f"user_input,retrieved_contexts\nq1,\"['{REFUND}']\"\nq2,\"['{HELMET}', 'The sh\"\n")
     with pytest.raises(DataError, match="to_jsonl") as raised:
-        read_run(path, {}, CorpusTexts(KNOWN, ASKED))
+        read_run_entries(path, {}, AnswerTextMatcher(KNOWN, ASKED))
     assert raised.value.line == 3
 
 
@@ -488,7 +493,7 @@ def test_the_engines_order_and_the_judged_ids(answer: dict[str, Any], tmp_path: 
     path = tmp_path / "run.json"
     for content in ({"query_id": "q1", **answer}, {"q1": answer}):
         path.write_text(json.dumps(content))
-        run = read_run(path, {}, CorpusTexts(KNOWN, ASKED, lambda: JUDGED))
+        run = read_run_entries(path, {}, AnswerTextMatcher(KNOWN, ASKED, lambda: JUDGED))
         best = run.frame.with_columns(single=pl.col("value").cast(pl.Float32)).sort(
             "single", "doc", descending=True
         )
@@ -500,11 +505,13 @@ def test_judgements_decide_between_ids(tmp_path: Path) -> None:
     hits = [{"_id": f"d{i}", "_source": {"id": f"x{i}", "ref": {"doc_id": f"d{4 - i}"}}} for i in (1, 2, 3)]
     path = tmp_path / "run.json"
     path.write_text(json.dumps({"q1": {"hits": {"hits": hits}}}))
-    run = read_run(path, {}, CorpusTexts({}, {}, lambda: JUDGED))
+    run = read_run_entries(path, {}, AnswerTextMatcher({}, {}, lambda: JUDGED))
     assert run.frame["doc"].to_list() == ["d1", "d2", "d3"]
     [note] = [note for note in run.notes if "known id" in note]
     assert "--map doc_id=_source.ref.doc_id" in note
-    mapped = read_run(path, {"doc_id": "_source.ref.doc_id"}, CorpusTexts({}, {}, lambda: JUDGED))
+    mapped = read_run_entries(
+        path, {"doc_id": "_source.ref.doc_id"}, AnswerTextMatcher({}, {}, lambda: JUDGED)
+    )
     assert mapped.frame["doc"].to_list() == ["d3", "d2", "d1"]
 
 
@@ -512,7 +519,7 @@ def test_judgements_decide_between_questions(tmp_path: Path) -> None:
     """An answer's own id is no question's where another key holds one."""
     path = tmp_path / "run.json"
     path.write_text(json.dumps([{"id": "resp-1", "query": ASKED["q1"], "documents": ["d1"]}]))
-    assert read_run(path, {}, CorpusTexts(KNOWN, ASKED)).frame["query"].to_list() == ["q1"]
+    assert read_run_entries(path, {}, AnswerTextMatcher(KNOWN, ASKED)).frame["query"].to_list() == ["q1"]
 
 
 TWO = {

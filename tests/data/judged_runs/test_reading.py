@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.data.judged_runs import RunOrQrelsEntries, read_held_entries, read_qrels, read_run
+from embassay.data.judged_runs import RunOrQrelsEntries, read_entries_in_memory, read_qrels, read_run_entries
 from embassay.data.judged_runs import runs as careful
 from embassay.data.judged_runs import runs as columns
-from embassay.data.judged_runs.layouts import QRELS, RUN, FieldLayout, detect_layout
+from embassay.data.judged_runs.layouts import QRELS, RUN, DelimitedFieldLayout, detect_text_file_layout
 from embassay.errors import DataError
 
 RUN_ROWS = [("q1", "d1", 2.5), ("q1", "d2", -0.25), ("q2", "d1", 1e-7), ("q10", "dé", 3.0)]
@@ -41,7 +41,7 @@ def parquet(rows: list[tuple[str, str, float]], value: str) -> bytes:
 
 def read(kind: str, path: Path, content: str | bytes, **arguments: object) -> RunOrQrelsEntries:
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return (read_run if kind == "run" else read_qrels)(path, **arguments)  # type: ignore[operator, no-any-return]
+    return (read_run_entries if kind == "run" else read_qrels)(path, **arguments)  # type: ignore[operator, no-any-return]
 
 
 RUNS = {
@@ -139,22 +139,22 @@ def test_line_of_an_entry(tmp_path: Path) -> None:
 
 def test_objects() -> None:
     """Mappings, lists in order and frames are read as files are."""
-    assert read_held_entries({"q": {"a": 1, "b": 2}}, "run", "r").frame.rows() == [
+    assert read_entries_in_memory({"q": {"a": 1, "b": 2}}, "run", "r").frame.rows() == [
         ("q", "a", 1.0),
         ("q", "b", 2.0),
     ]
-    assert read_held_entries({"q": ["b", "a"]}, "run", "r").frame.rows() == [
+    assert read_entries_in_memory({"q": ["b", "a"]}, "run", "r").frame.rows() == [
         ("q", "b", 0.0),
         ("q", "a", -1.0),
     ]
     frame = pl.DataFrame({"query_id": [1], "doc_id": ["a"], "score": [2]})
-    assert read_held_entries(frame, "run", "r").frame.rows() == [("1", "a", 2.0)]
+    assert read_entries_in_memory(frame, "run", "r").frame.rows() == [("1", "a", 2.0)]
     with pytest.raises(DataError, match="r: the run has no entries"):
-        read_held_entries({}, "run", "r")
+        read_entries_in_memory({}, "run", "r")
     with pytest.raises(DataError, match="a value is not a finite number"):
-        read_held_entries({"q": {"a": float("nan")}}, "run", "r")
+        read_entries_in_memory({"q": {"a": float("nan")}}, "run", "r")
     with pytest.raises(DataError, match="a query's documents cannot be read"):
-        read_held_entries({"q": 1.0}, "run", "r")
+        read_entries_in_memory({"q": 1.0}, "run", "r")
 
 
 LINE = "q1 Q0 d1 1 2.5 tag\n"
@@ -289,7 +289,7 @@ def test_faults(tmp_path: Path, kind: str, content: str | bytes, says: str) -> N
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     """Its name, and why it cannot be read."""
     with pytest.raises(DataError, match=r"nowhere.trec: the file cannot be read \(found No such file"):
-        read_run(tmp_path / "nowhere.trec")
+        read_run_entries(tmp_path / "nowhere.trec")
 
 
 ids = st.text(
@@ -304,7 +304,7 @@ def test_the_two_ways_agree(rows: list[tuple[str, str, float]], blank: str, spac
     """Whatever the fast reader takes, the careful one reads as the same; and it reads all that is written."""
     lines = (blank.join((q, "Q0", d, "1", repr(s), "tag")) for q, d, s in rows)
     content = ("\n\n" if spaced else "\n").join(lines).encode()
-    layout = detect_layout(Path("x"), content, RUN, {})
+    layout = detect_text_file_layout(Path("x"), content, RUN, {})
     slow = list(careful.parse_text_entries(Path("x"), content, RUN, layout).values())
     fast = columns.parse_text_columns(content, layout)
     assert slow == rows
@@ -314,10 +314,10 @@ def test_the_two_ways_agree(rows: list[tuple[str, str, float]], blank: str, spac
 
 def test_layouts_say_what_they_are() -> None:
     """Their names are in the record of a scoring."""
-    assert detect_layout(Path("x"), BEIR.encode(), QRELS, {}).title == "TSV with a header"
-    assert detect_layout(Path("x"), QRELS_TREC.encode(), QRELS, {}).title == "TREC qrels"
-    assert detect_layout(Path("x"), TREC.encode(), RUN, {}).title == "TREC run"
-    assert FieldLayout("", ",", ()).split('a,"b,c"') == ["a", "b,c"]
+    assert detect_text_file_layout(Path("x"), BEIR.encode(), QRELS, {}).title == "TSV with a header"
+    assert detect_text_file_layout(Path("x"), QRELS_TREC.encode(), QRELS, {}).title == "TREC qrels"
+    assert detect_text_file_layout(Path("x"), TREC.encode(), RUN, {}).title == "TREC run"
+    assert DelimitedFieldLayout("", ",", ()).split('a,"b,c"') == ["a", "b,c"]
 
 
 Lines = list[tuple[str, str, int, float]]
@@ -388,7 +388,7 @@ def test_rising_scores_without_ranks_are_said(tmp_path: Path) -> None:
     found = read("run", tmp_path / "up", jsonl(rows, "score"))
     assert [note for note in found.notes if "rise from line to line" in note]
     assert not read("run", tmp_path / "down", jsonl(rows[::-1], "score")).notes
-    assert read_held_entries({"q": {"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}}, "run", "r").notes
+    assert read_entries_in_memory({"q": {"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}}, "run", "r").notes
 
 
 @pytest.mark.parametrize("name", ["distance", "dist", "vector_distance"])
@@ -448,7 +448,7 @@ def test_ids_without_what_stands_around_them(content: str | bytes, tmp_path: Pat
 def test_ids_that_became_decimals(tmp_path: Path) -> None:
     """Where a file has numbers they are the integers that they were; in texts nobody knows (`scoring.identity`)."""
     frame = pl.DataFrame({"query_id": [1.0, 2.0], "doc_id": [11.0, 12.0], "score": [0.5, 0.25]})
-    assert read_held_entries(frame, "run", "r").frame.rows() == [("1", "11", 0.5), ("2", "12", 0.25)]
+    assert read_entries_in_memory(frame, "run", "r").frame.rows() == [("1", "11", 0.5), ("2", "12", 0.25)]
     content = '{"query_id": 1.0, "doc_id": 11.0, "score": "0.5"}\n'
     assert read("run", tmp_path / "r", content).frame.rows() == [("1", "11", 0.5)]
 
@@ -468,11 +468,11 @@ def test_short_runs_are_told_to_name_their_columns(content: str, tmp_path: Path)
 
 def test_lists_in_memory() -> None:
     """Documents in order, and pairs of a document and its score."""
-    assert read_held_entries({"q": [("a", 0.5), ("b", 0.25)]}, "run", "r").frame.rows() == [
+    assert read_entries_in_memory({"q": [("a", 0.5), ("b", 0.25)]}, "run", "r").frame.rows() == [
         ("q", "a", 0.5),
         ("q", "b", 0.25),
     ]
-    assert not read_held_entries({"q": ["b", "a"]}, "run", "r").is_scored
+    assert not read_entries_in_memory({"q": ["b", "a"]}, "run", "r").is_scored
 
 
 def test_an_id_that_looks_like_a_formula_survives_the_sheet(tmp_path):

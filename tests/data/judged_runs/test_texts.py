@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from embassay.data.judged_runs.texts import CorpusTexts, normalize_text
+from embassay.data.judged_runs.texts import AnswerTextMatcher, normalize_text_for_matching
 
 TWINS = [
     ("The plug-in works with C++ only.", "The plug-in works with C# only."),
@@ -34,11 +34,11 @@ def test_signs_tell_texts_apart(twins: tuple[str, str]) -> None:
         names = dict(zip("ab", texts, strict=True))
         for name, text in names.items():
             for asked in (text, f"  {text}\n", text.replace(" ", "\u00a0")):
-                assert CorpusTexts(names).find_passage_by_text(asked) == name
-                assert CorpusTexts({}, names).question(asked) == name
+                assert AnswerTextMatcher(names).find_passage_by_text(asked) == name
+                assert AnswerTextMatcher({}, names).question(asked) == name
             twin = next(other for other in "ab" if other != name)
-            assert CorpusTexts({twin: names[twin]}).find_passage_by_text(text) is None
-            assert CorpusTexts({}, {twin: names[twin]}).question(text) == text
+            assert AnswerTextMatcher({twin: names[twin]}).find_passage_by_text(text) is None
+            assert AnswerTextMatcher({}, {twin: names[twin]}).question(text) == text
 
 
 LONG = (
@@ -66,7 +66,7 @@ LONG = (
 def test_converters_change_texts(changed: str) -> None:
     """Case, blanks, Markdown, quotation marks, commas, signs that nobody sees, and another way of cutting."""
     assert (
-        CorpusTexts(
+        AnswerTextMatcher(
             {"other": "Tickets cost twelve euros for adults and six for children.", "d": LONG}
         ).find_passage_by_text(changed)
         == "d"
@@ -82,7 +82,7 @@ def test_a_word_that_differs_is_another_text(word: str, other: str) -> None:
     twin = LONG.replace(word, other)
     assert twin != LONG
     for text in (LONG, LONG[4:-4] if word in LONG[4:-4] else LONG):
-        assert CorpusTexts({"d": twin}).find_passage_by_text(text) is None
+        assert AnswerTextMatcher({"d": twin}).find_passage_by_text(text) is None
 
 
 PARTS = {
@@ -121,19 +121,19 @@ PARTS = {
 def test_parts_of_passages_in_any_script(whole: str, part: str) -> None:
     """Scripts without blanks by their signs."""
     other = "会議室の予約は総務部で受け付けます。前日までに申し込んでください。"
-    assert CorpusTexts({"other": other, "d": whole}).find_passage_by_text(part) == "d"
+    assert AnswerTextMatcher({"other": other, "d": whole}).find_passage_by_text(part) == "d"
 
 
 def test_what_fits_several_is_none_of_them() -> None:
     """Equal texts, texts that differ in case alone, a part of two, and a text that holds two; each is counted."""
     ten = "Tickets for the museum cost twelve euros for adults and six for children."
-    known = CorpusTexts(
+    known = AnswerTextMatcher(
         {"a": LONG, "b": LONG, "c": "US rules", "d": "us rules", "e": ten, "f": f"Prices. {ten} And so on."}
     )
     for text in (LONG, "Us rules", "the museum cost twelve euros for adults and six"):
         assert known.place(text, "q") is None
     assert known.place("us rules", "q") == "d"
-    two = CorpusTexts({"a": LONG, "e": ten})
+    two = AnswerTextMatcher({"a": LONG, "e": ten})
     assert two.place(f"{LONG} {ten}", "q") is None
     assert (known.ambiguous, known.matched, known.unmatched, two.ambiguous) == (3, 1, 0, 1)
 
@@ -141,22 +141,22 @@ def test_what_fits_several_is_none_of_them() -> None:
 def test_of_equal_passages_the_judged_one() -> None:
     """They are one to a reader, so a judgement of one is it; two that were judged differently are none."""
     texts = {"a": LONG, "b": LONG}
-    assert CorpusTexts(texts, {}, lambda: {"q": {"b": 5.0}}).place(LONG, "q") == "b"
-    assert CorpusTexts(texts, {}, lambda: {"q": {"a": 1.0, "b": 5.0}}).place(LONG, "q") is None
-    alike = CorpusTexts(texts, {}, lambda: {"q": {"a": 5.0, "b": 5.0}})
+    assert AnswerTextMatcher(texts, {}, lambda: {"q": {"b": 5.0}}).place(LONG, "q") == "b"
+    assert AnswerTextMatcher(texts, {}, lambda: {"q": {"a": 1.0, "b": 5.0}}).place(LONG, "q") is None
+    alike = AnswerTextMatcher(texts, {}, lambda: {"q": {"a": 5.0, "b": 5.0}})
     assert [alike.place(LONG, "q", taken) for taken in ([], ["a"], ["a", "b"])] == ["a", "b", None]
 
 
 def test_questions_that_are_one_text() -> None:
     """The judged one of two, else neither."""
     twice = {"q1": "How long?", "q2": "How long?"}
-    assert CorpusTexts({}, twice, lambda: {"q2": {"d": 1.0}}).question("how long") == "q2"
-    assert CorpusTexts({}, twice).question("how long") == "how long"
+    assert AnswerTextMatcher({}, twice, lambda: {"q2": {"d": 1.0}}).question("how long") == "q2"
+    assert AnswerTextMatcher({}, twice).question("how long") == "how long"
 
 
 def test_nothing_is_found_by_a_text_of_nothing() -> None:
     """Blank texts, and signs that nobody sees, are equal to no text."""
-    known = CorpusTexts({"blank": " ", "unseen": "\u200b", "dots": "...", "d": LONG}, {"q": ""})
+    known = AnswerTextMatcher({"blank": " ", "unseen": "\u200b", "dots": "...", "d": LONG}, {"q": ""})
     for text in ("", " ", "\ufeff", "\u200b\u200b"):
         assert known.find_passage_by_text(text) is None
         assert known.question(text) == text
@@ -166,5 +166,8 @@ def test_nothing_is_found_by_a_text_of_nothing() -> None:
 
 def test_plain_texts() -> None:
     """What is passed over last, and what is not."""
-    assert normalize_text("See [the page](http://a.b) at 5 p.m., “now”!") == "see the page at 5 p.m now"
-    assert normalize_text("2*3*4 = 24; f(x)!") == "2*3*4 = 24 f(x)!"
+    assert (
+        normalize_text_for_matching("See [the page](http://a.b) at 5 p.m., “now”!")
+        == "see the page at 5 p.m now"
+    )
+    assert normalize_text_for_matching("2*3*4 = 24; f(x)!") == "2*3*4 = 24 f(x)!"

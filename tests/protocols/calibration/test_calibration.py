@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 import embassay as eb
 from embassay.errors import DataError, UsageError
 from embassay.protocols.calibration import CalibrationOptions, translate_thresholds
-from embassay.protocols.calibration.probability import read_pairs
+from embassay.protocols.calibration.probability import read_system_pair_scores
 from embassay.protocols.calibration.slices import AnnotatedPairs, find_pair_slices
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.outcome import Run
-from embassay.records import LabelledPairs, Result
+from embassay.records import LabelledTextPairs, Result
 from embassay.runs.folder import RunFolder
 from report.pages import printed
 
@@ -249,7 +249,7 @@ def test_grades_need_a_cut(tmp_path: Path) -> None:
     made = eb.calibrate(
         ["jaccard"], datasets={"graded": graded}, out=tmp_path / "b", tokenizer="words", options=options
     )
-    pairs = read_pairs(RunFolder(made.path).items_path("pairs", "graded", "jaccard"))
+    pairs = read_system_pair_scores(RunFolder(made.path).locate_cell_items("pairs", "graded", "jaccard"))
     assert pairs is not None
     assert pairs.same.sum() == sum(row["score"] == 4.5 for row in graded)
 
@@ -257,7 +257,7 @@ def test_grades_need_a_cut(tmp_path: Path) -> None:
 def test_a_threshold_in_another_scale_accepts_as_many(run: Run) -> None:
     [told] = translate_thresholds(run.path, "jaccard", 0.6)
     pairs = {
-        name: read_pairs(RunFolder(run.path).items_path("pairs", "pairs", name))
+        name: read_system_pair_scores(RunFolder(run.path).locate_cell_items("pairs", "pairs", name))
         for name in ("jaccard", "rouge")
     }
     a, b = pairs["jaccard"], pairs["rouge"]
@@ -335,7 +335,7 @@ def test_a_cut_reads_grades_where_there_are_labels_too(tmp_path: Path) -> None:
         made = eb.calibrate(
             ["jaccard"], datasets={"both": both}, out=tmp_path / f"{cut}", tokenizer="words", options=options
         )
-        pairs = read_pairs(RunFolder(made.path).items_path("pairs", "both", "jaccard"))
+        pairs = read_system_pair_scores(RunFolder(made.path).locate_cell_items("pairs", "both", "jaccard"))
         assert pairs is not None
         found[cut] = int(pairs.same.sum())
     assert found == {2.0: 72, 4.0: 24}
@@ -594,6 +594,6 @@ def test_where_nothing_can_be_calibrated_the_data_are_at_fault(tmp_path: Path) -
 @pytest.mark.parametrize("negated", ["It isn't low.", "It isn\N{RIGHT SINGLE QUOTATION MARK}t low."])
 def test_a_negation_is_one_with_either_apostrophe(negated: str) -> None:
     """The kinds of pairs that are looked at by themselves: one side denies, whatever the apostrophe."""
-    pairs = LabelledPairs(("a", "b"), ("It is low.",) * 2, (negated, "It was low."), np.array([0, 1]))
+    pairs = LabelledTextPairs(("a", "b"), ("It is low.",) * 2, (negated, "It was low."), np.array([0, 1]))
     kinds = dict(find_pair_slices(AnnotatedPairs(pairs, {}), np.arange(2)))
     assert kinds["pairs with one negation"].tolist() == [True, False]

@@ -12,11 +12,11 @@ import pytest
 import embassay as eb
 from embassay.errors import DataError
 from embassay.protocols.calibration import CalibrationOptions
-from embassay.protocols.calibration.check import check_calibration
+from embassay.protocols.calibration.check import compare_pairs_with_calibration
 from embassay.protocols.calibration.shift import (
     KEPT,
     WATCHED,
-    PairWatch,
+    PairShiftWatch,
     compare_pair_features,
     measure_pair_features,
     sample_sorted_features,
@@ -81,15 +81,17 @@ def test_a_file_keeps_numbers_and_no_texts(saved: Path) -> None:
 
 def test_longer_texts_are_others_and_new_ones_alike(saved: Path, tmp_path: Path) -> None:
     """With labels what became of the promise is told: here half of the labels are turned."""
-    alike = check_calibration(
+    alike = compare_pairs_with_calibration(
         saved, written(tmp_path / "like.jsonl", pairs(120, 2, noise=0.02), labelled=False)
     )
     assert alike.is_calibration_usable
     assert not alike.kept
-    longer = check_calibration(saved, written(tmp_path / "long.jsonl", pairs(120, 3, length=16)))
-    assert not longer.likeness.is_alike
+    longer = compare_pairs_with_calibration(saved, written(tmp_path / "long.jsonl", pairs(120, 3, length=16)))
+    assert not longer.likeness.is_like_reference
     assert longer.likeness.differences[0].name == "length"
-    turned = check_calibration(saved, written(tmp_path / "turned.jsonl", pairs(200, 4, noise=0.6)))
+    turned = compare_pairs_with_calibration(
+        saved, written(tmp_path / "turned.jsonl", pairs(200, 4, noise=0.6))
+    )
     precision = turned.kept[0]
     assert precision.is_promise_broken
     assert not turned.is_calibration_usable
@@ -118,7 +120,7 @@ def test_single_pairs_are_compared_when_there_are_many() -> None:
     reference = sample_sorted_features(
         {"similarity": np.random.default_rng(0).random(400)}, np.random.default_rng(1)
     )
-    watch = PairWatch(reference)
+    watch = PairShiftWatch(reference)
     said = [watch.warn_of_shifted_pairs({"similarity": np.array([0.99])}) for _ in range(WATCHED)]
     assert not any(said[:-1])
     assert said[-1]
@@ -126,7 +128,7 @@ def test_single_pairs_are_compared_when_there_are_many() -> None:
 
 def test_few_pairs_and_files_of_before(saved: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="too few pairs"):
-        check_calibration(saved, written(tmp_path / "few.jsonl", pairs(5, 7)))
+        compare_pairs_with_calibration(saved, written(tmp_path / "few.jsonl", pairs(5, 7)))
     plain = json.loads(saved.read_text())
     for changed in (
         {"similarity": [0.1, "x"]},
@@ -152,5 +154,5 @@ def test_false_alarms(draws: int, most: int) -> None:
         reference = sample_sorted_features({name: values[:300] for name, values in whole.items()}, rng)
         found += not compare_pair_features(
             reference, {name: values[300:] for name, values in whole.items()}
-        ).is_alike
+        ).is_like_reference
     assert found <= most

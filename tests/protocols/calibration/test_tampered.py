@@ -13,8 +13,8 @@ import pytest
 
 import embassay as eb
 from embassay.errors import DataError, EmbassayError
-from embassay.protocols.calibration.probability import Calibration, LabelledPairCurve
-from embassay.stats.calibration import AcceptanceThreshold, ThresholdCost
+from embassay.protocols.calibration.probability import Calibration, SamenessProbabilityCurve
+from embassay.stats.calibration import AcceptanceThreshold, CheapestThreshold
 from embassay.stats.few_labels import MoreLabelsOutlook
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
@@ -25,9 +25,9 @@ THRESHOLDS = (
     ),
     AcceptanceThreshold("recall", 0.9, 0.95, None, 40, 20, labels=100),
 )
-CURVE = LabelledPairCurve(
+CURVE = SamenessProbabilityCurve(
     "beta", 40, 20, 40, (0.0, 0.5, 1.0), (0.1, 0.5, 0.9), (0.0, 0.4, 0.8), (0.2, 0.6, 1.0), THRESHOLDS,
-    ThresholdCost(0.5, 1.0, 1.0, 0.95, 20, 0.1, 0.2, 0.5, 0.5),
+    CheapestThreshold(0.5, 1.0, 1.0, 0.95, 20, 0.1, 0.2, 0.5, 0.5),
 )  # fmt: skip
 ODD = (
     None, True, -1, 0.5, 1e308, 10**400, "", "x", "1", "\ud800", "jaccard?x=1", "jaccard?w=[1]", "python:os:getcwd",

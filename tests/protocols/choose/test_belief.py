@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from embassay.protocols.choose.belief import (
     LIKELY,
-    Belief,
     SignalWeights,
+    SystemScoreBelief,
     SystemSignals,
-    combine_signals,
+    combine_system_signals,
     forecast_label_needs,
-    form_belief,
+    form_belief_from_signals,
     make_contrast_basis,
-    update_belief,
+    update_belief_by_questions,
 )
 from embassay.protocols.choose.conclusions import estimate_system_means, load_shipped_weights
 
@@ -28,8 +28,10 @@ AGREEMENT = np.array([[1.0, 0.9, 0.3], [0.9, 1.0, 0.3], [0.3, 0.3, 1.0]])
 WEIGHTS = SignalWeights(np.array([1.0]), np.zeros((1, 1)), 0.01, 8.0)
 
 
-def belief(*values: float) -> Belief:
-    return form_belief(WEIGHTS, SystemSignals(column := np.array(values)[:, None], AGREEMENT, column))
+def belief(*values: float) -> SystemScoreBelief:
+    return form_belief_from_signals(
+        WEIGHTS, SystemSignals(column := np.array(values)[:, None], AGREEMENT, column)
+    )
 
 
 def test_contrasts_are_orthonormal_differences() -> None:
@@ -59,7 +61,7 @@ def test_systems_that_agree_differ_less() -> None:
 def test_evidence_by_hand() -> None:
     """The score is the mean of the signals, and agreement is kept beside it."""
     near, half = np.array([0.75, 0.5, 0.0]), np.array([0.25, 0.5, 0.0])
-    found = combine_signals([near, half], AGREEMENT)
+    found = combine_system_signals([near, half], AGREEMENT)
     assert found.values == pytest.approx(np.array([[0.75, 0.25], [0.5, 0.5], [0.0, 0.0]]))
     assert found.scores == pytest.approx(np.array([[0.5], [0.5], [0.0]]))
     assert np.array_equal(found.agreement, AGREEMENT)
@@ -74,9 +76,9 @@ def test_near_copies_of_a_bad_system_do_not_win(copies: int) -> None:
     near[1:] += np.linspace(0, 0.004, copies)
     shares = np.where(np.add.outer(np.arange(n) == 0, np.arange(n) == 0) == 1, 0.1, 0.97)
     np.fill_diagonal(shares, 1.0)
-    evidence = combine_signals([near, near], shares)
+    evidence = combine_system_signals([near, near], shares)
     assert evidence.scores[0, 0] - evidence.scores[1, 0] == pytest.approx(0.2)
-    found = form_belief(load_shipped_weights().weights, evidence)
+    found = form_belief_from_signals(load_shipped_weights().weights, evidence)
     assert found.least_regret_system == 0
     assert found.best[0] > 0.5
     assert found.near(0.01)[1:].min() == pytest.approx(found.near(0.01)[1:].max(), abs=0.05)
@@ -98,7 +100,7 @@ def test_many_labels_decide_whatever_the_signals_said() -> None:
     """2,000 judged questions in which the last is best by .2."""
     rng = np.random.default_rng(1)
     values = np.clip(rng.normal([0.3, 0.3, 0.5], 0.2, (2000, 3)), 0, 1)
-    found = update_belief(belief(0.5, 0.4, 0.1), values, 0.1 * AGREEMENT)
+    found = update_belief_by_questions(belief(0.5, 0.4, 0.1), values, 0.1 * AGREEMENT)
     assert found.least_regret_system == 2
     assert found.best[2] > 0.99
     assert found.mean[2] - found.mean[0] == pytest.approx(0.2, abs=0.03)
@@ -107,7 +109,7 @@ def test_many_labels_decide_whatever_the_signals_said() -> None:
 def test_a_few_labels_move_it_part_of_the_way() -> None:
     """Between what the signals said and what they saw."""
     before = belief(0.5, 0.4, 0.3)
-    after = update_belief(before, np.array([[0.2, 0.2, 0.6], [0.3, 0.1, 0.7]]), 0.1 * AGREEMENT)
+    after = update_belief_by_questions(before, np.array([[0.2, 0.2, 0.6], [0.3, 0.1, 0.7]]), 0.1 * AGREEMENT)
     gaps = [one.mean[2] - one.mean[0] for one in (before, after)]
     assert gaps[0] < gaps[1] < 0.4
 
@@ -139,7 +141,7 @@ def test_the_number_of_labels_comes_true(tolerance: float) -> None:
     def is_decided(truth: np.ndarray, n: int) -> bool:
         # An exponential less its mean: most questions lose a little, some gain much.
         values = truth + (rng.exponential(size=(n, len(truth))) - 1) @ root.T
-        after = update_belief(before, values, noise)
+        after = update_belief_by_questions(before, values, noise)
         return bool(after.expected_regrets[after.least_regret_system] <= tolerance)
 
     shares = [

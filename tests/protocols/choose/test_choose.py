@@ -18,11 +18,11 @@ import embassay as eb
 from embassay.errors import BudgetExceeded, UsageError
 from embassay.parquet import read_parquet
 from embassay.protocols.choose import ChoiceOptions
-from embassay.protocols.choose.conclusions import SystemAnswers, load_shipped_weights, make_standing
-from embassay.protocols.choose.options import plan_growing_draws
+from embassay.protocols.choose.conclusions import SystemAnswers, load_shipped_weights, make_choice_standing
+from embassay.protocols.choose.options import plan_passage_draw_sizes
 from embassay.protocols.choose.questions import FAMILIES, make_cell_options, read_user_questions
 from embassay.protocols.choose.studies import find_last_study, write_grading_study
-from embassay.protocols.hume.store import AnswerDraft, open_store
+from embassay.protocols.hume.store import SubmittedAnswer, open_answer_store
 from embassay.protocols.hume.study import read_study
 from embassay.protocols.kernel.outcome import Run, RunCell
 from embassay.protocols.kernel.session import SilentListener
@@ -183,7 +183,7 @@ def test_questions_that_find_nothing_say_nothing(place: int, judged: int, sure: 
     ten = {name: {one: frozenset(map(str, range(10))) for one in asked} for name in FAMILIES}
     ranks = {name: dict.fromkeys(asked, place) for name in FAMILIES}
     same = SystemAnswers(ranks, dict.fromkeys(asked[:judged], 1.0), ten)
-    found = make_standing("d", "en", {"a": same, "b": same}, 0.03, 1)
+    found = make_choice_standing("d", "en", {"a": same, "b": same}, 0.03, 1)
     assert (found.is_choice_sure, found.best_passage_recovery) == (sure, pytest.approx(place))
 
 
@@ -204,7 +204,9 @@ def test_every_family_has_a_score_and_an_interval(run: Run) -> None:
     found = [row for row in RunFolder(run.path).read_results() if row.measure == "found" and row.variant]
     assert {row.variant for row in found} == set(FAMILIES)
     sentence = [row for row in found if row.variant == "sentence" and row.system in SYSTEMS]
-    assert all(row.n in plan_growing_draws(OPTIONS.questions) and row.ci_low is not None for row in sentence)
+    assert all(
+        row.n in plan_passage_draw_sizes(OPTIONS.questions) and row.ci_low is not None for row in sentence
+    )
 
 
 @pytest.fixture(scope="module")
@@ -232,7 +234,7 @@ def asked_passages(run: Run) -> dict[str, int]:
 def test_systems_that_may_be_the_best_are_asked_about_more(drawn: Run) -> None:
     """Those that cannot be are not: they keep the questions of the first draw, and their place is that among the same
     questions."""
-    first, last = plan_growing_draws(DRAWS.questions)
+    first, last = plan_passage_draw_sizes(DRAWS.questions)
     asked, chances = asked_passages(drawn), rows(drawn, "p_best")
     assert {asked[name] for name in SYSTEMS} <= {first, last}
     assert max(asked[name] for name in SYSTEMS) == last
@@ -248,7 +250,7 @@ def test_what_not_all_were_asked_is_not_shown_and_not_judged(wards: Path, tmp_pa
         ["bm25", "bm25?k1=1.5", "wordllama?dims=2"], wards, out=tmp_path / "run", options=options
     )
     asked = asked_passages(made)
-    assert (asked["bm25"], asked["wordllama?dims=2"]) == plan_growing_draws(DRAWS.questions)[::-1]
+    assert (asked["bm25"], asked["wordllama?dims=2"]) == plan_passage_draw_sizes(DRAWS.questions)[::-1]
     (matrix,) = json.loads((made.path / "matrix.json").read_text())
     assert len(matrix["rows"]) == asked["wordllama?dims=2"]
 
@@ -257,7 +259,7 @@ def test_what_is_decided_at_once_asks_no_more(wards: Path, tmp_path: Path) -> No
     """Two systems that find the same: whichever, nothing is lost."""
     options = replace(DRAWS, tolerance=0.2)
     made = eb.choose(["bm25", "bm25?k1=1.5"], wards, out=tmp_path / "run", options=options)
-    assert set(asked_passages(made).values()) == {plan_growing_draws(DRAWS.questions)[0]}
+    assert set(asked_passages(made).values()) == {plan_passage_draw_sizes(DRAWS.questions)[0]}
 
 
 def test_draws_that_go_on_decide_as_before(drawn: Run, wards: Path, tmp_path: Path) -> None:
@@ -462,10 +464,10 @@ def test_money_that_ends_while_questions_are_written_keeps_them(folder: Path, tm
 
 def test_a_golden_set_goes_on_from_a_choice(run: Run, folder: Path) -> None:
     """Its pools have what the likeliest systems found, and its lowest grade is no gain."""
-    from embassay.report.rag.choice import suggest_golden_commands
+    from embassay.report.rag.choice import suggest_golden_set_commands
     from embassay.report.record import read_run_record
 
-    golden, again = suggest_golden_commands(read_run_record(run.path))
+    golden, again = suggest_golden_set_commands(read_run_record(run.path))
     words = golden.split()
     added = [Path(words[place + 1]) for place, word in enumerate(words) if word == "--add-run"]
     assert {path.stem for path in added} <= {*SYSTEMS}
@@ -563,11 +565,11 @@ def test_people_judge_what_tells_most_and_their_marks_count(run: Run, folder: Pa
             SYSTEMS, folder / "corpus.jsonl", out=folder / "early",
             options=replace(OPTIONS, labels=str(run.path / "study")),
         )  # fmt: skip
-    with closing(open_store(study)) as store:
+    with closing(open_answer_store(study)) as store:
         store.add_annotator("ann")
         for number, item in enumerate(study.items[:-1]):
             marks = [int(one["id"] == item.payload["query_id"]) for one in item.payload["documents"]]
-            store.save("ann", "passages", AnswerDraft(item.id, marks if number else [0] * len(marks), 1))
+            store.save("ann", "passages", SubmittedAnswer(item.id, marks if number else [0] * len(marks), 1))
     options = replace(OPTIONS, labels=str(run.path / "study"))
     again = eb.choose(SYSTEMS, folder / "corpus.jsonl", out=folder / "marked", options=options)
     expected = [
@@ -577,7 +579,9 @@ def test_people_judge_what_tells_most_and_their_marks_count(run: Run, folder: Pa
     ]
     assert told_of(again)["corpus"]["judged"] == len(expected)
     # One relevant passage: nDCG@10 says its place. With the sentence in it, each would be the first.
-    labelled = read_parquet(RunFolder(again.path).items_path("choice", "corpus", "jaccard"), ITEM_COLUMNS)
+    labelled = read_parquet(
+        RunFolder(again.path).locate_cell_items("choice", "corpus", "jaccard"), ITEM_COLUMNS
+    )
     gains = {item: value for item, variant, _, value in labelled.iter_rows() if variant == "labels"}
     assert set(gains) == set(expected)
     places = [round(2 ** (1 / gain) - 1, 6) for gain in gains.values() if gain]
@@ -593,7 +597,7 @@ def test_a_study_that_was_answered_is_kept(run: Run, folder: Path) -> None:
     first = write_grading_study(folder, [row], {"p1": [["p2"]]}, 7)
     assert first == folder / "study"
     assert write_grading_study(folder, [{**row, "text": "another"}], {"p1": [["p2"]]}, 7) == first
-    with closing(open_store(read_study(first))) as store:
+    with closing(open_answer_store(read_study(first))) as store:
         store.add_annotator("ann")
     second = write_grading_study(folder, [row], {"p1": [["p2"]]}, 7)
     assert second == folder / "study-2" == find_last_study(folder)

@@ -18,7 +18,7 @@ from embassay.protocols.choose.questions import (
     take_question_sentences,
     take_sentence_out,
 )
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.search.bm25 import split_words
 
 HARBOUR = (
@@ -35,7 +35,7 @@ TEXTS = (HARBOUR, BAKERY, *FILLER)
 
 def test_a_sentence_leaves_its_passage_and_nothing_else_does() -> None:
     """Question and rest together have the passage's words."""
-    asked, rest, halved = take_sentence_out(HARBOUR, make_generator(1, "x")) or ("", "", True)
+    asked, rest, halved = take_sentence_out(HARBOUR, make_seeded_generator(1, "x")) or ("", "", True)
     assert not halved
     assert sorted(split_words(asked) + split_words(rest)) == sorted(split_words(HARBOUR))
     assert asked in HARBOUR
@@ -45,17 +45,17 @@ def test_a_sentence_leaves_its_passage_and_nothing_else_does() -> None:
 def test_one_sentence_is_cut_in_two_halves() -> None:
     """Of a passage of one sentence a half is asked; too short a one asks nothing."""
     text = "rye dough rests longest because it holds much more water"
-    asked, rest, halved = take_sentence_out(text, make_generator(1, "x")) or ("", "", False)
+    asked, rest, halved = take_sentence_out(text, make_seeded_generator(1, "x")) or ("", "", False)
     assert halved
     assert {asked, rest} == {"rye dough rests longest because", "it holds much more water"}
-    assert take_sentence_out("five words are too few", make_generator(1, "x")) is None
-    assert take_sentence_out("", make_generator(1, "x")) is None
+    assert take_sentence_out("five words are too few", make_seeded_generator(1, "x")) is None
+    assert take_sentence_out("", make_seeded_generator(1, "x")) is None
 
 
 def test_a_text_without_blanks_is_cut_at_its_signs() -> None:
     """Chinese has no blanks: each sign is a word, and the halves are written without any."""
     text = "海港的管理员记录每一艘进港的船"
-    asked, rest, _ = take_sentence_out(text, make_generator(1, "x")) or ("", "", True)
+    asked, rest, _ = take_sentence_out(text, make_seeded_generator(1, "x")) or ("", "", True)
     assert " " not in asked + rest
     assert {asked + rest, rest + asked} & {text}
 
@@ -63,7 +63,7 @@ def test_a_text_without_blanks_is_cut_at_its_signs() -> None:
 def test_sentences_of_hindi_are_sentences() -> None:
     """They end with a danda; one is taken out, and no half of the passage."""
     text = "बंदरगाह का प्रबंधक हर जहाज का लेखा रखता है। हर जहाज अपनी लंबाई के अनुसार कर देता है। कर 1924 में दोगुना हुआ था।"
-    asked, rest, halved = take_sentence_out(text, make_generator(1, "x")) or ("", "", True)
+    asked, rest, halved = take_sentence_out(text, make_seeded_generator(1, "x")) or ("", "", True)
     assert not halved
     assert asked.endswith("।")
     assert asked in text
@@ -75,7 +75,7 @@ def test_no_question_is_half_a_page(word: str, blank: str, most: int) -> None:
     """A long passage without a sentence to spare asks with its first or last words, as many as a sentence has."""
     text = "".join(word.format(place) for place in range(400)).strip()
     for seed in range(6):
-        asked, rest, halved = take_sentence_out(text, make_generator(seed, "x")) or ("", "", False)
+        asked, rest, halved = take_sentence_out(text, make_seeded_generator(seed, "x")) or ("", "", False)
         assert halved
         assert len(split_words(asked)) == most
         assert blank.join([asked, rest]) == text or blank.join([rest, asked]) == text
@@ -85,7 +85,7 @@ def test_tables_code_and_headings_are_not_asked() -> None:
     """A row of a table is no question, however many words it has."""
     text = f"# All about the harbour and its vessels.\n\n| one | two | three | four | five |\n\n{HARBOUR}"
     for seed in range(20):
-        asked, *_ = take_sentence_out(text, make_generator(seed, "x")) or ("",)
+        asked, *_ = take_sentence_out(text, make_seeded_generator(seed, "x")) or ("",)
         assert not asked.startswith(("#", "|"))
 
 
@@ -111,7 +111,7 @@ def test_a_title_is_taken_out_with_its_sentence() -> None:
 def test_the_first_passages_ask_what_all_would() -> None:
     """More passages ask more questions, and of the same texts: what is searched does not change."""
     found = take_question_sentences(TEXTS, [""] * len(TEXTS), 20, 7)
-    few, more = found.first_questions(2), found.first_questions(20)
+    few, more = found.list_first_questions(2), found.list_first_questions(20)
     assert more == found.questions
     assert len(few["sentence"]) == 2
     for name, questions in few.items():
@@ -184,7 +184,9 @@ See https://example.org/a/long/path.html and www.example.org/other/page for more
 
 def test_people_are_asked_about_prose_alone() -> None:
     """Of a page of documentation: neither the second half of a heading, nor code, addresses, a table or a template."""
-    asked = {(take_sentence_out(DOCUMENT, make_generator(seed, "x")) or ("",))[0] for seed in range(40)}
+    asked = {
+        (take_sentence_out(DOCUMENT, make_seeded_generator(seed, "x")) or ("",))[0] for seed in range(40)
+    }
     assert not any(
         sign in one for one in asked for sign in ("edition", "{", "boat", "example.org", "|", "entry")
     )
@@ -201,7 +203,7 @@ def test_people_are_asked_about_prose_alone() -> None:
 )
 def test_what_is_no_prose_asks_nothing(body: str) -> None:
     """Nor does a half of it; and it is counted."""
-    assert take_sentence_out(body, make_generator(1, "x")) is None
+    assert take_sentence_out(body, make_seeded_generator(1, "x")) is None
     found = take_question_sentences([body, HARBOUR], ["", ""], 20, 7)
     assert found.unasked == 1
     assert {question.row for group in found.questions.values() for question in group} == {1}

@@ -8,9 +8,14 @@ from typing import Any
 import pytest
 
 import embassay as eb
-from embassay.protocols.compare import RunValues, compare_systems, list_ranked_fields, read_run_values
-from embassay.protocols.compare_claims import make_contrast_claim, make_field_claims
-from embassay.protocols.gate import BarVerdict, judge_against_baseline
+from embassay.protocols.compare import (
+    ComparableRun,
+    compare_systems,
+    list_ranked_system_groups,
+    read_run_values,
+)
+from embassay.protocols.compare_claims import make_contrast_claim, make_first_place_claims
+from embassay.protocols.gate import ThresholdVerdict, judge_against_baseline
 from embassay.protocols.kernel.tables import SCORE
 from embassay.report.terminal import contrast_verdict
 
@@ -31,9 +36,9 @@ def test_a_run_that_is_judged_less_is_not_worse_in_a_comparison(tmp_path: Path) 
     said = contrast_verdict(one, SCORE, found.among)
     assert said.startswith("old scores higher than new")
     assert "missing labels" in said
-    field = next(iter(list_ranked_fields(run, measures=["nDCG@10"])))
+    field = next(iter(list_ranked_system_groups(run, measures=["nDCG@10"])))
     assert [(entrant.rank_low, entrant.rank_high) for entrant in field.entrants] == [(1, 2), (1, 2)]
-    assert {claim.subject for claim in make_field_claims(field)} == {"old", "new"}
+    assert {claim.subject for claim in make_first_place_claims(field)} == {"old", "new"}
     # And a run that is judged alike is worse: the same documents, in the worst order or nearly so.
     poor = {query: sorted(grades, key=lambda key: grades[key]) for query, grades in judged.items()}
     poor |= {f"q{i}": [*poor[f"q{i}"][3:], *poor[f"q{i}"][:3]] for i in range(10)}
@@ -59,12 +64,12 @@ def _replace_passages(places: int) -> dict[str, list[str]]:
     }
 
 
-def _score_alone(folder: Path, ranked: Any, **options: Any) -> RunValues:
+def _score_alone(folder: Path, ranked: Any, **options: Any) -> ComparableRun:
     eb.rag.score(GRADED, {"bm25": ranked}, resamples=300, out=folder, **options)
     return read_run_values(folder)
 
 
-def _gate(now: RunValues, base: RunValues, measure: str) -> BarVerdict:
+def _gate(now: ComparableRun, base: ComparableRun, measure: str) -> ThresholdVerdict:
     [verdict] = judge_against_baseline(now, base, measures=[measure])
     return verdict
 

@@ -17,15 +17,15 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols.compare import (
     compare_manifests,
     compare_systems,
-    list_ranked_fields,
-    make_ranked_field,
+    list_ranked_system_groups,
+    list_system_pair_tests,
+    make_ranked_system_group,
     read_run_values,
-    run_pair_tests,
 )
 from embassay.protocols.kernel.comparisons import (
     REFERENCE,
-    Standing,
-    SystemHeadline,
+    SystemHeadlineValue,
+    SystemStanding,
     compare_headlines,
     read_standings,
     write_standings,
@@ -58,12 +58,12 @@ def test_two_systems(tmp_path: Path) -> None:
 
 def test_all_systems(tmp_path: Path) -> None:
     run = read_run_values(write_run(tmp_path / "run", VALUES))
-    found = next(one for one in list_ranked_fields(run) if one.task == TASK)
+    found = next(one for one in list_ranked_system_groups(run) if one.task == TASK)
     assert {one.system for one in found.entrants[:2]} == {"good", "twin"}
     assert [(one.rank_low, one.rank_high) for one in found.entrants] == [(1, 2), (1, 2), (3, 3)]
     assert found.groups == ((0, 1),)
     assert sum(one.best or 0 for one in found.entrants) == pytest.approx(1)
-    assert next(iter(list_ranked_fields(run, measures=[MEASURE]))).measure == MEASURE
+    assert next(iter(list_ranked_system_groups(run, measures=[MEASURE]))).measure == MEASURE
 
 
 def test_the_overall_score_is_tested_alone_and_parts_among_themselves(tmp_path: Path) -> None:
@@ -73,10 +73,12 @@ def test_the_overall_score_is_tested_alone_and_parts_among_themselves(tmp_path: 
     [other] = [one for one in read_standings(path) if one.task == "overall" and one.system == "twin"]
     tasks = ("preference", "robustness", "sensitivity")
     both = over.headline, other.headline
-    standings = [Standing("overall", "", "overall", one) for one in both]
-    standings += [Standing(task, name, "m", one) for task in tasks for name in ("", "x", "y") for one in both]
+    standings = [SystemStanding("overall", "", "overall", one) for one in both]
+    standings += [
+        SystemStanding(task, name, "m", one) for task in tasks for name in ("", "x", "y") for one in both
+    ]
     same = replace(both[0], system="twin")
-    standings += [Standing("clustering", "", "m", one) for one in (both[0], same)]
+    standings += [SystemStanding("clustering", "", "m", one) for one in (both[0], same)]
     write_standings(path, standings)
     found = {
         (one.task, one.dataset): one
@@ -123,11 +125,11 @@ def test_nothing_but_the_corrected_test_tells_two_apart(seed: int) -> None:
     sets = rng.uniform(0.2, 0.6, rng.integers(2, 7)) + rng.normal(0, 0.03, (rng.integers(3, 6), 1))
     draws = resample_means(sets, n_resamples=400, rng=rng).T
     known = [
-        Standing(TASK, "", MEASURE, SystemHeadline(f"s{i}", float(column.mean()), len(sets), own))
+        SystemStanding(TASK, "", MEASURE, SystemHeadlineValue(f"s{i}", float(column.mean()), len(sets), own))
         for i, (column, own) in enumerate(zip(sets.T, draws, strict=True))
     ]
-    found = make_ranked_field((TASK, "", MEASURE), "", known)
-    tests = run_pair_tests(known)
+    found = make_ranked_system_group((TASK, "", MEASURE), "", known)
+    tests = list_system_pair_tests(known)
     assert [test.p_adjusted for test in tests] == holm([test.p for test in tests])
     apart = sum(test.p_adjusted < 0.05 for test in tests)
     assert sum((entrant.rank_low or 0) - 1 for entrant in found.entrants) == apart
@@ -139,10 +141,10 @@ def test_no_verdict_where_a_reference_reaches_the_leader(tmp_path: Path) -> None
     own = {one.system: one.headline for one in read_standings(path) if one.task == TASK}
     constant = replace(own["good"], system="constant")
     for task, tested in (("retrieval", False), (TASK, True)):
-        standings = [Standing(task, "", MEASURE, own[name]) for name in ("good", "poor")]
-        write_standings(path, [*standings, Standing(task, "", MEASURE, constant, REFERENCE)])
+        standings = [SystemStanding(task, "", MEASURE, own[name]) for name in ("good", "poor")]
+        write_standings(path, [*standings, SystemStanding(task, "", MEASURE, constant, REFERENCE)])
         run = read_run_values(path)
-        [field] = list_ranked_fields(run)
+        [field] = list_ranked_system_groups(run)
         [pair] = compare_systems(run, "good", "poor").contrasts
         assert (field.entrants[0].rank_low is not None) == tested
         assert math.isnan(pair.p) != tested
@@ -155,10 +157,12 @@ def test_no_verdict_where_a_reference_reaches_the_leader(tmp_path: Path) -> None
 def test_lower_is_better_turns_the_ranks(tmp_path: Path) -> None:
     path = write_run(tmp_path / "run", VALUES)
     standings = [
-        Standing("score", "d", "Harm@10", one.headline) for one in read_standings(path) if one.task == TASK
+        SystemStanding("score", "d", "Harm@10", one.headline)
+        for one in read_standings(path)
+        if one.task == TASK
     ]
     write_standings(path, standings)
-    [found] = list_ranked_fields(read_run_values(path))
+    [found] = list_ranked_system_groups(read_run_values(path))
     assert found.entrants[0].system == "poor"
     assert found.entrants[0].rank_high == 1
 
@@ -181,8 +185,11 @@ def test_over_datasets(tmp_path: Path) -> None:
     draws = RNG.normal(0, 0.01, (2, 200))
     gaps = [0.02, 0.05, 0.03, 0.08, -0.01, 0.04]
     standings = [
-        Standing(
-            TASK, f"set{i}", MEASURE, SystemHeadline(name, 0.5 + gap * (name == "a"), 50, 0.5 + draws[side])
+        SystemStanding(
+            TASK,
+            f"set{i}",
+            MEASURE,
+            SystemHeadlineValue(name, 0.5 + gap * (name == "a"), 50, 0.5 + draws[side]),
         )
         for i, gap in enumerate(gaps)
         for side, name in enumerate("ab")
@@ -199,7 +206,7 @@ def test_runs_of_a_probe_are_averaged_within_their_item(tmp_path: Path) -> None:
     from embassay.protocols.run_values import ItemValues
     from embassay.runs.folder import RunFolder, write_parquet_columns
 
-    path = RunFolder(tmp_path).items_path("noise", "d", "a")
+    path = RunFolder(tmp_path).locate_cell_items("noise", "d", "a")
     columns = {"item_id": ["q@0", "q@1", "r@0", "r@1"], "variant": [""] * 4, "measure": ["m"] * 4}
     write_parquet_columns(path, {**columns, "value": [0.1, 0.3, 0.6, 1.0]})
     assert ItemValues(tmp_path).find_items_behind_headline("noise", "d", "a", 0.5) == pytest.approx(
@@ -216,7 +223,7 @@ def test_names_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="with itself"):
         compare_systems(run, "good", "good")
     with pytest.raises(UsageError, match="no task 'x'"):
-        list(list_ranked_fields(run, tasks=["x"]))
+        list(list_ranked_system_groups(run, tasks=["x"]))
 
 
 def test_folders_that_hold_nothing(tmp_path: Path) -> None:
@@ -233,7 +240,9 @@ def test_folders_that_hold_nothing(tmp_path: Path) -> None:
 
 def test_every_bit_of_a_replicate_is_kept(tmp_path: Path) -> None:
     draws = np.array([0.1, 1 / 3, math.nan, 5e-324])
-    write_standings(tmp_path, [Standing("t", "d", "m", SystemHeadline("a", None, 0, draws, "how", "why"))])
+    write_standings(
+        tmp_path, [SystemStanding("t", "d", "m", SystemHeadlineValue("a", None, 0, draws, "how", "why"))]
+    )
     [read] = read_standings(tmp_path)
     assert read.headline.replicates.tobytes() == draws.tobytes()
     assert (read.headline.value, read.headline.reason) == (None, "why")

@@ -11,7 +11,7 @@ import pytest
 
 import embassay as eb
 from embassay.errors import DataError, UsageError
-from embassay.protocols.gate import judge_bars
+from embassay.protocols.gate import judge_score_bars
 from embassay.protocols.thresholds import KEYS, End, ScoreThreshold, parse_score_threshold, read_result_rows
 from embassay.records import Result
 from embassay.report.record import KINDS
@@ -101,7 +101,7 @@ def test_every_score_is_held_by_every_sign_at_every_end(made: tuple[str, Path]) 
                 continue
             for sign, compares in SIGNS.items():
                 bar = parse_score_threshold(_bar(row, sign, round(value, 5), end).text)
-                [verdict] = judge_bars([bar], rows)
+                [verdict] = judge_score_bars([bar], rows)
                 assert (verdict.value, verdict.met) == (row.value, compares(value, bar.number)), bar.text
                 held += 1
     assert held >= 12

@@ -13,18 +13,18 @@ import pytest
 from embassay.errors import UsageError
 from embassay.protocols.compare import read_run_values
 from embassay.protocols.gate import (
-    BarVerdict,
-    format_as_junit,
-    format_as_markdown,
+    ThresholdVerdict,
+    format_verdicts_as_junit,
+    format_verdicts_as_markdown,
     gate,
     judge_against_baseline,
-    judge_bars,
+    judge_score_bars,
     name_verdict,
     parse_system_renames,
-    summarise_verdicts,
+    summarise_bar_verdicts,
 )
 from embassay.protocols.kernel.comparisons import read_standings, write_standings
-from embassay.protocols.thresholds import list_scores, parse_score_threshold, read_result_rows
+from embassay.protocols.thresholds import list_threshold_scores, parse_score_threshold, read_result_rows
 from embassay.records import Result
 from embassay.report.terminal import gate_verdicts_view
 from embassay.runs.folder import RunFolder
@@ -34,8 +34,8 @@ from written_runs import TASK, write_run
 ITEMS = np.random.default_rng(5).uniform(0.3, 0.7, 300)
 
 
-def verdict(run: Path, text: str) -> BarVerdict:
-    [found] = judge_bars([parse_score_threshold(text)], read_result_rows(run))
+def verdict(run: Path, text: str) -> ThresholdVerdict:
+    [found] = judge_score_bars([parse_score_threshold(text)], read_result_rows(run))
     return found
 
 
@@ -84,10 +84,10 @@ def test_what_is_not_tested_is_not_among_the_bars_that_are_met(tmp_path: Path) -
         "sage.overall[still] no worse": (None, False), f"sage.{TASK}[still] no worse": (None, False),
     }  # fmt: skip
     assert printed(gate_verdicts_view(found)).startswith("2 of 4 thresholds are met; 2 are not tested.")
-    assert format_as_markdown(found).startswith(
+    assert format_verdicts_as_markdown(found).startswith(
         "### Embassay gate: 2 of 4 thresholds are met; 2 are not tested"
     )
-    suite = ElementTree.fromstring(format_as_junit(found))
+    suite = ElementTree.fromstring(format_verdicts_as_junit(found))
     assert [suite.get(kind) for kind in ("tests", "failures", "errors", "skipped")] == ["4", "0", "0", "2"]
     fallen = read_run_values(write_run(tmp_path / "fallen", {"a": ITEMS, "still": np.full(300, 0.1)}))
     worse = {one.bar: (one.met, one.stops) for one in judge_against_baseline(fallen, base, tasks=["overall"])}
@@ -190,13 +190,13 @@ def test_a_system_may_have_had_another_name(tmp_path: Path) -> None:
 def test_what_is_listed_can_be_a_threshold(tmp_path: Path) -> None:
     """Each name with a sign and a number behind it is read, and means the score that is listed."""
     run = write_run(tmp_path / "run", {"a": ITEMS, "b": ITEMS})
-    listed = list_scores(run)
+    listed = list_threshold_scores(run)
     assert {name for name, _ in listed} == {
         f"sage.{task}[{system}]" for task in (TASK, "overall") for system in ("a", "b")
     }
     for name, row in listed:
         assert verdict(run, f"{name}>=0").value == row.value
-    assert {row.system for _, row in list_scores(run, systems=["b"])} == {"b"}
+    assert {row.system for _, row in list_threshold_scores(run, systems=["b"])} == {"b"}
 
 
 def test_what_is_gone_is_not_tested_and_stops(tmp_path: Path) -> None:
@@ -208,13 +208,13 @@ def test_what_is_gone_is_not_tested_and_stops(tmp_path: Path) -> None:
     assert found["sage.overall[b] no worse"].stops
     # Of two that are not tested alike, the one that fails the gate is told apart, in the table and in the first line.
     words = {bar: name_verdict(one) for bar, one in found.items()}
-    assert words["sage.overall[b] no worse"] != name_verdict(BarVerdict(None, bar="x", met=None))
+    assert words["sage.overall[b] no worse"] != name_verdict(ThresholdVerdict(None, bar="x", met=None))
     fatal = [one for one in found.values() if one.met is None and one.stops]
     harmless = [replace(one, stops=False) for one in fatal]
-    assert summarise_verdicts(fatal) != summarise_verdicts(harmless)
-    assert summarise_verdicts([*found.values(), BarVerdict(None, bar="x", met=None)]) != summarise_verdicts(
-        [*found.values()]
-    )
+    assert summarise_bar_verdicts(fatal) != summarise_bar_verdicts(harmless)
+    assert summarise_bar_verdicts(
+        [*found.values(), ThresholdVerdict(None, bar="x", met=None)]
+    ) != summarise_bar_verdicts([*found.values()])
 
 
 def test_what_never_had_a_value_is_no_bar(tmp_path: Path) -> None:
@@ -245,9 +245,9 @@ def test_a_test_that_is_not_paired_says_so_everywhere(tmp_path: Path) -> None:
     assert len(rows) == len(found)
     assert all(", unpaired" in row for row in rows)
     assert "Unpaired (limit differs: 5 and 9)" in table
-    rows = [line for line in format_as_markdown(found).splitlines() if "no worse" in line]
+    rows = [line for line in format_verdicts_as_markdown(found).splitlines() if "no worse" in line]
     assert all(", unpaired |" in row and "not paired: limit differs" in row for row in rows)
-    cases = ElementTree.fromstring(format_as_junit(found).encode()).findall("testcase")
+    cases = ElementTree.fromstring(format_verdicts_as_junit(found).encode()).findall("testcase")
     assert all(case.attrib["name"].endswith("(unpaired)") for case in cases)
     assert all("limit differs" in (case.findtext("system-out") or "") for case in cases)
     paired = printed(gate_verdicts_view(judge_against_baseline(base, base)), width=120)
@@ -257,14 +257,14 @@ def test_a_test_that_is_not_paired_says_so_everywhere(tmp_path: Path) -> None:
 def test_junit_and_markdown() -> None:
     hostile = "sage.overall[<script>alert('x')</script>|`b`\x00]>=1"
     verdicts = [
-        BarVerdict(0.5, 0.4, 0.6, 50, bar="sage.overall[a]>=0.1", met=True),
-        BarVerdict(None, bar=hostile, met=False, reason="why & how", stops=True),
+        ThresholdVerdict(0.5, 0.4, 0.6, 50, bar="sage.overall[a]>=0.1", met=True),
+        ThresholdVerdict(None, bar=hostile, met=False, reason="why & how", stops=True),
     ]
-    suite = ElementTree.fromstring(format_as_junit(verdicts))
+    suite = ElementTree.fromstring(format_verdicts_as_junit(verdicts))
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
     assert len(suite.findall("testcase")) == 2
     assert suite.find("testcase/failure").get("message") == "why & how"  # type: ignore[union-attr]
-    text = format_as_markdown(verdicts)
+    text = format_verdicts_as_markdown(verdicts)
     assert text.startswith("### Embassay gate: 1 of 2 thresholds missed")
     assert "<script>" not in text
     assert all(line.count("|") - line.count("\\|") == 6 for line in text.splitlines() if line.startswith("|"))

@@ -12,7 +12,7 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols.hteb.exchange import export, import_reference_files
 from embassay.protocols.hteb.layout import (
     STATISTICS,
-    check_metadata,
+    check_reference_metadata,
     decode_generator_folder,
     encode_generator_folder,
     hash_file_metadata,
@@ -202,17 +202,17 @@ WRONG = {
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
 def test_metadata_that_the_reference_would_refuse(wrong):
     """An extra key, an unknown transformation, counts that do not add up: each in one line that names the file."""
-    assert check_metadata(good(), Path("m.JSON"))
-    assert check_metadata(good(**counted()), Path("m.JSON"))
+    assert check_reference_metadata(good(), Path("m.JSON"))
+    assert check_reference_metadata(good(**counted()), Path("m.JSON"))
     with pytest.raises(DataError, match=r"m\.JSON"):
-        check_metadata({**good(), **wrong}, Path("m.JSON"))
+        check_reference_metadata({**good(), **wrong}, Path("m.JSON"))
 
 
 def test_metadata_of_older_files_are_read():
     """What the reference itself drops of them, and null for what was not counted."""
     counts = {**good()["generation_statistics"], "source": "stored", "stages": {}}
     counts |= dict.fromkeys(("retried_text_fields", "recovered_after_retry_text_fields", "fallback_reasons"))
-    found = check_metadata(good(format_version=3, generation_statistics=counts), Path("m.JSON"))
+    found = check_reference_metadata(good(format_version=3, generation_statistics=counts), Path("m.JSON"))
     assert found == good()
 
 

@@ -19,13 +19,13 @@ from embassay.protocols.hteb.options import (
     draw_dataset_language,
     draw_text_language,
     exclude_own_languages,
-    format_instruction,
+    format_step_instruction,
     parse_language_names,
     parse_model_families,
     parse_transformations,
 )
 from embassay.protocols.hteb.slots import TASKS, NumberedSlots, TransformationSlot
-from embassay.protocols.hteb.transformers import LLMTransformer, has_wrong_length_change, read_answer_text
+from embassay.protocols.hteb.transformers import LLMTextTransformer, has_wrong_length_change, read_answer_text
 
 LANGUAGES = {
     "banking77": ("Turkish", "Turkish", "Arabic"),
@@ -75,7 +75,7 @@ def test_varieties_of_arabic():
 def test_every_step_has_an_instruction_that_forbids_answering(transformation):
     """And that asks for the text alone; translations name both languages."""
     for step in transformation.steps:
-        said = format_instruction(step, "English", "German")
+        said = format_step_instruction(step, "English", "German")
         assert "{" not in said
         assert "never answer" in said
         assert ("from English to German" in said) == (step == "translation")
@@ -265,7 +265,7 @@ GERMAN = "Der Ausschuss wird seinen Bericht über die neue Brücke vor dem Ende 
 )
 def test_a_refusal_or_another_language_is_no_transformation(name, step, said, outcome):
     """What the model declines, and what is to stay in its language and did not; translations go where they should."""
-    transformer = object.__new__(LLMTransformer)
+    transformer = object.__new__(LLMTextTransformer)
     transformer.of, transformer.options = TRANSFORMATIONS[name], TransformOptions(structured=False)
     slot = TransformationSlot(ENGLISH, "en", "", written="English", language="German")
     answer = Completion(said, None, Usage(), "m", "stop")

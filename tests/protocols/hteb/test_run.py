@@ -9,7 +9,7 @@ import pytest
 
 import embassay as eb
 import made_mirror
-from embassay.data.catalogue.entries import find_entry
+from embassay.data.catalogue.entries import find_catalogue_entry
 from embassay.data.catalogue.suites import read_all_suites
 from embassay.errors import BudgetExceeded, UsageError
 from embassay.protocols.hteb.exchange import export, import_reference_files
@@ -21,10 +21,15 @@ from embassay.protocols.hteb.options import (
     TransformOptions,
     select_axis_transformations,
 )
-from embassay.protocols.hteb.profiles import TOTAL, RunTransformation, TransformationProfiles, name_axis_part
-from embassay.protocols.hteb.protocol import HtebPlan, HtebProtocol, open_datasets
+from embassay.protocols.hteb.profiles import (
+    TOTAL,
+    TransformationProfiles,
+    TransformationWithSeeds,
+    name_axis_part,
+)
+from embassay.protocols.hteb.protocol import HtebPlan, HtebProtocol, open_request_datasets
 from embassay.protocols.hteb.slots import read_reference_datasets
-from embassay.protocols.wordings.scores import RunDataset, RunLayout, RunSystem, RunTask
+from embassay.protocols.wordings.scores import DatasetInRun, RunLayout, SystemInRun, TaskInRun
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.records import HeadlineComponent
 from embassay.report import write_report
@@ -145,8 +150,8 @@ def test_two_workers_make_the_same_bytes(finished, tmp_path, pairs):
 def test_one_transformation_weighs_a_sixth_or_a_ninth():
     """All scores 0 but one of 90: translation gives 45 and 15, paraphrasing 30 and 10; the original changes nothing."""
     layout = RunLayout(
-        (RunSystem("s", "embedding"),), (RunDataset("d", "en", ("sts",)),), (RunTask("sts", "spearman"),),
-        tuple(RunTransformation(name, {"d": (1,)}).as_run_source() for name in TRANSFORMATIONS), protocol="hteb",
+        (SystemInRun("s", "embedding"),), (DatasetInRun("d", "en", ("sts",)),), (TaskInRun("sts", "spearman"),),
+        tuple(TransformationWithSeeds(name, {"d": (1,)}).as_run_source() for name in TRANSFORMATIONS), protocol="hteb",
     )  # fmt: skip
 
     def total(of, original):
@@ -238,7 +243,7 @@ def test_a_corpus_is_transformed_title_and_body_apart(transformer, tmp_path):
 def test_ordinals_of_pairs_count_left_sentences_first(pairs):
     """Left i is i and right i is n + i; blanks have none."""
     request = HtebRequest((), datasets=(str(pairs(5)),))
-    plan = HtebPlan(request, (), open_datasets(request)[0])
+    plan = HtebPlan(request, (), open_request_datasets(request)[0])
     [slots] = plan.list_task_slots(plan.datasets[0])
     assert [row[3] for row in slots.rows] == list(range(10))
     assert [row[0] for row in slots.rows[:5]] == [f"first:p{i}" for i in range(5)]
@@ -426,11 +431,11 @@ def test_the_english_suite_has_semrel_in_english_or_as_the_reference_in_all_lang
     monkeypatch.setenv("EMBASSAY_DATA", str(tmp_path))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     for name in ("semrel2024", "biosses", "stsbenchmark", "sts17", "indic-sts"):
-        made_mirror.write_mirror(find_entry(name), tmp_path, told=made_mirror.sentences)
+        made_mirror.write_mirror(find_catalogue_entry(name), tmp_path, told=made_mirror.sentences)
     options = HtebOptions(semrel=semrel)
     for suite, expected in (("hteb-en", languages), ("hteb-multi", 14), ("hteb", 14)):
         request = HtebRequest((), datasets=(suite,), tasks=("sts",), options=options)
-        datasets, _ = open_datasets(request)
+        datasets, _ = open_request_datasets(request)
         [one] = [dataset for dataset in datasets if dataset.name == "semrel2024"]
         assert len(one.languages["sts"]) == expected
 

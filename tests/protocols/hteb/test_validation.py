@@ -8,11 +8,11 @@ import pytest
 import embassay as eb
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hteb.options import HtebOptions
-from embassay.protocols.hteb.validation import RATERS, draw_study, read_study, score_study
-from embassay.protocols.wordings.pairs import SampleSize
+from embassay.protocols.hteb.validation import RATERS, draw_rating_study, read_study, score_rating_study
+from embassay.protocols.wordings.pairs import PairSampleSize
 from embassay.protocols.wordings.sets import ParaphraseSet
 
-SIZE = SampleSize(pairs=10, dummies=2, raters=3, seed=1)
+SIZE = PairSampleSize(pairs=10, dummies=2, raters=3, seed=1)
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def study(transformer, tmp_path, pairs):
         ["jaccard"], transformer=model, datasets=[pairs()], out=tmp_path / "run", runs=1, tokenizer="words",
         options=HtebOptions(resamples=60), transformations=("expansion", "translation"),
     )  # fmt: skip
-    items = draw_study(ParaphraseSet.open(done.path), tmp_path / "study", SIZE)
+    items = draw_rating_study(ParaphraseSet.open(done.path), tmp_path / "study", SIZE)
     return tmp_path / "study", items
 
 
@@ -71,7 +71,7 @@ def test_ratings_are_summed_up_by_transformation_and_criterion(study):
         items,
         lambda item, _: (known(item), 5) if item.is_dummy else (4 if item.lang == "expansion" else 2, 3),
     )
-    scored = score_study(folder)
+    scored = score_rating_study(folder)
     found = {(one.transformation, one.criterion): one for one in scored.outcomes}
     assert not scored.rejected
     assert (found["expansion", "adequacy"].mean, found["expansion", "adequacy"].share) == (4.0, 1.0)
@@ -90,7 +90,7 @@ def test_a_rater_who_fails_a_dummy_is_left_out(study):
         items,
         lambda item, rater: (3 if rater == 0 else known(item), 5) if item.is_dummy else (5 - rater, 5),
     )
-    scored = score_study(folder)
+    scored = score_rating_study(folder)
     assert set(scored.rejected) == {"expansion-rater1", "translation-rater1"}
     adequacy = [one for one in scored.outcomes if one.criterion == "adequacy"]
     assert {(one.ratings, one.rejected, one.mean) for one in adequacy} == {(20, 1, 3.5)}
@@ -103,7 +103,7 @@ def test_a_system_is_asked_how_similar_it_finds_the_pairs(study):
     fill(
         folder, items, lambda item, rater: (known(item), 5) if item.is_dummy else (1 + len(item.text2) % 5, 4)
     )
-    scored = score_study(folder, systems=("jaccard",))
+    scored = score_rating_study(folder, systems=("jaccard",))
     assert [(system, name, n) for system, name, _, n in scored.drift] == [
         ("jaccard", "", 20), ("jaccard", "expansion", 10), ("jaccard", "translation", 10),
     ]  # fmt: skip
@@ -116,7 +116,7 @@ def test_a_rating_off_the_scale_is_named_by_file_and_line(study, value):
     folder, items = study
     fill(folder, items, lambda *_: (value, 5))
     with pytest.raises(DataError) as refused:
-        score_study(folder)
+        score_rating_study(folder)
     assert refused.value.path.suffix == ".csv"
     assert refused.value.line == 2
 
@@ -124,7 +124,7 @@ def test_a_rating_off_the_scale_is_named_by_file_and_line(study, value):
 def test_blank_ratings_say_nothing(study):
     """They are no disagreement, and of nothing there is no mean."""
     folder, _ = study
-    scored = score_study(folder)
+    scored = score_rating_study(folder)
     assert {(one.pairs, one.mean, one.quadratic) for one in scored.outcomes} == {(0, None, None)}
     assert not scored.rejected
 
@@ -134,11 +134,11 @@ def test_a_study_is_never_written_over(study, tmp_path):
     folder, _ = study
     kept = ParaphraseSet.open(tmp_path / "run")
     with pytest.raises(UsageError, match="not empty"):
-        draw_study(kept, folder, SIZE)
+        draw_rating_study(kept, folder, SIZE)
     with pytest.raises(UsageError, match="summarise"):
-        draw_study(kept, tmp_path / "other", SIZE, transformations=("summarise",))
+        draw_rating_study(kept, tmp_path / "other", SIZE, transformations=("summarise",))
     with pytest.raises(DataError):
-        score_study(tmp_path)
+        score_rating_study(tmp_path)
 
 
 def test_means_are_those_of_numpy(study):
@@ -154,7 +154,7 @@ def test_means_are_those_of_numpy(study):
         for item in items
         if not item.is_dummy
     }
-    for one in score_study(folder).outcomes:
+    for one in score_rating_study(folder).outcomes:
         own = [ratings for pair, ratings in of.items() if pair.startswith(one.transformation)]
         expected = np.mean(own) if one.criterion == "adequacy" else 4.0
         assert one.mean == pytest.approx(expected)

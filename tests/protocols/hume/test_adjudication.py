@@ -11,10 +11,14 @@ import pytest
 from embassay.data import open_dataset
 from embassay.errors import UsageError
 from embassay.protocols import hume, pteb
-from embassay.protocols.hume.adjudication import correct_gold, export_gold, find_disputes
-from embassay.protocols.hume.collection import read_all_rows
+from embassay.protocols.hume.adjudication import (
+    correct_gold_by_adjudication,
+    export_gold,
+    find_answer_disputes,
+)
+from embassay.protocols.hume.collection import read_all_answer_rows
 from embassay.protocols.hume.options import GoldKind
-from embassay.protocols.hume.store import AnswerDraft, AnswerStore, open_store, stored_annotations
+from embassay.protocols.hume.store import AnswerStore, SubmittedAnswer, open_answer_store, stored_annotations
 from embassay.protocols.hume.study import Family, StudyFolder, read_study
 from hume_small import small_study
 
@@ -27,7 +31,7 @@ class Case:
         self.task = self.folder.study.tasks[0]
         self.gold = self.folder.gold(self.task.name)
         self.items = list(self.gold)
-        self.store: AnswerStore = open_store(self.folder)
+        self.store: AnswerStore = open_answer_store(self.folder)
         self.seq = 0
 
     def say(
@@ -35,7 +39,7 @@ class Case:
     ) -> None:
         self.store.add_annotator(who, kind)  # type: ignore[arg-type]
         self.seq += 1
-        draft = AnswerDraft(item, value, self.seq, 1.0, flag, comment, "t")
+        draft = SubmittedAnswer(item, value, self.seq, 1.0, flag, comment, "t")
         self.store.save(who, self.task.name, draft)
 
     def annotate(self, who: str, **others: Any) -> None:
@@ -51,11 +55,13 @@ class Case:
         self.say(who, self.items[place], value, flag, comment, "adjudicator")
 
     def disputes(self) -> list[Any]:
-        return list(find_disputes(self.folder, self.task, read_all_rows(self.folder)))
+        return list(find_answer_disputes(self.folder, self.task, read_all_answer_rows(self.folder)))
 
     def corrections(self, kind: GoldKind = "adjudicated") -> dict[int, Any]:
-        made = self.store.decisions()
-        found = correct_gold(self.folder, self.task, self.gold, read_all_rows(self.folder), made, kind)
+        made = self.store.list_adjudicator_decisions()
+        found = correct_gold_by_adjudication(
+            self.folder, self.task, self.gold, read_all_answer_rows(self.folder), made, kind
+        )
         return {self.items.index(one.item): one for one in found}
 
 
@@ -88,19 +94,19 @@ def test_decisions_are_no_annotations(mood: Case) -> None:
     """Neither score, agreement, export nor disputes count them."""
     before = (
         mood.disputes(),
-        read_all_rows(mood.folder),
+        read_all_answer_rows(mood.folder),
         stored_annotations(mood.store),
         mood.store.annotators(),
     )
     mood.decide(2, 1)
     after = (
         mood.disputes(),
-        read_all_rows(mood.folder),
+        read_all_answer_rows(mood.folder),
         stored_annotations(mood.store),
         mood.store.annotators(),
     )
     assert after == before
-    assert [one.id for one in mood.store.adjudicators()] == ["judy"]
+    assert [one.id for one in mood.store.list_adjudicators()] == ["judy"]
     with pytest.raises(UsageError, match="judy is already an adjudicator"):
         mood.store.add_annotator("judy")
 
@@ -149,15 +155,15 @@ def test_scripts_that_answer_are_no_people(tmp_path: Path) -> None:
     case = Case(tmp_path / "study", "classification")
     case.annotate("one")
     case.annotate("two", i0=_other(case, 0), i1=_other(case, 1))
-    rows = [row.model_copy(update={"kind": "simulated"}) for row in read_all_rows(case.folder)]
-    assert [one.simulated for one in find_disputes(case.folder, case.task, rows)] == [True, True]
+    rows = [row.model_copy(update={"kind": "simulated"}) for row in read_all_answer_rows(case.folder)]
+    assert [one.simulated for one in find_answer_disputes(case.folder, case.task, rows)] == [True, True]
     rows = [
         row.model_copy(update={"kind": "person"})
         if (row.annotator_id, row.item_id) == ("one", case.items[0])
         else row
         for row in rows
     ]
-    found = {one.item: one.simulated for one in find_disputes(case.folder, case.task, rows)}
+    found = {one.item: one.simulated for one in find_answer_disputes(case.folder, case.task, rows)}
     assert found == {case.items[0]: False, case.items[1]: True}
 
 

@@ -12,16 +12,16 @@ from scipy.stats import spearmanr
 from embassay.errors import UsageError
 from embassay.measures import spearman, v_measure
 from embassay.protocols.hume.ceiling import (
-    compare_with_left_out_people,
-    human_ceiling,
     interval_for_share_of_people,
+    leave_one_out_human_ceiling,
+    score_against_all_but_one,
     score_against_random_annotator,
     share_of_people_below,
 )
 from embassay.protocols.hume.resampling import PeopleAnswers
 from embassay.protocols.hume.results.contestants import simplify_estimate
-from embassay.protocols.hume.study import Family, TaskSpec
-from embassay.randomness import make_generator
+from embassay.protocols.hume.study import DatasetInLanguage, Family
+from embassay.randomness import make_seeded_generator
 
 R1, R2 = [0, 1, 1, 3, 5, 4, 2, 4], [2, 0, 2, 1, 4, 5, 4, 3]
 
@@ -32,12 +32,12 @@ def people(family: Family, *raters: list) -> PeopleAnswers:
         f"rater {number}": {f"{i:02}": value for i, value in enumerate(values) if value is not None}
         for number, values in enumerate(raters)
     }
-    return PeopleAnswers(TaskSpec("t", family, "eng"), {}, answers)
+    return PeopleAnswers(DatasetInLanguage("t", family, "eng"), {}, answers)
 
 
 def test_two_raters_of_labels() -> None:
     """With two, each scores the share on which they agree: HUME section 6, 7 of 10."""
-    found = human_ceiling(people("classification", list("aabbccabca"), list("abbbcaabcc")))
+    found = leave_one_out_human_ceiling(people("classification", list("aabbccabca"), list("abbbcaabcc")))
     assert found.annotators == {"rater 0": 0.7, "rater 1": 0.7}
     assert (found.value.value, found.items) == (0.7, 10)
     assert found.value.low < 0.7 < found.value.high
@@ -45,7 +45,7 @@ def test_two_raters_of_labels() -> None:
 
 def test_three_raters_of_labels() -> None:
     """A tie of the others gives a half to one of its two labels, and nothing to a third."""
-    found = human_ceiling(people("classification", list("xxxx"), list("xyyz"), list("xxzz")))
+    found = leave_one_out_human_ceiling(people("classification", list("xxxx"), list("xyyz"), list("xxzz")))
     # Item by item, of rater 0: x against {x, x} 1, {y, x} 1/2, {y, z} 0, {z, z} 0.
     assert found.annotators["rater 0"] == pytest.approx(1.5 / 4)
     # Rater 1: x against {x, x} 1, y against {x, x} 0, y against {x, z} 0, z against {x, z} 1/2.
@@ -56,9 +56,9 @@ def test_three_raters_of_labels() -> None:
 
 def test_ratings() -> None:
     """Two: their Spearman correlation, .615854 in HUME section 6; three: each with the others' mean."""
-    assert human_ceiling(people("sts", R1, R2)).value.value == pytest.approx(0.615854, abs=1e-6)
+    assert leave_one_out_human_ceiling(people("sts", R1, R2)).value.value == pytest.approx(0.615854, abs=1e-6)
     third = [0.5, 1, 2, 2, 5, 5, 3, 3]
-    found = human_ceiling(people("sts", R1, R2, third))
+    found = leave_one_out_human_ceiling(people("sts", R1, R2, third))
     assert found.annotators["rater 2"] == pytest.approx(
         spearman(third, [(a + b) / 2 for a, b in zip(R1, R2, strict=True)])
     )
@@ -67,12 +67,12 @@ def test_ratings() -> None:
 def test_marks() -> None:
     """A document is relevant that at least half of the others marked; a query where there is none is dropped."""
     a, b, c = (1, 1, 0, 0), (1, 0, 1, 0), (0, 0, 0, 0)
-    found = human_ceiling(people("reranking", [a], [b], [c]))
+    found = leave_one_out_human_ceiling(people("reranking", [a], [b], [c]))
     # Against {b, c} documents 0 and 2 are relevant: marking 0 and 1 finds one in the first tie, the other in the last.
     assert found.annotators["rater 0"] == pytest.approx(0.5 * 0.5 + 0.5 * 0.5)
     # Against {a, b} 0, 1 and 2 are; marking nothing is one tie of four.
     assert found.annotators["rater 2"] == pytest.approx(3 / 4)
-    two = human_ceiling(people("reranking", [a, a, a, b], [b, c, a, b]))
+    two = leave_one_out_human_ceiling(people("reranking", [a, a, a, b], [b, c, a, b]))
     assert two.dropped == 1
     # Rater 1 is asked on all four queries, and scores one tie of four on the second, where rater 0 marked two.
     assert two.annotators["rater 1"] == pytest.approx((0.5 + 0.5 + 1 + 1) / 4)
@@ -82,7 +82,7 @@ def test_marks() -> None:
 def test_groups() -> None:
     """The mean V-measure against each other, without an interval."""
     x, y, z = list("000111222"), list("555577999"), list("000000111")
-    found = human_ceiling(people("clustering", x, y, z))
+    found = leave_one_out_human_ceiling(people("clustering", x, y, z))
     assert found.annotators["rater 0"] == pytest.approx((v_measure(x, y) + v_measure(x, z)) / 2)
     assert found.value.low is None
     assert "copies" in found.value.reason
@@ -90,21 +90,21 @@ def test_groups() -> None:
 
 def test_none() -> None:
     """One annotator, or two without a common item, have no ceiling; nobody at all is an error."""
-    alone = human_ceiling(people("sts", R1))
+    alone = leave_one_out_human_ceiling(people("sts", R1))
     assert (simplify_estimate(alone.value).value, simplify_estimate(alone.value).reason) == (
         None,
         "one annotator has no others",
     )
-    apart = human_ceiling(people("sts", [1, 2, None, None], [None, None, 3, 4]))
+    apart = leave_one_out_human_ceiling(people("sts", [1, 2, None, None], [None, None, 3, 4]))
     assert simplify_estimate(apart.value).reason == "no item has two annotators"
     with pytest.raises(UsageError, match="Nobody"):
-        human_ceiling(people("sts"))
+        leave_one_out_human_ceiling(people("sts"))
 
 
 @pytest.mark.parametrize("family", ["classification", "clustering", "sts", "reranking"])
 def test_a_copy_of_a_person_is_near_the_ceiling(family: Family) -> None:
     """A system that answers as one more such person scores as people do against each other."""
-    rng = make_generator(8, "copy")
+    rng = make_seeded_generator(8, "copy")
 
     def rater() -> list:
         noisy = [i % 4 if rng.random() < 0.7 else int(rng.integers(4)) for i in range(600)]
@@ -116,8 +116,8 @@ def test_a_copy_of_a_person_is_near_the_ceiling(family: Family) -> None:
 
     study, system = people(family, rater(), rater(), rater()), rater()
     answers = {f"{i:02}": value for i, value in enumerate(system)}
-    assert compare_with_left_out_people(study, answers).value == pytest.approx(
-        human_ceiling(study).value.value, abs=0.05
+    assert score_against_all_but_one(study, answers).value == pytest.approx(
+        leave_one_out_human_ceiling(study).value.value, abs=0.05
     )
 
 
@@ -132,15 +132,15 @@ def test_a_soft_score_is_the_share_of_people_who_say_so() -> None:
     expected = sum(spearmanr(rated, list(answers.values())).statistic for rated in (R1, R2)) / 2
     assert score_against_random_annotator(two, answers).value == pytest.approx(expected)
     assert score_against_random_annotator(two, answers).value == pytest.approx(
-        compare_with_left_out_people(two, answers).value
+        score_against_all_but_one(two, answers).value
     )
     assert score_against_random_annotator(people("sts", R1), answers).value is None
 
 
 def test_against_people_needs_two() -> None:
     """One annotator cannot be left out; no common item says so."""
-    assert compare_with_left_out_people(people("sts", R1), {"00": 1.0}).value is None
-    assert "answer from the system" in compare_with_left_out_people(people("sts", R1, R2), {}).reason
+    assert score_against_all_but_one(people("sts", R1), {"00": 1.0}).value is None
+    assert "answer from the system" in score_against_all_but_one(people("sts", R1, R2), {}).reason
 
 
 def test_among_people() -> None:

@@ -18,14 +18,14 @@ from embassay.protocols.hume.exchange.export import export
 from embassay.protocols.hume.exchange.intake import import_files
 from embassay.protocols.hume.profiles import (
     UNSAID,
-    check_profile,
-    find_withheld_groups,
+    check_profile_answers,
+    find_groups_too_small_to_show,
     profile_questions,
-    profile_table,
-    read_profiles,
-    write_profiles,
+    read_annotator_profiles,
+    scores_by_profile_table,
+    write_annotator_profiles,
 )
-from embassay.protocols.hume.store import AnswerDraft, open_store
+from embassay.protocols.hume.store import SubmittedAnswer, open_answer_store
 from embassay.protocols.hume.study import StudyFolder, read_study
 from hume_small import small_study
 
@@ -40,12 +40,14 @@ def _asking(path: Path, *questions: str) -> StudyFolder:
 
 def _answered(folder: StudyFolder, **levels: str) -> None:
     """People who answer all of it, each one more item wrongly, and say how well they read English."""
-    store = open_store(folder)
+    store = open_answer_store(folder)
     gold = folder.gold("mood")
     for place, (name, level) in enumerate(levels.items()):
         store.add_annotator(name)
         for at, (item, label) in enumerate(gold.items()):
-            store.save(name, "mood", AnswerDraft(item, (label + (at < place % 4)) % 3, at + 1, 2.0, tab="t"))
+            store.save(
+                name, "mood", SubmittedAnswer(item, (label + (at < place % 4)) % 3, at + 1, 2.0, tab="t")
+            )
         store.save_profile_answers(name, {"language:eng": level} if level else {})
     store.close()
 
@@ -55,7 +57,7 @@ def _rows(folder: StudyFolder, scores: dict[str, float], smallest: int) -> dict[
         family="classification", dataset="mood", lang="eng",
         annotators=[SimpleNamespace(id=name, score=score, items=6) for name, score in scores.items()],
     )  # fmt: skip
-    table = profile_table(folder.study, [pair], read_profiles(folder), smallest)  # type: ignore[list-item]
+    table = scores_by_profile_table(folder.study, [pair], read_annotator_profiles(folder), smallest)  # type: ignore[list-item]
     return {str(row[4]): row[5:] for row in table.rows}
 
 
@@ -63,15 +65,15 @@ def test_nothing_is_asked_or_taken_that_the_study_does_not_ask(tmp_path: Path) -
     """Of language once for each language; another question, and an answer that is none, are refused by name."""
     folder = _asking(tmp_path / "s", "language", "age")
     assert [one.key for one in profile_questions(folder.study)] == ["language:eng", "age"]
-    assert check_profile(folder.study, {"age": "25–34", "language:eng": ""}) == {
+    assert check_profile_answers(folder.study, {"age": "25–34", "language:eng": ""}) == {
         "age": "25–34",
         "language:eng": "",
     }
     for wrong in ({"gender": "woman"}, {"age": "old"}, {"language:dan": "native"}):
         with pytest.raises(DataError):
-            check_profile(folder.study, wrong)
+            check_profile_answers(folder.study, wrong)
     plain = read_study(small_study(tmp_path / "plain", 6))
-    assert (profile_questions(plain.study), read_profiles(plain)) == ((), {})
+    assert (profile_questions(plain.study), read_annotator_profiles(plain)) == ((), {})
 
 
 def test_a_study_that_asks_nothing_has_the_bytes_it_always_had(tmp_path: Path) -> None:
@@ -89,19 +91,19 @@ def test_a_store_of_an_earlier_version_is_read(tmp_path: Path) -> None:
         connection.execute("DROP TABLE profiles")
     connection.close()
     before = (folder.path / "answers.sqlite3").read_bytes()
-    assert read_profiles(folder) == {}
+    assert read_annotator_profiles(folder) == {}
     assert (folder.path / "answers.sqlite3").read_bytes() == before
 
 
 def test_an_answer_can_be_changed_and_taken_back(tmp_path: Path) -> None:
     """The last one holds, and an empty one is none."""
     folder = _asking(tmp_path / "s", "language", "age")
-    store = open_store(folder)
+    store = open_answer_store(folder)
     store.add_annotator("ann")
     store.save_profile_answers("ann", {"language:eng": "good", "age": "25–34"})
     store.save_profile_answers("ann", {"language:eng": "native", "age": ""})
     store.close()
-    assert read_profiles(folder) == {"ann": {"language:eng": "native"}}
+    assert read_annotator_profiles(folder) == {"ann": {"language:eng": "native"}}
 
 
 def test_means_of_groups_with_students_interval(tmp_path: Path) -> None:
@@ -130,7 +132,7 @@ def test_small_groups_are_withheld_and_cannot_be_reckoned(tmp_path: Path) -> Non
 @given(st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 12)), st.integers(2, 6))
 def test_what_is_withheld_is_never_one_group_beside_others(sizes: dict[str, int], smallest: int) -> None:
     """Every group that is too small is in it, and it is alone only where there is no other."""
-    hidden = find_withheld_groups(sizes, smallest)
+    hidden = find_groups_too_small_to_show(sizes, smallest)
     assert {name for name, n in sizes.items() if n < smallest} <= set(hidden)
     assert len(hidden) != 1 or len(sizes) == 1
 
@@ -151,7 +153,7 @@ def test_profiles_are_in_no_file_that_did_not_ask_for_them(tmp_path: Path) -> No
     assert (tmp_path / "all.csv").read_text().count("near-native") == 36
     back = _asking(tmp_path / "back", "language")
     import_files(back.path, [tmp_path / "all.jsonl"])
-    assert read_profiles(back) == read_profiles(folder)
+    assert read_annotator_profiles(back) == read_annotator_profiles(folder)
     silent = read_study(small_study(tmp_path / "silent", 6, families=("classification",)))
     done = import_files(silent.path, [tmp_path / "all.jsonl"])
     assert done.left_out == {"profile, which the study does not ask for": 6}
@@ -165,9 +167,9 @@ def test_profiles_are_in_no_file_that_did_not_ask_for_them(tmp_path: Path) -> No
 def test_a_line_that_is_no_answer_is_named(tmp_path: Path) -> None:
     """With file and line, whether it lies there or is brought."""
     folder = _asking(tmp_path / "s", "language")
-    write_profiles(folder.path, {"ann": {"language:eng": "fluent"}})
+    write_annotator_profiles(folder.path, {"ann": {"language:eng": "fluent"}})
     with pytest.raises(DataError, match=r"profiles.jsonl:1: 'fluent' is not an answer"):
-        read_profiles(folder)
+        read_annotator_profiles(folder)
     (folder.path / "profiles.jsonl").unlink()
     file = tmp_path / "in.jsonl"
     file.write_text(

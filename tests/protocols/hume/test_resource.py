@@ -7,23 +7,23 @@ from importlib.resources import files
 
 import pytest
 
-from embassay.protocols.hume.record import PairRecord, Summary, SystemPlace, SystemScore
-from embassay.protocols.hume.resource import resource_class, resource_level, resource_table
+from embassay.protocols.hume.record import DatasetLanguageRecord, Summary, SystemPlace, SystemScore
+from embassay.protocols.hume.resource import language_resource_class, language_resource_level, resource_table
 from embassay.stats import Estimate
 
 
-def _pair(lang: str, human: float, **models: float) -> PairRecord:
+def _pair(lang: str, human: float, **models: float) -> DatasetLanguageRecord:
     scores = tuple(
         SystemScore(system=name, kind="embedding", score=Estimate(value=value))
         for name, value in models.items()
     )
-    return PairRecord(
+    return DatasetLanguageRecord(
         task=f"t-{lang}-{human}", dataset=f"d{human}", lang=lang, family="sts", measure="spearman", n=9,
         human=Estimate(value=human), models=scores,
     )  # fmt: skip
 
 
-def _table(*pairs: PairRecord) -> dict[tuple[str, str], dict[str, object]]:
+def _table(*pairs: DatasetLanguageRecord) -> dict[tuple[str, str], dict[str, object]]:
     places = tuple(
         SystemPlace(system=name, kind="embedding", mean=Estimate(value=0.5), rank=1) for name in ("a", "b")
     )
@@ -35,9 +35,9 @@ def _table(*pairs: PairRecord) -> dict[tuple[str, str], dict[str, object]]:
 
 def test_the_languages_of_the_study() -> None:
     """As the specification has them: English and Arabic 5, Russian 4, Danish 3, Bokmål 1."""
-    classes = {lang: resource_class(lang) for lang in ("eng", "ara", "rus", "dan", "nob", "mul")}
+    classes = {lang: language_resource_class(lang) for lang in ("eng", "ara", "rus", "dan", "nob", "mul")}
     assert classes == {"eng": 5, "ara": 5, "rus": 4, "dan": 3, "nob": 1, "mul": None}
-    assert [resource_level(lang) for lang in classes] == [
+    assert [language_resource_level(lang) for lang in classes] == [
         "high",
         "high",
         "high",

@@ -16,19 +16,19 @@ from embassay.measures import ari
 from embassay.protocols.hume.collection import (
     KIND,
     check_nobody_answered,
-    nearest_step,
+    round_rating_to_scale_step,
     simulate_annotators,
     simulate_task_answers,
 )
-from embassay.protocols.hume.sampling import SampleRequest, TaskSampleRequest, draw_study
-from embassay.protocols.hume.store import AnswerDraft, open_store
+from embassay.protocols.hume.sampling import StudySampleRequest, TaskSampleRequest, draw_study
+from embassay.protocols.hume.store import SubmittedAnswer, open_answer_store
 from embassay.protocols.hume.study import (
     FAMILIES,
     AnnotationRow,
     Family,
     LabelChoice,
-    Scale,
-    Source,
+    RatingScale,
+    StudyItemSource,
     StudyTask,
     read_study,
     write_annotations,
@@ -38,11 +38,11 @@ from embassay.protocols.hume.study import (
 N = 4000
 
 
-def _task(family: Family, scale: Scale | None = None) -> StudyTask:
+def _task(family: Family, scale: RatingScale | None = None) -> StudyTask:
     labels = [LabelChoice(value=value, name=value) for value in "abcd"] if family == "classification" else []
     return StudyTask(
         name="t", family=family, lang="eng", title="t", question="?", guidelines="#", n=1, labels=labels, scale=scale,
-        source=Source(dataset="d"),
+        source=StudyItemSource(dataset="d"),
     )  # fmt: skip
 
 
@@ -98,23 +98,30 @@ def test_groups_are_the_gold_under_other_names() -> None:
 
 def test_ratings_err_by_a_share_of_the_scale() -> None:
     """Noise .1 of a scale of 0 to 20: a standard deviation of 2, besides rounding (1/12); no bias; on whole steps."""
-    scale = Scale(low=0, high=20)
+    scale = RatingScale(low=0, high=20)
     gold = {f"i{k}": 10 for k in range(N)}
     values = [row.value for row in simulate_task_answers(_task("sts", scale), gold, "s", noise=0.1, seed=3)]
     assert abs(fmean(values) - 10) < 0.15
     assert abs(pstdev(values) - (4 + 1 / 12) ** 0.5) < 0.1
     assert all(value == int(value) for value in values)
-    assert set(_values("sts", 0.0, scale=Scale(step=0.5))) == {2.0, 2.5, 3.0}
+    assert set(_values("sts", 0.0, scale=RatingScale(step=0.5))) == {2.0, 2.5, 3.0}
 
 
 @given(
     st.floats(-50, 50),
-    st.sampled_from([Scale(), Scale(low=1, high=4), Scale(step=0.5), Scale(low=-1, high=1, step=0.4)]),
+    st.sampled_from(
+        [
+            RatingScale(),
+            RatingScale(low=1, high=4),
+            RatingScale(step=0.5),
+            RatingScale(low=-1, high=1, step=0.4),
+        ]
+    ),
 )
-def test_on_scale(rating: float, scale: Scale) -> None:
+def test_on_scale(rating: float, scale: RatingScale) -> None:
     """A step of the scale, and none is nearer."""
     steps = [scale.low + k * scale.step for k in range(int((scale.high - scale.low) / scale.step + 1e-9) + 1)]
-    near = nearest_step(rating, scale)
+    near = round_rating_to_scale_step(rating, scale)
     assert any(near == pytest.approx(step) for step in steps)
     assert abs(near - rating) <= min(abs(step - rating) for step in steps) + 1e-9
 
@@ -143,7 +150,9 @@ def test_noise_is_a_share(noise: float) -> None:
 def test_scripts_never_stand_beside_people(tmp_path: Path) -> None:
     """A study that people have answered, in a file or on its pages, is refused; scripts may answer again."""
     drawn = draw_study(
-        SampleRequest(name="s", tasks=[TaskSampleRequest(data="sample", family=["sts"], n=5, lang=["eng"])])
+        StudySampleRequest(
+            name="s", tasks=[TaskSampleRequest(data="sample", family=["sts"], n=5, lang=["eng"])]
+        )
     )
     folder = read_study(write_study(tmp_path / "s", drawn.study, drawn.items, drawn.gold))
     write_annotations(folder.path, KIND, simulate_annotators(folder, 2, noise=0.1, seed=1))
@@ -153,9 +162,9 @@ def test_scripts_never_stand_beside_people(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"People have answered this study \(ann\)"):
         check_nobody_answered(folder)
     file.unlink()
-    store = open_store(folder)
+    store = open_answer_store(folder)
     store.add_annotator("bob", "person")
-    store.save("bob", folder.items[0].task, AnswerDraft(folder.items[0].id, 3.0, 1))
+    store.save("bob", folder.items[0].task, SubmittedAnswer(folder.items[0].id, 3.0, 1))
     store.close()
     with pytest.raises(UsageError, match="bob"):
         check_nobody_answered(folder)

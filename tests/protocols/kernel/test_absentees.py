@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 from embassay.cli.main import app, build_app_with_commands
 from embassay.data import open_dataset
-from embassay.data.catalogue.entries import EntryRecord, read_all_entries
+from embassay.data.catalogue.entries import CatalogueDatasetRecord, read_catalogue_entries
 from embassay.data.catalogue.miniature import (
-    DatasetAmounts,
-    choose_dataset_shape,
+    DatasetSizes,
+    choose_representative_shape,
     count_dataset_items,
     estimate_token_density,
     write_miniature_dataset,
@@ -82,7 +82,7 @@ def test_documents_are_counted_as_documents() -> None:
         for c in SageProtocol().forecast_request_cost(replace(request, limit=500)).cells
         if c.system == "constant"
     )
-    assert limited.items == read_all_entries()["msmarco"].relevant == 7_433
+    assert limited.items == read_catalogue_entries()["msmarco"].relevant == 7_433
 
 
 def test_what_is_here_is_planned_as_it_is() -> None:
@@ -119,13 +119,13 @@ def test_a_price_follows_the_figures() -> None:
     assert cells["arxiv-s2s"].tokens / cells["medrxiv-s2s"].tokens == pytest.approx(12.6, rel=0.15)
 
 
-@pytest.mark.parametrize("name", read_all_entries())
+@pytest.mark.parametrize("name", read_catalogue_entries())
 def test_a_miniature_is_of_its_shape(name: str, tmp_path: Path) -> None:
     """It opens as the dataset would, with as many rows as were wanted, and texts as long as the record says."""
-    record = read_all_entries()[name]
+    record = read_catalogue_entries()[name]
     size = AbsentDataset(record).planned_sizes[0]
     opened = open_dataset(str(write_miniature_dataset(record, (), size, tmp_path)))
-    shape = choose_dataset_shape(record)
+    shape = choose_representative_shape(record)
     assert not opened.missing(shape)
     loaded = opened.load(shape)
     assert not loaded.skipped
@@ -134,24 +134,24 @@ def test_a_miniature_is_of_its_shape(name: str, tmp_path: Path) -> None:
 
 def test_amounts_follow_languages_limits_and_sets() -> None:
     """Of some languages their share; a limit holds for each language and set."""
-    known = read_all_entries()
-    assert count_dataset_items(known["sts17"]) == DatasetAmounts(5_346)
-    assert count_dataset_items(known["sts17"], ("en-en", "es-es")) == DatasetAmounts(500)
-    assert count_dataset_items(known["sts17"], ("en-en", "ko-ko"), 100) == DatasetAmounts(200)
-    assert count_dataset_items(known["arxiv-p2p"], (), 500) == DatasetAmounts(31 * 500)
+    known = read_catalogue_entries()
+    assert count_dataset_items(known["sts17"]) == DatasetSizes(5_346)
+    assert count_dataset_items(known["sts17"], ("en-en", "es-es")) == DatasetSizes(500)
+    assert count_dataset_items(known["sts17"], ("en-en", "ko-ko"), 100) == DatasetSizes(200)
+    assert count_dataset_items(known["arxiv-p2p"], (), 500) == DatasetSizes(31 * 500)
     assert count_dataset_items(known["askubuntu"], (), 10).other == 10
-    assert count_dataset_items(known["banking77"]) == DatasetAmounts(3_080, 10_003)
+    assert count_dataset_items(known["banking77"]) == DatasetSizes(3_080, 10_003)
 
 
 def test_every_record_says_how_long_its_texts_are() -> None:
     """Of each part that has texts; and nothing that is not a part."""
-    for record in read_all_entries().values():
+    for record in read_catalogue_entries().values():
         assert record.chars, record.name
         assert set(record.chars) <= _texts_of(record), record.name
         assert set(record.by_lang) <= set(record.langs), record.name
 
 
-def _texts_of(record: EntryRecord) -> set[str]:
+def _texts_of(record: CatalogueDatasetRecord) -> set[str]:
     columns = {name for table in record.all_tables for name in (table.part, *table.canonical_columns)}
     return columns | {"text", "text2", "query", "positive", "negative"}
 

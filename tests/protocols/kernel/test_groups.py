@@ -9,19 +9,19 @@ from hypothesis import strategies as st
 
 from embassay.protocols.kernel.estimates import estimate
 from embassay.protocols.kernel.groups import (
-    describe_bootstrap,
+    describe_bootstrap_units,
     find_item_groups,
     group_items_sharing_things,
     map_items_to_group_leader,
 )
 from embassay.protocols.tasks.task import PtebContext, PtebOptions
-from embassay.records import Documents, RetrievalSet, ScoredPairs, SummaryRatings
+from embassay.records import Documents, RetrievalSet, ScoredTextPairs, SummaryRatings
 from embassay.text import open_tokenizer
 
 
-def pairs(*texts: tuple[str, str]) -> ScoredPairs:
+def pairs(*texts: tuple[str, str]) -> ScoredTextPairs:
     first, second = zip(*texts, strict=True)
-    return ScoredPairs(tuple(f"p{i}" for i in range(len(texts))), first, second, np.zeros(len(texts)))
+    return ScoredTextPairs(tuple(f"p{i}" for i in range(len(texts))), first, second, np.zeros(len(texts)))
 
 
 def test_pairs_that_share_a_text_on_either_side() -> None:
@@ -41,7 +41,7 @@ def test_ratings_of_one_source() -> None:
     assert labels is not None
     assert labels.tolist() == [0, 0, 1, 1]
     assert (
-        describe_bootstrap("ratings", SummaryRatings, labels)
+        describe_bootstrap_units("ratings", SummaryRatings, labels)
         == "cluster bootstrap over 2 groups of ratings of one source"
     )
 

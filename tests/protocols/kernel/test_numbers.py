@@ -39,9 +39,9 @@ def test_interval_never_puts_a_dash_beside_a_minus(low: float, high: float) -> N
 
 def test_share_gives_counts_first_under_a_hundred() -> None:
     """Small samples are counts, large ones percent; zero of some is zero."""
-    assert numbers.format_share(0.0, 48) == "0 of 48 (0%)"
-    assert numbers.format_share(1.0, 48) == "48 of 48 (100%)"
-    assert numbers.format_share(0.5, 100) == "50.0% (50 of 100)"
+    assert numbers.format_share_with_count(0.0, 48) == "0 of 48 (0%)"
+    assert numbers.format_share_with_count(1.0, 48) == "48 of 48 (100%)"
+    assert numbers.format_share_with_count(0.5, 100) == "50.0% (50 of 100)"
 
 
 @pytest.mark.parametrize(
@@ -86,6 +86,6 @@ def test_counts_have_separators_and_their_noun_its_number() -> None:
 
 def test_plain_is_ascii_for_everything_the_report_prints() -> None:
     """A terminal without UTF-8 sees dots and hyphens."""
-    assert numbers.to_ascii("0.510–0.536") == "0.510..0.536"
-    assert numbers.to_ascii("−0.004") == "-0.004"
-    assert numbers.to_ascii(numbers.NONE) == "-"
+    assert numbers.convert_text_to_ascii("0.510–0.536") == "0.510..0.536"
+    assert numbers.convert_text_to_ascii("−0.004") == "-0.004"
+    assert numbers.convert_text_to_ascii(numbers.NONE) == "-"

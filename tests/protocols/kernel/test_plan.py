@@ -16,7 +16,7 @@ from embassay.data.catalogue.suites import read_all_suites
 from embassay.errors import DataError, UsageError
 from embassay.protocols import pteb, sage
 from embassay.protocols.kernel import inputs
-from embassay.protocols.kernel.inputs import open_cache
+from embassay.protocols.kernel.inputs import open_embedding_cache
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.sage.options import Request
 from embassay.protocols.sage.protocol import SageProtocol
@@ -256,9 +256,9 @@ def test_a_run_without_suites_says_nothing_of_them(tmp_path: Path) -> None:
 def test_the_cache_is_the_one_that_is_named_now(monkeypatch, tmp_path):
     """Opened once, and another where the variable names another folder, as notebooks do."""
     monkeypatch.setenv("EMBASSAY_CACHE", str(tmp_path / "one"))
-    one = open_cache(None)
-    assert open_cache(None) is one
+    one = open_embedding_cache(None)
+    assert open_embedding_cache(None) is one
     monkeypatch.setenv("EMBASSAY_CACHE", str(tmp_path / "other"))
-    other = open_cache(None)
+    other = open_embedding_cache(None)
     assert [cache.path.parent.name for cache in (one, other)] == ["one", "other"]
-    assert open_cache(tmp_path / "own").path == tmp_path / "own"
+    assert open_embedding_cache(tmp_path / "own").path == tmp_path / "own"

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from embassay.protocols.kernel.quantities import (
-    biases_table,
     estimate_judge_assisted_mean,
     forecast_more_labels,
-    measure_biases,
-    quantities_table,
+    judge_assisted_means_table,
+    judge_biases_table,
+    measure_judge_biases,
 )
-from embassay.stats.few_labels import corrected_mean
+from embassay.stats.few_labels import compute_judge_corrected_mean
 
 
 def of(people, judge, every, **more):
@@ -40,7 +40,7 @@ def test_it_is_the_corrected_mean(grades) -> None:
     """A good judge makes the interval narrower, and is worth labels; one that says one thing is of not help."""
     people, judge = grades
     found = of(people[:60], judge[:60], judge)
-    whole = corrected_mean(people[:60], judge[:60], judge, bounds=(1, 5))
+    whole = compute_judge_corrected_mean(people[:60], judge[:60], judge, bounds=(1, 5))
     assert (found.value, found.low, found.high) == (whole.value.value, whole.value.low, whole.value.high)
     assert found.is_narrowed_by_judge
     assert 60 < found.worth <= 400
@@ -61,18 +61,18 @@ def test_few_labels_have_no_interval() -> None:
 def test_where_a_judge_is_off(grades) -> None:
     """By what it says, and of all; too few have no interval."""
     people, judge = grades
-    found = measure_biases(people, judge)
+    found = measure_judge_biases(people, judge)
     assert [one.said for one in found] == [*sorted({str(int(one)) for one in judge}), "all"]
     assert found[-1].mean == pytest.approx((judge - people).mean())
     assert sum(one.n for one in found[:-1]) == len(people)
-    assert measure_biases(people[:2], judge[:2])[0].low is None
-    assert measure_biases(people[:0], judge[:0]) == ()
+    assert measure_judge_biases(people[:2], judge[:2])[0].low is None
+    assert measure_judge_biases(people[:0], judge[:0]) == ()
     strata = ["first" if place % 3 else "later" for place in range(len(people))]
-    apart = {one.said: one for one in measure_biases(people, judge, strata)}
+    apart = {one.said: one for one in measure_judge_biases(people, judge, strata)}
     assert apart["first"].n + apart["later"].n == apart["all"].n == len(people)
     late = [place for place, name in enumerate(strata) if name == "later"]
     assert apart["later"].mean == pytest.approx((judge - people)[late].mean())
-    assert measure_biases(people, judge, ["one"] * len(people)) == found
+    assert measure_judge_biases(people, judge, ["one"] * len(people)) == found
 
 
 def test_what_more_labels_buy(grades) -> None:
@@ -88,8 +88,8 @@ def test_what_more_labels_buy(grades) -> None:
 def test_tables_have_a_row_each(grades) -> None:
     people, judge = grades
     found = of(people[:60], judge[:60], judge)
-    table = quantities_table("x", "X", [("judge", found)])
+    table = judge_assisted_means_table("x", "X", [("judge", found)])
     assert len(table.rows) == 1
     assert len(table.rows[0]) == len(table.columns)
-    off = measure_biases(people, judge)
-    assert len(biases_table("y", [("judge", one) for one in off]).rows) == len(off)
+    off = measure_judge_biases(people, judge)
+    assert len(judge_biases_table("y", [("judge", one) for one in off]).rows) == len(off)

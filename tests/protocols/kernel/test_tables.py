@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.data.rows import escape_formula, unescape_formula
+from embassay.data.rows import escape_spreadsheet_formula, unescape_spreadsheet_formula
 from embassay.protocols.kernel.tables import (
     Column,
     ColumnTable,
     PrintedTable,
     check_table_name,
-    format_csv,
-    interval_fields,
+    format_csv_rows,
+    interval_columns,
     number_column,
     points_column,
     text,
-    whole_column,
+    whole_number_column,
     write_tables,
 )
 
@@ -40,10 +40,10 @@ def test_a_field_finds_its_value_in_the_item_of_a_row():
         {"name": "a", "at.k": {"value": 0.5, "low": None, "high": 0.75}, "sure": True},
         {"name": "b", "at.k": None, "sure": False},
     ]
-    figure = [field.within(lambda item: {"of": item["at.k"]}) for field in interval_fields("of", "xyz")]
+    figure = [field.within(lambda item: {"of": item["at.k"]}) for field in interval_columns("of", "xyz")]
     table = ColumnTable.of(
         "found", "Found", items, text("name"), number_column("k", ("at.k", "value")),
-        whole_column("sure"),
+        whole_number_column("sure"),
         points_column("percent", ("at.k", "high")), text("other", lambda item: item["name"] * 2), *figure,
         note="All."
     )  # fmt: skip
@@ -142,14 +142,14 @@ def test_a_table_is_kept_in_three_forms(tmp_path):
 @given(st.lists(st.lists(texts, min_size=2, max_size=2), min_size=1))
 def test_csv_is_read_as_it_was_written(rows):
     """Commas, quotes and line ends in names included; what a spreadsheet would compute is kept from it."""
-    read = list(csv.reader(io.StringIO(format_csv(rows), newline="")))
-    assert [[unescape_formula(cell) for cell in row] for row in read] == [
-        [unescape_formula(cell) for cell in row] for row in rows
+    read = list(csv.reader(io.StringIO(format_csv_rows(rows), newline="")))
+    assert [[unescape_spreadsheet_formula(cell) for cell in row] for row in read] == [
+        [unescape_spreadsheet_formula(cell) for cell in row] for row in rows
     ]
-    assert read == [[escape_formula(cell) for cell in row] for row in rows]
+    assert read == [[escape_spreadsheet_formula(cell) for cell in row] for row in rows]
 
 
 def test_numbers_of_numpy_are_digits_in_a_table() -> None:
     """They print as Python's own, to the last digit."""
     rows = [[np.float64(0.25), np.int64(3), np.bool_(True), np.float32(0.5)]]
-    assert format_csv(rows) == "0.25,3,True,0.5\n"
+    assert format_csv_rows(rows) == "0.25,3,True,0.5\n"

@@ -16,7 +16,13 @@ import pytest
 
 import embassay
 from embassay.errors import BudgetExceeded, ModelError, UsageError
-from embassay.protocols.live.runs import AGAIN, AskedQuestions, LiveRun, make_answer_row, make_live_runs
+from embassay.protocols.live.runs import (
+    AGAIN,
+    AskedQuestions,
+    LiveRetrieverRun,
+    ask_retrievers_for_runs,
+    make_answer_row,
+)
 from embassay.systems.remote import CallLimits
 from embassay.systems.retrievers import RetrieverAnswer, RetrieverOptions
 from embassay.systems.retrievers.function import FunctionRetriever
@@ -28,15 +34,15 @@ ASKED = {f"q{number}": f"{text} {number}" for number, text in enumerate([*DOCUME
 
 def ask(
     out: Path | None, function: Any, questions: dict[str, str] = ASKED, depth: int = 3, **manners: Any
-) -> LiveRun:
+) -> LiveRetrieverRun:
     retriever = FunctionRetriever(
         function, depth, "here:find", RetrieverOptions(1, **{"attempts": 1, **manners})
     )
-    with make_live_runs([retriever], AskedQuestions(questions, depth), out) as runs:
+    with ask_retrievers_for_runs([retriever], AskedQuestions(questions, depth), out) as runs:
         return runs[0]
 
 
-def rows(run: LiveRun) -> dict[str, list[str]]:
+def rows(run: LiveRetrieverRun) -> dict[str, list[str]]:
     read = [json.loads(line) for line in run.path.read_text().splitlines()]
     return {row["query_id"]: row["documents"] for row in read}
 
@@ -118,7 +124,9 @@ def test_the_money_ends_it(tmp_path: Path) -> None:
         (tmp_path / "find.json").write_text(json.dumps(said))
         with (
             pytest.raises(BudgetExceeded),
-            make_live_runs([str(tmp_path / "find.json")], AskedQuestions(ASKED, 3), tmp_path, max_usd=0.55),
+            ask_retrievers_for_runs(
+                [str(tmp_path / "find.json")], AskedQuestions(ASKED, 3), tmp_path, max_usd=0.55
+            ),
         ):
             raise AssertionError("not reached")
     assert len((tmp_path / "retrieved" / "find.jsonl").read_text().splitlines()) == 5
@@ -280,7 +288,9 @@ def test_an_error_that_a_server_sends_as_an_answer_is_a_failure(tmp_path: Path) 
     with StubServer() as stub:
         template = tmp_path / "find.json"
         template.write_text(json.dumps({"url": f"{stub.url}/refusing", "attempts": 1}))
-        asked = make_live_runs([str(template)], AskedQuestions({"a": "x", "b": "y"}, 3), tmp_path / "out")
+        asked = ask_retrievers_for_runs(
+            [str(template)], AskedQuestions({"a": "x", "b": "y"}, 3), tmp_path / "out"
+        )
         with pytest.raises(ModelError, match="answered none of 2 questions"):
             asked.__enter__()
     assert not (tmp_path / "out" / "retrieved" / "find.jsonl").read_bytes()

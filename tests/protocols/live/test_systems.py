@@ -22,14 +22,14 @@ from embassay.parquet import read_parquet
 from embassay.protocols.choose import ChoiceOptions
 from embassay.protocols.live.systems import (
     MARK,
-    SearchCall,
+    TaskSearchRequest,
     digest_passages,
     make_marker_text,
     read_kept_answers,
 )
 from embassay.protocols.rag.probes.options import VersionsOptions
 from embassay.protocols.rag.probes.versions import probe_versions
-from embassay.protocols.rag.sweep.protocol import read_sweep
+from embassay.protocols.rag.sweep.protocol import read_sweep_measurements
 from embassay.runs.folder import RunFolder
 from stub import Faults, StubServer, retrieving
 
@@ -153,7 +153,9 @@ def test_one_that_searches_other_passages_is_refused(functions: Path, name: str,
 
 def test_marks_of_two_collections_differ() -> None:
     """One passage more is another collection, and so is another order."""
-    calls = [SearchCall((), passages, 1) for passages in (("a", "b"), ("b", "a"), ("a", "b", ""), ("ab",))]
+    calls = [
+        TaskSearchRequest((), passages, 1) for passages in (("a", "b"), ("b", "a"), ("a", "b", ""), ("ab",))
+    ]
     assert (
         len({call.mark for call in calls})
         == len({call.prepare_served_passages("d").name for call in calls})
@@ -213,7 +215,7 @@ def test_a_sweep_has_a_retriever_as_one_stack(functions: Path) -> None:
     }  # fmt: skip
     given = ["asked=over.py:search?price=0.002"]
     run = eb.rag.sweep(config, out=functions / "run", retrievers=given)
-    stacks = {stack.configuration.encoder: stack for stack in read_sweep(run.path).measured}
+    stacks = {stack.configuration.encoder: stack for stack in read_sweep_measurements(run.path).measured}
     asked = stacks["asked"]
     np.testing.assert_allclose(asked.quality["nDCG@10"], stacks["wordllama"].quality["nDCG@10"])
     assert asked.cost == pytest.approx(2.0)
@@ -222,10 +224,10 @@ def test_a_sweep_has_a_retriever_as_one_stack(functions: Path) -> None:
     answers = run.path / "asked" / "sample" / "retrieved" / "asked.jsonl"
     scored = eb.rag.score(places["qrels"], {"file": answers}, measures=["nDCG@10"], resamples=50)
     known = scored.per_query.filter(
-        scored.per_query["query_id"].is_in(read_sweep(run.path).queries["sample"])
+        scored.per_query["query_id"].is_in(read_sweep_measurements(run.path).queries["sample"])
     )
     by_query = dict(zip(known["query_id"], known["value"], strict=True))
-    expected = [by_query[query] for query in read_sweep(run.path).queries["sample"]]
+    expected = [by_query[query] for query in read_sweep_measurements(run.path).queries["sample"]]
     np.testing.assert_allclose(asked.quality["nDCG@10"], expected)
     before = answers.read_bytes()
     eb.rag.sweep(config, out=functions / "run", retrievers=given)

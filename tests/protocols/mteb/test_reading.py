@@ -10,7 +10,7 @@ import pytest
 
 from embassay.errors import DataError
 from embassay.protocols.mteb.survey import (
-    SurveyProgress,
+    SurveyReadingFindings,
     decode_model_folder,
     encode_model_folder,
     read_documents,
@@ -43,7 +43,7 @@ def test_the_account_of_a_model_names_it(tmp_path: Path) -> None:
     (place / "model_meta.json").write_text(
         json.dumps({"name": "org/a b", "revision": "1.0", "n_parameters": 5})
     )
-    reading = SurveyProgress()
+    reading = SurveyReadingFindings()
     (one,) = read_documents(tmp_path, reading)
     assert (one.model, one.revision) == ("org/a b", "1.0")
     assert reading.metas["org/a b", "1.0", ""]["n_parameters"] == 5
@@ -90,7 +90,7 @@ def test_broken_files_are_named_and_the_others_read(tmp_path: Path) -> None:
         (place / f"{name}.json").write_text(text)
     (place / "packed.json.gz").write_bytes(gzip.compress(b'{"task_name": "Y"}')[:15])
     (place / "binary.json").write_bytes(b"\xff\xfe\x00")
-    reading = SurveyProgress()
+    reading = SurveyReadingFindings()
     assert [one.task for one in read_documents(tmp_path, reading)] == ["Toy"]
     told = {Path(fault.path).stem: fault.reason for fault in reading.faults}
     assert len(told) == len(BROKEN) + 2 == len(reading.faults)
@@ -105,14 +105,14 @@ def test_a_file_may_be_too_large_unpacked(tmp_path: Path) -> None:
     place = tmp_path / "org__model" / "rev"
     task_file(place)
     (place / "bomb.json.gz").write_bytes(gzip.compress(b" " * 50_000_000))
-    reading = SurveyProgress()
+    reading = SurveyReadingFindings()
     assert len(list(read_documents(tmp_path, reading, max_bytes=10_000))) == 1
     assert "too large" in reading.faults[0].reason
     assert "10,000 bytes" in reading.faults[0].reason
 
 
 def test_a_bundle_tells_its_head_and_there_must_be_a_source(tmp_path: Path) -> None:
-    reading = SurveyProgress()
+    reading = SurveyReadingFindings()
     assert len(list(read_documents(bundle(tmp_path / "x.json"), reading))) == 6
     assert reading.head == {"source": {"commit": "f00"}, "n": 9}
     with pytest.raises(DataError, match="no such file"):

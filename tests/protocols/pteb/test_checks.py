@@ -15,7 +15,11 @@ from embassay.protocols.pteb.checks import (
     is_question,
 )
 from embassay.protocols.pteb.paraphrasing import judge_paraphrase
-from embassay.protocols.wordings.records import GenerationOptions, Paraphrase, make_quality_rows
+from embassay.protocols.wordings.records import (
+    GenerationOptions,
+    ParaphraseOutcome,
+    make_wording_quality_rows,
+)
 
 ASKED = "what is the number of my library card"
 
@@ -88,8 +92,10 @@ def test_copies_but_for_signs():
 
 def test_rows_of_meaning_are_there_where_it_was_looked_at():
     """And a manifest of a run without it is as it was."""
-    rows = [Paraphrase("a text", "en", "", "", "answered", "why", rejected="answered;slot lost")]
-    found = {row.measure for row in make_quality_rows(rows, dataset="d", system="s", variant="", seed=1)}
+    rows = [ParaphraseOutcome("a text", "en", "", "", "answered", "why", rejected="answered;slot lost")]
+    found = {
+        row.measure for row in make_wording_quality_rows(rows, dataset="d", system="s", variant="", seed=1)
+    }
     assert {"failed:answered", "rejected:answered", "rejected:slot lost"} <= found
     assert "failed:slot lost" not in found
     assert "meaning" not in GenerationOptions().as_dict()

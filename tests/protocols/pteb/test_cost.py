@@ -5,7 +5,7 @@ import pytest
 
 import embassay as eb
 from embassay.protocols.pteb.protocol import PtebProtocol
-from embassay.systems.remote import NoCallsLedger, open_without_keys
+from embassay.systems.remote import NoCallsLedger, allow_models_without_keys
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def request_of(scored):
 
 
 def planned(request):
-    with open_without_keys():
+    with allow_models_without_keys():
         return PtebProtocol().forecast_request_cost(request, NoCallsLedger())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.pteb.paraphrasing import open_paraphraser, open_prompt
+from embassay.protocols.pteb.paraphrasing import open_paraphrase_prompt, open_paraphraser
 from embassay.protocols.wordings.records import GenerationOptions
 
 
@@ -35,8 +35,8 @@ def test_no_set(tmp_path):
 def test_a_prompt_where_none_is_used():
     """Would change nothing, so it is refused; the default one is passed everywhere."""
     with pytest.raises(UsageError, match="uses no prompt, but 'variant1' was given"):
-        open_paraphraser("copied", prompt=open_prompt("variant1"))
-    assert open_paraphraser("copied", prompt=open_prompt()).name == "copied"
+        open_paraphraser("copied", prompt=open_paraphrase_prompt("variant1"))
+    assert open_paraphraser("copied", prompt=open_paraphrase_prompt()).name == "copied"
 
 
 @pytest.mark.parametrize("wrong", [{"temperature": -1}, {"top_p": 0}, {"top_p": 1.1}, {"retries": -1}])

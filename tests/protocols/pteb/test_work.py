@@ -7,20 +7,20 @@ from hypothesis import strategies as st
 
 from embassay.data import open_dataset
 from embassay.protocols.wordings.protocol import count_encoded_texts
-from embassay.protocols.wordings.records import Paraphrase
+from embassay.protocols.wordings.records import ParaphraseOutcome
 from embassay.protocols.wordings.work import (
     find_language_at_place,
-    find_task,
+    find_registered_task,
     keep_original_wording,
     replace_texts_by_wordings,
 )
-from embassay.records import ScoredPairs
+from embassay.records import ScoredTextPairs
 
 OUTCOMES = ("ok", "copied", "empty", "too long", "wrong language", "thinking", "refused", "failed", "missing")
 
 
 def scored(n):
-    return ScoredPairs(
+    return ScoredTextPairs(
         tuple(f"p{i}" for i in range(n)), tuple(f"first {i}" for i in range(n)),
         tuple(f"second {i}" for i in range(n)), np.arange(n, dtype=float),
     )  # fmt: skip
@@ -32,7 +32,7 @@ def known(data, outcomes):
     found = {}
     for text, outcome in zip(texts, outcomes, strict=True):
         wording = f"{text}, said again" if outcome in OUTCOMES[:2] else ""
-        found["en", text, ""] = Paraphrase(text, "en", "", wording, outcome)
+        found["en", text, ""] = ParaphraseOutcome(text, "en", "", wording, outcome)
     return found
 
 
@@ -40,7 +40,7 @@ def known(data, outcomes):
 def test_a_pair_is_kept_exactly_if_both_texts_have_a_wording(outcomes):
     """Both sides hold the items of which every text is usable; over 3 of 40 texts without one there is a reason."""
     data = scored(20)
-    worded = replace_texts_by_wordings(find_task("sts"), data, "en", known(data, outcomes))
+    worded = replace_texts_by_wordings(find_registered_task("sts"), data, "en", known(data, outcomes))
     usable = [outcome in OUTCOMES[:2] for outcome in outcomes]
     kept = [data.ids[i] for i in range(20) if usable[i] and usable[20 + i]]
     assert list(worded.reworded.original.ids) == list(worded.reworded.paraphrased.ids) == kept
@@ -65,7 +65,9 @@ def test_the_share_that_may_be_lost(pairs, failed, most, scored_):
     """5% or what the option says; of fewer than 100 texts three or half, with a warning."""
     data = scored(pairs)
     outcomes = ["refused"] * failed + ["ok"] * (2 * pairs - failed)
-    worded = replace_texts_by_wordings(find_task("sts"), data, "en", known(data, outcomes), most_lost=most)
+    worded = replace_texts_by_wordings(
+        find_registered_task("sts"), data, "en", known(data, outcomes), most_lost=most
+    )
     assert bool(worded.reason) is not scored_
     assert bool(worded.warning) == (scored_ and failed > most * 2 * pairs)
 
@@ -74,7 +76,7 @@ def test_the_reason_counts_each_kind():
     """So that a user sees what to mend."""
     data = scored(20)
     outcomes = ["refused"] * 3 + ["too long"] * 2 + ["ok"] * 35
-    reason = replace_texts_by_wordings(find_task("sts"), data, "en", known(data, outcomes)).reason
+    reason = replace_texts_by_wordings(find_registered_task("sts"), data, "en", known(data, outcomes)).reason
     assert reason == (
         "5 of 40 texts (12.5%) could not be rewritten: 3 refused, 2 too long (over 5%, so no score)"
     )
@@ -85,7 +87,7 @@ def test_a_text_that_the_set_lacks_is_missing():
     data = scored(20)
     wordings = known(data, ["ok"] * 40)
     del wordings["en", "second 3", ""]
-    worded = replace_texts_by_wordings(find_task("sts"), data, "en", wordings)
+    worded = replace_texts_by_wordings(find_registered_task("sts"), data, "en", wordings)
     assert "p3" not in worded.reworded.original.ids
     assert not worded.reason
 
@@ -94,7 +96,7 @@ def test_originals_stand_in_on_request_only():
     """`keep_failed`: all items, the failed text as it was, no reason; the count stays."""
     data = scored(20)
     worded = replace_texts_by_wordings(
-        find_task("sts"), data, "en", known(data, ["refused"] * 10 + ["ok"] * 30), keep_failed=True
+        find_registered_task("sts"), data, "en", known(data, ["refused"] * 10 + ["ok"] * 30), keep_failed=True
     )
     assert worded.reworded.paraphrased.first[:2] == ("first 0", "first 1")
     assert (worded.reworded.kept, worded.reason, worded.counts["texts_not_worded"]) == (20, "", 10)
@@ -104,37 +106,44 @@ def test_excluded_copies_are_no_failures():
     """They leave both sides, but do not count towards the 5%."""
     data = scored(20)
     worded = replace_texts_by_wordings(
-        find_task("sts"), data, "en", known(data, ["copied"] * 8 + ["ok"] * 32), exclude_copied=True
+        find_registered_task("sts"),
+        data,
+        "en",
+        known(data, ["copied"] * 8 + ["ok"] * 32),
+        exclude_copied=True,
     )
     assert (worded.reworded.kept, worded.reason) == (12, "")
 
 
 def test_a_wording_of_a_place_comes_before_that_of_the_text():
     """With a seed for every text, occurrences of one text have wordings of their own [A3]."""
-    data = ScoredPairs(("p0", "p1"), ("same", "same"), ("one", "other"), np.array([1.0, 2.0]))
+    data = ScoredTextPairs(("p0", "p1"), ("same", "same"), ("one", "other"), np.array([1.0, 2.0]))
     wordings = {
-        ("en", text, ""): Paraphrase(text, "en", "", f"{text}!", "ok") for text in ("same", "one", "other")
+        ("en", text, ""): ParaphraseOutcome(text, "en", "", f"{text}!", "ok")
+        for text in ("same", "one", "other")
     }
-    wordings["en", "same", "sts:first:p1"] = Paraphrase("same", "en", "sts:first:p1", "equal", "ok")
-    worded = replace_texts_by_wordings(find_task("sts"), data, "en", wordings)
+    wordings["en", "same", "sts:first:p1"] = ParaphraseOutcome("same", "en", "sts:first:p1", "equal", "ok")
+    worded = replace_texts_by_wordings(find_registered_task("sts"), data, "en", wordings)
     assert worded.reworded.paraphrased.first == ("same!", "equal")
 
 
 def test_blanks_before_punctuation_go_on_both_sides():
     """Option of [A19]: the original is tidied as the paraphrase is."""
-    data = ScoredPairs(("p0",), ("a man ( old ) .",), ("a dog !",), np.array([1.0]))
+    data = ScoredTextPairs(("p0",), ("a man ( old ) .",), ("a dog !",), np.array([1.0]))
     wordings = {
-        ("en", text, ""): Paraphrase(text, "en", "", f"so , {text}", "ok")
+        ("en", text, ""): ParaphraseOutcome(text, "en", "", f"so , {text}", "ok")
         for text in (*data.first, *data.second)
     }
-    worded = replace_texts_by_wordings(find_task("sts"), data, "en", wordings, tidy=True)
+    worded = replace_texts_by_wordings(find_registered_task("sts"), data, "en", wordings, tidy=True)
     assert (worded.reworded.original.first, worded.reworded.original.second) == (
         ("a man (old).",),
         ("a dog!",),
     )
     assert worded.reworded.paraphrased.first == ("so, a man (old).",)
-    assert keep_original_wording(find_task("sts"), data, tidy=True).reworded.paraphrased.second == ("a dog!",)
-    assert keep_original_wording(find_task("sts"), data).reworded.paraphrased is data
+    assert keep_original_wording(
+        find_registered_task("sts"), data, tidy=True
+    ).reworded.paraphrased.second == ("a dog!",)
+    assert keep_original_wording(find_registered_task("sts"), data).reworded.paraphrased is data
 
 
 @pytest.mark.parametrize(
@@ -151,17 +160,19 @@ def test_each_side_of_a_crossed_pair_has_its_language(place, lang, own):
 
 def test_a_sentence_shared_by_two_language_pairs_is_asked_once():
     """In STS17 the English side of en-de and en-tr is the same: one wording, found from both."""
-    data = ScoredPairs(("p0",), ("a cat",), ("eine Katze",), np.array([1.0]))
+    data = ScoredTextPairs(("p0",), ("a cat",), ("eine Katze",), np.array([1.0]))
     wordings = {
-        ("en", "a cat", ""): Paraphrase("a cat", "en", "", "one cat", "ok"),
-        ("de", "eine Katze", ""): Paraphrase("eine Katze", "de", "", "ein Kätzchen", "ok"),
+        ("en", "a cat", ""): ParaphraseOutcome("a cat", "en", "", "one cat", "ok"),
+        ("de", "eine Katze", ""): ParaphraseOutcome("eine Katze", "de", "", "ein Kätzchen", "ok"),
     }
-    worded = replace_texts_by_wordings(find_task("sts"), data, "en-de", wordings)
+    worded = replace_texts_by_wordings(find_registered_task("sts"), data, "en-de", wordings)
     assert worded.reworded.paraphrased.second == ("ein Kätzchen",)
 
 
 def test_an_encoder_reads_the_corpus_too():
     """Progress counts the documents that are searched, which nobody paraphrases."""
     data = open_dataset("sample").load("retrieval").data
-    assert count_encoded_texts(find_task("retrieval"), data) == len(data.corpus) + len(data.queries)
-    assert count_encoded_texts(find_task("sts"), scored(4)) == 8
+    assert count_encoded_texts(find_registered_task("retrieval"), data) == len(data.corpus) + len(
+        data.queries
+    )
+    assert count_encoded_texts(find_registered_task("sts"), scored(4)) == 8

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from embassay.runs.store import AnswerCache
+from embassay.runs.store import ChatAnswerCache
 
 
 @pytest.fixture
 def cache(tmp_path):
-    opened = AnswerCache.open(tmp_path / "answers.sqlite")
+    opened = ChatAnswerCache.open(tmp_path / "answers.sqlite")
     yield opened
     opened.close()

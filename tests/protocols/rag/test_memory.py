@@ -15,7 +15,7 @@ from embassay.protocols.rag.golden.corpus import estimate_corpus_memory, estimat
 from embassay.protocols.rag.sweep.config import parse_sweep_request
 from embassay.protocols.rag.sweep.forecasts import forecast_sweep
 from embassay.protocols.rag.tradeoffs import estimate_word_index_bytes
-from embassay.runs.memory import LIMIT, PeakMemory, promise_memory, resident_memory
+from embassay.runs.memory import LIMIT, PeakMemory, enforce_memory_limit, measure_resident_memory
 from embassay.search.bm25 import BM25Index
 from embassay.systems import open_system
 from embassay.systems.remote import NoCallsLedger
@@ -54,7 +54,7 @@ def config(corpus: Path, **more: Any) -> dict[str, Any]:
 @pytest.fixture
 def tight(monkeypatch: pytest.MonkeyPatch) -> None:
     """A promise that leaves 1 MiB beside what this process holds."""
-    monkeypatch.setenv(LIMIT, str((resident_memory() or 0) + 2**20))
+    monkeypatch.setenv(LIMIT, str((measure_resident_memory() or 0) + 2**20))
 
 
 @linux
@@ -67,7 +67,7 @@ def test_an_index_of_words_takes_no_more_than_estimated():
     assert sizes[1] == pytest.approx(2 * sizes[0], rel=0.05)
     ids = [str(i) for i in range(len(texts))]
     BM25Index.of(ids[:10], texts[:10], asked=asked)
-    before, peak = resident_memory(), PeakMemory()
+    before, peak = measure_resident_memory(), PeakMemory()
     BM25Index.of(ids, texts, asked=asked)
     assert peak.bytes - before < sizes[1]
 
@@ -115,7 +115,7 @@ def test_cells_of_a_probe_that_do_not_fit_fail_with_a_way_out(tmp_path, probe, t
 @linux
 def test_what_is_held_stays_below_the_estimate(tmp_path, corpus):
     """Of a noise probe over a corpus, with vectors and without."""
-    with promise_memory(2**33):
+    with enforce_memory_limit(2**33):
         found = eb.rag.probe_noise(
             ["wordllama", "bm25"], datasets=[str(corpus)], langs=("en",), out=tmp_path / "run", **PROBE
         )
@@ -130,7 +130,7 @@ def test_a_golden_set_is_refused_before_its_corpus_is_read(tmp_path, corpus, mon
     """It holds the corpus whole, and says so; its searches hold a shard of vectors."""
     need = estimate_corpus_memory([corpus / "corpus.jsonl", tmp_path / "not there"])
     assert need.bytes == 4 * (corpus / "corpus.jsonl").stat().st_size
-    monkeypatch.setenv(LIMIT, str(resident_memory()))
+    monkeypatch.setenv(LIMIT, str(measure_resident_memory()))
     with pytest.raises(UsageError, match="a golden set holds in memory"):
         eb.rag.golden(
             "wordllama", f"simulated:{corpus / 'qrels' / 'test.tsv'}", dataset=corpus, out=tmp_path / "run"

@@ -16,12 +16,12 @@ from typer.testing import CliRunner
 from embassay.cli.main import build_app_with_commands
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.sessions import (
+    SessionScoringRequest,
     SessionSearchCall,
-    SessionsRequest,
-    measure_session,
-    read_sessions,
-    score_sessions,
-    write_sessions,
+    measure_search_session,
+    read_search_sessions,
+    replay_and_score_sessions,
+    write_session_run_folder,
 )
 
 BY_HAND = [
@@ -70,7 +70,7 @@ def qrels(tmp_path: Path) -> Path:
 def test_a_table_worked_by_hand(qrels: Path, tmp_path: Path) -> None:
     """Evidence after calls, recovery, effort to full evidence and repeats of four sessions."""
     file = write_rows(tmp_path / "agent.jsonl", BY_HAND)
-    scored = score_sessions(SessionsRequest(str(qrels), (str(file),)))
+    scored = replay_and_score_sessions(SessionScoringRequest(str(qrels), (str(file),)))
     rows = {row.measure: (row.value, row.n) for row in scored.rows}
     assert rows == {
         "evidence@call1": (1.5 / 4, 4),  # .5, 0, 0, 1
@@ -119,7 +119,7 @@ def test_what_is_no_call_is_refused(row: dict[str, Any], message: str, tmp_path:
     """With file and line; so are lists of several searches joined into one."""
     path = write_rows(tmp_path / "s.jsonl", [{"query_id": "q0", "documents": []}, row])
     with pytest.raises(DataError, match=message) as told:
-        read_sessions(path)
+        read_search_sessions(path)
     assert told.value.line == 2
 
 
@@ -129,18 +129,18 @@ def test_lists_of_one_search_are_taken(tmp_path: Path) -> None:
         {"query_id": "q", "documents": [{"id": 1, "score": 0.1}, {"doc_id": "2", "score": 0.2}]},
         {"query_id": "q", "documents": [{"id": "3", "score": 2}, {"id": "4", "score": 2}, {"id": "5"}]},
     ]
-    calls = read_sessions(write_rows(tmp_path / "s.jsonl", rows))["q"]
+    calls = read_search_sessions(write_rows(tmp_path / "s.jsonl", rows))["q"]
     assert [call.documents for call in calls] == [("1", "2"), ("3", "4", "5")]
     twice = [{"query_id": "q", "call": 1, "documents": []}] * 2
     with pytest.raises(DataError, match="appears twice"):
-        read_sessions(write_rows(tmp_path / "twice.jsonl", twice))
+        read_search_sessions(write_rows(tmp_path / "twice.jsonl", twice))
     with pytest.raises(DataError, match="empty"):
-        read_sessions(write_rows(tmp_path / "empty.jsonl", []))
+        read_search_sessions(write_rows(tmp_path / "empty.jsonl", []))
     (tmp_path / "odd.jsonl").write_text("{")
     with pytest.raises(DataError, match="JSON"):
-        read_sessions(tmp_path / "odd.jsonl")
+        read_search_sessions(tmp_path / "odd.jsonl")
     with pytest.raises(DataError, match="cannot be read"):
-        read_sessions(tmp_path / "nowhere.jsonl")
+        read_search_sessions(tmp_path / "nowhere.jsonl")
 
 
 DOCUMENTS = {
@@ -182,10 +182,10 @@ def test_true_reruns_lie_within_the_bounds_of_replays() -> None:
     for key, calls in recorded.items():
         evidence = frozenset({f"d{(int(key[1:]) * 7) % 40}", f"d{(int(key[1:]) * 49) % 40}"})
         replayed = [SessionSearchCall(call.query, tuple(search(letters, call.query))) for call in calls]
-        bounds = measure_session(replayed, evidence, calls)
-        true = measure_session(rerun[key], evidence).last
+        bounds = measure_search_session(replayed, evidence, calls)
+        true = measure_search_session(rerun[key], evidence).last
         assert bounds.low <= true <= bounds.high
-        same = measure_session(calls, evidence, calls)
+        same = measure_search_session(calls, evidence, calls)
         assert same.low == same.high == same.last
         exact += bounds.low == bounds.high
     assert exact < 20
@@ -224,8 +224,8 @@ def test_recorded_queries_are_replayed(replay: tuple[Path, Path, Path], tmp_path
     """A retriever is asked each recorded query once; a failed call takes its session out, and is told; a second run
     asks only what failed."""
     agent, qrels, log = replay
-    request = SessionsRequest(str(qrels), (str(agent),), retrievers=("other=letterwise:find",))
-    scored = score_sessions(request, tmp_path / "run")
+    request = SessionScoringRequest(str(qrels), (str(agent),), retrievers=("other=letterwise:find",))
+    scored = replay_and_score_sessions(request, tmp_path / "run")
     recorded, other = scored.stacks
     assert len(recorded.figures) == 20
     assert other.is_replay
@@ -233,15 +233,15 @@ def test_recorded_queries_are_replayed(replay: tuple[Path, Path, Path], tmp_path
     assert all(one.low <= one.last <= one.high for one in other.figures.values())
     assert scored.pairs[0].n == len(other.figures)
     asked = log.read_text().splitlines()
-    write_sessions(scored, request, tmp_path / "run")
-    score_sessions(request, tmp_path / "run")
+    write_session_run_folder(scored, request, tmp_path / "run")
+    replay_and_score_sessions(request, tmp_path / "run")
     again = log.read_text().splitlines()[len(asked) :]
     assert set(again) == {"part 3"}
     assert (tmp_path / "run" / "tables" / "sessions_pairs.csv").exists()
     lines = (tmp_path / "run" / "sessions.jsonl").read_text().splitlines()
     assert len(lines) == 20 + len(other.figures)
     with pytest.raises(UsageError, match="other arguments"):
-        write_sessions(scored, SessionsRequest(str(qrels), (str(agent),)), tmp_path / "run")
+        write_session_run_folder(scored, SessionScoringRequest(str(qrels), (str(agent),)), tmp_path / "run")
 
 
 def test_the_command(qrels: Path, tmp_path: Path) -> None:
@@ -259,32 +259,32 @@ def test_the_command(qrels: Path, tmp_path: Path) -> None:
     for more in (["--run", str(once)], ["--until-decided"], ["--measure", "RR@10"]):
         refused = CliRunner().invoke(build_app_with_commands("rag"), [*base, *more])
         assert isinstance(refused.exception, UsageError), more
-    no_text = SessionsRequest(str(qrels), (str(once),), retrievers=("a:b",))
+    no_text = SessionScoringRequest(str(qrels), (str(once),), retrievers=("a:b",))
     write_rows(once, [{"query_id": "q1", "documents": ["d1"]}])
     with pytest.raises(UsageError, match="no text"):
-        score_sessions(no_text)
+        replay_and_score_sessions(no_text)
     (tmp_path / "none.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t3\n")
     with pytest.raises(DataError, match="no question has evidence"):
-        score_sessions(SessionsRequest(str(tmp_path / "none.tsv"), (str(file),)))
+        replay_and_score_sessions(SessionScoringRequest(str(tmp_path / "none.tsv"), (str(file),)))
 
 
 def test_files_are_read_as_runs_are(tmp_path: Path) -> None:
     """With a byte order mark, packed, with blank lines; of UTF-16 and a damaged line the file and line are told."""
     plain = write_rows(tmp_path / "plain.jsonl", BY_HAND)
     content = plain.read_bytes()
-    expected = read_sessions(plain)
+    expected = read_search_sessions(plain)
     for name, changed in (
         ("mark.jsonl", b"\xef\xbb\xbf" + content), ("packed.jsonl", gzip.compress(content)),
         ("windows.jsonl", content.replace(b"\n", b"\r\n\r\n")),
     ):  # fmt: skip
         (tmp_path / name).write_bytes(changed)
-        assert read_sessions(tmp_path / name) == expected
+        assert read_search_sessions(tmp_path / name) == expected
     (tmp_path / "wide.jsonl").write_bytes(content.decode().encode("utf-16"))
     with pytest.raises(DataError, match="UTF-16"):
-        read_sessions(tmp_path / "wide.jsonl")
+        read_search_sessions(tmp_path / "wide.jsonl")
     (tmp_path / "odd.jsonl").write_bytes(b"\n" + content.replace(b"refund", b"r\xe9fund", 1))
     with pytest.raises(DataError, match="not UTF-8") as raised:
-        read_sessions(tmp_path / "odd.jsonl")
+        read_search_sessions(tmp_path / "odd.jsonl")
     assert "odd.jsonl:2" in str(raised.value)
 
 
@@ -309,7 +309,7 @@ def test_a_replay_counts_no_more_documents_than_the_agent_saw(
         "retrievers": ("deep:find",),
     }
     shares = [
-        score_sessions(SessionsRequest(**given, **more)).stacks[1].figures["q4"].after
+        replay_and_score_sessions(SessionScoringRequest(**given, **more)).stacks[1].figures["q4"].after
         for more in ({}, {"depth": 3})
     ]
     assert shares == [(0.0, 0.5), (0.5, 1.0)]

@@ -13,17 +13,17 @@ import pytest
 import embassay as eb
 from embassay.errors import UsageError
 from embassay.protocols.sage.attack import (
-    PairOrders,
+    PairSimilarityOrders,
     estimate_chance_flips,
     evaluate_word_attack,
     find_smallest_edits,
     list_word_errors,
-    order_pairs,
-    order_summaries,
+    order_own_summaries_first,
+    order_pairs_by_rating,
 )
 from embassay.protocols.sage.options import SageOptions
 from embassay.protocols.sage.tasks import SageContext
-from embassay.records import Documents, LabelledPairs, ScoredPairs
+from embassay.records import Documents, LabelledTextPairs, ScoredTextPairs
 from embassay.text import open_tokenizer
 
 
@@ -41,27 +41,27 @@ class Common:
         return same / max(len(first), len(second), 1)
 
 
-def scored(*scores: float) -> ScoredPairs:
+def scored(*scores: float) -> ScoredTextPairs:
     ids = tuple(f"p{place}" for place in range(len(scores)))
-    return ScoredPairs(
+    return ScoredTextPairs(
         ids, tuple(f"a{key}" for key in ids), tuple(f"b{key}" for key in ids), np.array(scores)
     )
 
 
 def test_high_pairs_stand_above_low_ones() -> None:
     """From three quarters of the scale up, and to two fifths of it down, wherever it begins."""
-    orders = order_pairs(scored(5, 4, 3, 2, 1), 7)
+    orders = order_pairs_by_rating(scored(5, 4, 3, 2, 1), 7)
     assert orders.ids == ("p0", "p1")
     assert set(orders.lower_second) <= {"bp3", "bp4"}
-    assert orders == order_pairs(scored(5, 4, 3, 2, 1), 7)
-    labels = LabelledPairs(("x", "y"), ("a", "c"), ("b", "d"), np.array([1, 0], dtype=np.int8))
-    assert order_pairs(labels, 7) == PairOrders(("x",), ("a",), ("b",), ("c",), ("d",))
-    assert not len(order_pairs(scored(3, 3), 7))
-    assert not len(order_pairs(scored(), 7))
+    assert orders == order_pairs_by_rating(scored(5, 4, 3, 2, 1), 7)
+    labels = LabelledTextPairs(("x", "y"), ("a", "c"), ("b", "d"), np.array([1, 0], dtype=np.int8))
+    assert order_pairs_by_rating(labels, 7) == PairSimilarityOrders(("x",), ("a",), ("b",), ("c",), ("d",))
+    assert not len(order_pairs_by_rating(scored(3, 3), 7))
+    assert not len(order_pairs_by_rating(scored(), 7))
 
 
 def test_a_document_stands_nearer_its_own_summary() -> None:
-    orders = order_summaries(Documents(("1", "2"), ("long one", "long two"), ("one", "two")))
+    orders = order_own_summaries_first(Documents(("1", "2"), ("long one", "long two"), ("one", "two")))
     assert orders.second == ("one", "two")
     assert orders.lower_first == ("long one", "long two")
     assert orders.lower_second == ("two", "one")
@@ -116,21 +116,23 @@ def test_what_cannot_be_changed_is_not_flipped() -> None:
 
 def test_chance_grows_with_the_number_of_changes() -> None:
     """The same draws at every number, by the seed and the item alone."""
-    orders = PairOrders(("1", "2"), ("the tide turns",) * 2, ("the tide turns",) * 2, ("x", "y"), ("x", "y"))
+    orders = PairSimilarityOrders(
+        ("1", "2"), ("the tide turns",) * 2, ("the tide turns",) * 2, ("x", "y"), ("x", "y")
+    )
     limits = np.array([0.8, 0.5])
     shares = estimate_chance_flips(Common(), orders, limits, 3, 7)
     assert shares.shape == (2, 3)
     assert (np.diff(shares, axis=1) >= 0).all()
     assert 0 <= shares.min() <= shares.max() <= 1
     assert np.array_equal(shares, estimate_chance_flips(Common(), orders, limits, 3, 7))
-    swapped = PairOrders(*(tuple(reversed(column)) for column in (orders.ids, orders.first, orders.second,
+    swapped = PairSimilarityOrders(*(tuple(reversed(column)) for column in (orders.ids, orders.first, orders.second,
                                                               orders.lower_first, orders.lower_second)))  # fmt: skip
     assert np.array_equal(shares[::-1], estimate_chance_flips(Common(), swapped, limits[::-1], 3, 7))
 
 
 def test_an_order_that_is_wrong_at_first_is_not_attacked() -> None:
     """It counts in `right` alone; a tie is no order."""
-    data = PairOrders(
+    data = PairSimilarityOrders(
         ("1", "2", "3"), ("tide", "tide", "tide"), ("tide", "moon", "tide"), ("x", "x", "y"), ("q", "x", "y")
     )
     context = SageContext("mine", open_tokenizer("words"), 7, SageOptions(resamples=50, attack_budget=2))

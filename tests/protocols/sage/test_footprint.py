@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from embassay.protocols.sage.options import SageOptions
-from embassay.protocols.sage.tasks import estimate_memory
+from embassay.protocols.sage.tasks import estimate_task_memory
 from embassay.records import Documents, LabelledTexts, RetrievalSet
 from embassay.search.exact import SHARD
 from embassay.systems import open_system
@@ -35,7 +35,7 @@ def labelled(n):
 def test_a_corpus_of_many_shards_takes_what_one_takes(name):
     """Retrieval does not grow with the corpus beyond a shard; below it does."""
     small, whole, large = (
-        estimate_memory("retrieval", SYSTEMS[name], corpus(n), {}, SageOptions()).bytes
+        estimate_task_memory("retrieval", SYSTEMS[name], corpus(n), {}, SageOptions()).bytes
         for n in (1000, SHARD, 4 * SHARD)
     )
     assert small < whole
@@ -46,7 +46,7 @@ def test_a_corpus_of_many_shards_takes_what_one_takes(name):
 def test_guards_hold_the_whole_corpus(name):
     """They search it in one piece, so what they need grows with it."""
     small, large = (
-        estimate_memory("guards", SYSTEMS[name], corpus(n), {}, SageOptions()).bytes
+        estimate_task_memory("guards", SYSTEMS[name], corpus(n), {}, SageOptions()).bytes
         for n in (SHARD, 4 * SHARD)
     )
     assert large > 3 * small
@@ -56,7 +56,7 @@ def test_clustering_takes_its_distances_up_to_the_cap():
     """n (n - 1) / 2 numbers of 4 bytes; the cap of the kind of system limits n, and is the mend."""
     for name, cap in (("bm25", "string_cap"), ("wordllama", "embedding_cap")):
         options = SageOptions(**{cap: 3000})
-        need = estimate_memory("clustering", SYSTEMS[name], labelled(5000), {}, options)
+        need = estimate_task_memory("clustering", SYSTEMS[name], labelled(5000), {}, options)
         assert need.parts["the distances of 3,000 texts"] == 4 * 3000 * 2999 // 2
         assert f"--{cap.replace('_', '-')}" in need.mend
 

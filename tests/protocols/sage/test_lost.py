@@ -10,7 +10,7 @@ from embassay.protocols.sage import clustering, preference, retrieval, robustnes
 from embassay.protocols.sage.preference import HumanPreferences
 from embassay.records import Documents, LabelledTexts, RetrievalSet, SummaryComparisons, SummaryRatings
 from embassay.systems.cosine import Cosine
-from embassay.systems.encoders.wordllama import WordLlama
+from embassay.systems.encoders.wordllama import WordLlamaEncoder
 
 REASON = "Too long: 9,000 tokens."
 
@@ -19,7 +19,7 @@ class Refusing:
     """wordllama, refused wherever one of the marks is in a text."""
 
     def __init__(self, *marks):
-        self.encoder, self.marks, self.failures = WordLlama(), marks, {}
+        self.encoder, self.marks, self.failures = WordLlamaEncoder(), marks, {}
         self.name = self.identity = "refusing"
         self.dim, self.max_tokens = self.encoder.dim, None
 

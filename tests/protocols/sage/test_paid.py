@@ -102,7 +102,7 @@ def test_a_plan_says_what_is_asked_for_and_asks_for_nothing(stub, tmp_path):
     """Requests and texts are those of the run; what the cache holds needs none; the run keeps its plan."""
     one = system(stub, "&price=2")
     request = Request((one,), **{**SMALL, "datasets": ("sample",)})
-    plan = SageProtocol().forecast_request_cost(request, NoCallsLedger()).sum_by_system()[0]
+    plan = SageProtocol().forecast_request_cost(request, NoCallsLedger()).sum_forecasts_by_system()[0]
     assert asked(stub) == 0
     run = eb.sage.run([one], out=tmp_path / "run", **SMALL)
     spent = run.manifest["spent"]["systems"][plan.system]
@@ -112,7 +112,7 @@ def test_a_plan_says_what_is_asked_for_and_asks_for_nothing(stub, tmp_path):
     # The stub counts words, the plan the tokens of the run's tokenizer: about as many.
     assert plan.tokens == pytest.approx(spent["input_tokens"], rel=0.3)
     assert run.manifest["forecast"]["systems"][0]["requests"] == plan.requests
-    again = SageProtocol().forecast_request_cost(request, NoCallsLedger()).sum_by_system()[0]
+    again = SageProtocol().forecast_request_cost(request, NoCallsLedger()).sum_forecasts_by_system()[0]
     assert (again.requests, again.usd, again.texts) == (0, 0.0, plan.texts)
 
 

@@ -19,7 +19,7 @@ from embassay.runs.execution import HERE
 from embassay.search import exact as sharding
 from embassay.systems import open_system
 from embassay.systems.cosine import Cosine
-from embassay.systems.encoders.wordllama import WordLlama
+from embassay.systems.encoders.wordllama import WordLlamaEncoder
 from embassay.text import open_tokenizer
 
 CORPUS = Documents(
@@ -192,7 +192,7 @@ def test_what_copies_of_an_encoder_did_is_counted_at_home(tmp_path, context, mon
     for place, spread in (("here", HERE), ("there", Elsewhere())):
         advanced, kept = [], []
         encoder = CachedEncoder(
-            WordLlama(), EmbeddingCache.open(tmp_path / place / "e.sqlite"),
+            WordLlamaEncoder(), EmbeddingCache.open(tmp_path / place / "e.sqlite"),
             progress=advanced.append, kept=kept.append,
         )  # fmt: skip
         outcome = evaluate_system(Cosine(encoder), DATA, replace(context(resamples=20), spread=spread))

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from embassay.protocols.kernel.comparisons import (
-    SystemHeadline,
+    SystemHeadlineValue,
     _compare_systems_in_scope,
     _task_headline,
     make_standings,
-    summarise_over_datasets,
+    summarise_rows_over_datasets,
 )
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask
 from embassay.protocols.sage.options import SageOptions
@@ -60,7 +60,7 @@ def test_a_group_of_datasets_counts_as_one():
 
 def test_a_group_is_shown_beside_its_members():
     """It has rows and standings of its own."""
-    rows, _ = summarise_over_datasets(SageProtocol(), plan(), records())
+    rows, _ = summarise_rows_over_datasets(SageProtocol(), plan(), records())
     [row] = [one for one in rows if (one.dataset, one.system) == ("forums", "good")]
     assert row.value == pytest.approx(0.4)
     assert (row.task, row.measure) == ("retrieval", "retention")
@@ -76,7 +76,7 @@ def test_a_group_is_shown_beside_its_members():
 def headlines(**values):
     rng = np.random.default_rng(0)
     return {
-        name: SystemHeadline(name, value, 40, value + rng.normal(0, 0.001, 500))
+        name: SystemHeadlineValue(name, value, 40, value + rng.normal(0, 0.001, 500))
         for name, value in values.items()
     }
 

@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
-from embassay.protocols.kernel.comparisons import Standing, SystemHeadline
-from embassay.protocols.sage.tables import SageTable, make_best_systems_table, make_group_table, make_tables
+from embassay.protocols.kernel.comparisons import SystemHeadlineValue, SystemStanding
+from embassay.protocols.sage.tables import (
+    SageTable,
+    make_best_systems_table,
+    make_group_table,
+    make_sage_tables,
+)
 from embassay.records import Result
 
 KINDS = {"minilm": "embedding", "a,b": "classical", "constant": "reference"}
@@ -17,7 +22,7 @@ def row(task, dataset, system, measure, value, variant=""):
 
 
 def made(rows):
-    return {table.name: table for table in make_tables(rows, KINDS)}
+    return {table.name: table for table in make_sage_tables(rows, KINDS)}
 
 
 def test_table_1_has_the_paper_s_columns():
@@ -53,11 +58,11 @@ DRAWS = np.random.default_rng(5).normal(0, 0.01, (4, 400))
 
 
 def standing(task, system, value, draws):
-    return Standing(
+    return SystemStanding(
         task,
         "",
         task,
-        SystemHeadline(system, value, 40, value + draws, "bootstrap", reason="" if value else "why"),
+        SystemHeadlineValue(system, value, 40, value + draws, "bootstrap", reason="" if value else "why"),
     )
 
 
@@ -88,7 +93,10 @@ def test_groups_need_a_member_and_every_value():
         standing("robustness", "bm25", 0.3, DRAWS[0]),
     ]
     assert not list(make_group_table(standings, {"minilm": "embedding"}))
-    lacking = [*standings, Standing("robustness", "", "robustness", SystemHeadline.none("e5", "failed"))]
+    lacking = [
+        *standings,
+        SystemStanding("robustness", "", "robustness", SystemHeadlineValue.none("e5", "failed")),
+    ]
     (table,) = make_group_table(lacking, {"minilm": "embedding", "e5": "embedding", "bm25": "classical"})
     assert table.rows == (("Robustness", None, None, None, 0.3, *table.rows[0][5:7], None, None, None),)
 

@@ -157,10 +157,10 @@ def test_a_system_that_is_not_told_k_finds_the_groups_that_are_there() -> None:
     points = np.concatenate([rng.normal(place, 0.1, (6, 2)) for place in ((0, 0), (5, 0), (0, 5), (5, 5))])
     points = points.astype(np.float32)
     found = clustering.cluster_by_best_silhouette(
-        24, lambda k: clustering.k_means(points, k, 7), points, "euclidean"
+        24, lambda k: clustering.cluster_by_k_means(points, k, 7), points, "euclidean"
     )
     assert v_measure_score([i // 6 for i in range(24)], found) == 1.0
-    scores = {k: silhouette_score(points, clustering.k_means(points, k, 7)) for k in range(2, 13)}
+    scores = {k: silhouette_score(points, clustering.cluster_by_k_means(points, k, 7)) for k in range(2, 13)}
     assert max(scores, key=lambda k: scores[k]) == 4
     one = clustering.cluster_by_best_silhouette(4, lambda _: np.zeros(4, np.int64), points[:4], "euclidean")
     assert one.tolist() == [0] * 4

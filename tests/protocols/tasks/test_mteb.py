@@ -21,7 +21,7 @@ from embassay.protocols.tasks import TASKS
 from embassay.protocols.tasks.task import PtebContext, PtebOptions
 from embassay.records import Classification, JudgedSummaries, LabelledTexts
 from embassay.systems import open_system
-from embassay.systems.encoders.wordllama import WordLlama
+from embassay.systems.encoders.wordllama import WordLlamaEncoder
 from embassay.text import open_tokenizer
 
 # The libraries warn of their own future.
@@ -62,7 +62,7 @@ def judge(mteb):
         )
 
         def __init__(self):
-            self.encoder = WordLlama()
+            self.encoder = WordLlamaEncoder()
 
         def encode(self, inputs, **options):
             return self.encoder.encode([text for batch in inputs for text in batch["text"]])

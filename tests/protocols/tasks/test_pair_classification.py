@@ -7,8 +7,8 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 from embassay.protocols.tasks import TASKS, pair_classification
-from embassay.records import LabelledPairs
-from embassay.stats.resampling import draw_resamples
+from embassay.records import LabelledTextPairs
+from embassay.stats.resampling import draw_resample_rows
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
 
@@ -21,7 +21,7 @@ def test_the_value_and_every_resample_are_scikit_learns(context, sample):
     assert len(set(similar)) < len(data)
     found = pair_classification.evaluate_system(system, data, context()).components["average_precision"]
     assert found.value == pytest.approx(average_precision_score(data.labels, similar), abs=1e-12)
-    rows = np.concatenate(list(draw_resamples(len(data), 200, context().stream("pairs"), most=200)))
+    rows = np.concatenate(list(draw_resample_rows(len(data), 200, context().stream("pairs"), most=200)))
     expected = [average_precision_score(data.labels[row], similar[row]) for row in rows]
     np.testing.assert_allclose(found.replicates, expected, atol=1e-12)
 
@@ -41,7 +41,7 @@ def test_chance_is_the_share_of_pairs_that_belong_together(context, sample):
 
 def test_one_label_has_no_value(bag, context):
     """Where only one kind of pair is left."""
-    data = LabelledPairs(("a", "b"), ("x", "y"), ("x z", "q"), np.array([1, 1], dtype=np.int8))
+    data = LabelledTextPairs(("a", "b"), ("x", "y"), ("x z", "q"), np.array([1, 1], dtype=np.int8))
     outcome = TASKS.build("pair_classification").evaluate(bag(), data, context())
     assert (outcome.scores[0].value, outcome.scores[0].reason) == (
         None,

@@ -10,9 +10,9 @@ from scipy.stats import spearmanr
 
 from embassay.protocols.kernel.groups import map_items_to_group_leader
 from embassay.protocols.tasks import sts
-from embassay.records import ScoredPairs
+from embassay.records import ScoredTextPairs
 from embassay.stats import corrected_interval, freedom_of_units
-from embassay.stats.resampling import draw_resamples
+from embassay.stats.resampling import draw_resample_rows
 from embassay.systems.cosine import Cosine
 
 
@@ -31,7 +31,7 @@ class Given:
 
 def pairs(gold, prefix=""):
     ids = tuple(f"p{i}" for i in range(len(gold)))
-    return ScoredPairs(
+    return ScoredTextPairs(
         ids,
         tuple(f"{prefix}first {i}" for i in ids),
         tuple(f"{prefix}second {i}" for i in ids),
@@ -46,7 +46,7 @@ def test_the_value_and_every_resample_are_scipys(context):
     outcome = sts.evaluate_system(Given(similar), pairs(gold), context())
     found = outcome.components["spearman"]
     assert found.value == pytest.approx(spearmanr(similar, gold)[0], abs=1e-12)
-    rows = np.concatenate(list(draw_resamples(60, 200, context().stream("pairs"), most=200)))
+    rows = np.concatenate(list(draw_resample_rows(60, 200, context().stream("pairs"), most=200)))
     expected = [spearmanr(similar[row], gold[row])[0] for row in rows]
     np.testing.assert_allclose(found.replicates, expected, atol=1e-12)
     ends = corrected_interval(expected, found.value, freedom_of_units(60))
@@ -63,7 +63,7 @@ def test_pairs_that_share_a_text_are_drawn_together(context):
         Given(similar), pairs(gold), replace(context(), groups=map_items_to_group_leader(data))
     )
     found = outcome.components["spearman"]
-    rows = np.concatenate(list(draw_resamples(30, 200, context().stream("pairs"), most=200)))
+    rows = np.concatenate(list(draw_resample_rows(30, 200, context().stream("pairs"), most=200)))
     both = [np.column_stack([2 * row, 2 * row + 1]).ravel() for row in rows]
     expected = [spearmanr(similar[row], gold[row])[0] for row in both]
     np.testing.assert_allclose(found.replicates, expected, atol=1e-12)
@@ -97,10 +97,10 @@ def test_a_lost_pair_is_drawn_and_left_out(bag, context):
     rng = np.random.default_rng(2)
     words = [f"w{i}" for i in range(12)]
     said = [(" ".join(rng.choice(words, 6)), " ".join(rng.choice(words, 6))) for _ in range(80)]
-    data = ScoredPairs(
+    data = ScoredTextPairs(
         tuple(f"p{i}" for i in range(80)), *(tuple(side) for side in zip(*said, strict=True)), rng.random(80)
     )
-    marked = ScoredPairs(data.ids, ("rare " + data.first[0], *data.first[1:]), data.second, data.scores)
+    marked = ScoredTextPairs(data.ids, ("rare " + data.first[0], *data.first[1:]), data.second, data.scores)
     whole, lost = (sts.evaluate_system(one, marked, context()) for one in (bag(), bag("rare")))
     assert (lost.scores[0].n, lost.skipped[0].count, lost.skipped[0].examples) == (79, 1, ("p0",))
     replicates = [one.components["spearman"].replicates for one in (whole, lost)]
@@ -126,7 +126,7 @@ def test_what_does_not_vary_has_no_correlation(similar, gold, reason, context):
 
 def test_equal_texts_are_encoded_once(bag, context):
     """A text on both sides, or in many pairs, is asked for once."""
-    data = ScoredPairs(("a", "b", "c"), ("x y", "x y", "z"), ("z", "x y", "q"), np.array([1.0, 5.0, 2.0]))
+    data = ScoredTextPairs(("a", "b", "c"), ("x y", "x y", "z"), ("z", "x y", "q"), np.array([1.0, 5.0, 2.0]))
     system = bag()
     sts.evaluate_system(system, data, context())
     assert system.encoder.calls == [(["x y", "z", "q"], None)]

@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 
 from embassay.protocols.tasks import summarization
 from embassay.records import JudgedSummaries
-from embassay.stats.resampling import draw_resamples
+from embassay.stats.resampling import draw_resample_rows
 from embassay.systems.cosine import Cosine
 
 WORDS = [f"w{i}" for i in range(15)]
@@ -49,7 +49,7 @@ def test_pooled_over_all_summaries(bag, context):
     outcome = summarization.evaluate_system(bag(), data, context())
     found = outcome.components["spearman"]
     assert found.value == pytest.approx(spearmanr(similar.ravel(), gold.ravel())[0], abs=1e-9)
-    rows = np.concatenate(list(draw_resamples(40, 200, context().stream("texts"), most=200)))
+    rows = np.concatenate(list(draw_resample_rows(40, 200, context().stream("texts"), most=200)))
     expected = [spearmanr(similar[row].ravel(), gold[row].ravel())[0] for row in rows]
     np.testing.assert_allclose(found.replicates, expected, atol=1e-9)
     assert outcome.scores[0].method == "pooled, cluster bootstrap over 40 texts"

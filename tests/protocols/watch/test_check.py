@@ -9,19 +9,19 @@ import pytest
 
 from embassay.errors import ModelError, TextRefused, UsageError
 from embassay.protocols.watch.check import BY_GROUP, OUTLIERS, WINDOWS, check_respondent, plan_check_stages
-from embassay.protocols.watch.fingerprint import Fingerprint
-from embassay.protocols.watch.history import WatchCheck
-from embassay.protocols.watch.options import CheckRequest, OwnData, RecordRequest
-from embassay.protocols.watch.own import OwnTexts
-from embassay.protocols.watch.recording import record_respondent
-from embassay.systems.cosine import VectorTransform
+from embassay.protocols.watch.fingerprint import SystemFingerprint
+from embassay.protocols.watch.history import FingerprintCheck
+from embassay.protocols.watch.options import FingerprintCheckRequest, FingerprintRequest, OwnTextsAndQuestions
+from embassay.protocols.watch.own import OwnPassagesAndQuestions
+from embassay.protocols.watch.recording import record_respondent_fingerprint
+from embassay.systems.cosine import VectorTransformOptions
 from watched_systems import WIDTH, MadeEncoder, MadeSystem, made, recorded
 
 ROTATED, _ = np.linalg.qr(np.random.default_rng(5).standard_normal((WIDTH, WIDTH)))
 
 
 def _transform(**how: object) -> dict[str, object]:
-    step = VectorTransform(**how)  # type: ignore[arg-type]
+    step = VectorTransformOptions(**how)  # type: ignore[arg-type]
     return {"step": lambda vectors, texts, role: step(vectors.astype(np.float32))}
 
 
@@ -50,16 +50,18 @@ PLANTED: dict[str, tuple[dict[str, object], str]] = {
 def test_a_planted_change_is_found_and_named(name: str, noise: float) -> None:
     """At once, by a system that always answers alike and by one that does not."""
     facts, kind = PLANTED[name]
-    check = check_respondent(recorded(noise=noise), made(noise=noise, seed=1, **facts), CheckRequest())
+    check = check_respondent(
+        recorded(noise=noise), made(noise=noise, seed=1, **facts), FingerprintCheckRequest()
+    )
     assert check.verdict == "changed"
     assert kind in [change.kind for change in check.changes]
 
 
 def test_the_same_system_is_the_same() -> None:
     """With equal answers no item moves; with noise of one in a hundred few do, and no test fires."""
-    quiet = check_respondent(recorded(), made(), CheckRequest())
+    quiet = check_respondent(recorded(), made(), FingerprintCheckRequest())
     assert (quiet.verdict, quiet.moved, quiet.p) == ("same", 0, 1.0)
-    noisy = check_respondent(recorded(noise=0.01), made(noise=0.01, seed=1), CheckRequest())
+    noisy = check_respondent(recorded(noise=0.01), made(noise=0.01, seed=1), FingerprintCheckRequest())
     assert noisy.verdict == "same"
     assert 0 < noisy.moved < noisy.asked / 2
 
@@ -67,13 +69,13 @@ def test_the_same_system_is_the_same() -> None:
 def test_rounding_is_no_change() -> None:
     """Differences of another processor, one part in ten million, are none."""
     step = lambda vectors, texts, role: vectors * (1 + 1e-7)  # noqa: E731
-    assert check_respondent(recorded(), made(step=step), CheckRequest()).verdict == "same"
+    assert check_respondent(recorded(), made(step=step), FingerprintCheckRequest()).verdict == "same"
 
 
 @pytest.mark.parametrize("before", [0.0, 0.001])
 def test_more_noise_is_noisier_and_not_changed(before: float) -> None:
     """Answers that vary ten times as much around what they were."""
-    check = check_respondent(recorded(noise=before), made(noise=0.02, seed=2), CheckRequest())
+    check = check_respondent(recorded(noise=before), made(noise=0.02, seed=2), FingerprintCheckRequest())
     assert check.verdict == "noisier"
 
 
@@ -82,7 +84,7 @@ def test_a_shift_beneath_the_noise_of_one_answer_is_found() -> None:
     shift = np.sqrt(0.002) * np.eye(WIDTH)[0]
     check = check_respondent(
         recorded(noise=0.001), made(noise=0.001, seed=1, step=lambda vectors, texts, role: vectors + shift),
-        CheckRequest(),
+        FingerprintCheckRequest(),
     )  # fmt: skip
     assert check.verdict == "changed"
 
@@ -102,7 +104,7 @@ def test_a_fallback_for_some_requests_is_named(noise: float) -> None:
     from embassay.protocols.watch.respondents import VectorRespondent
 
     changed = VectorRespondent(MadeSystem(_Fallback(noise=noise, seed=4)))
-    check = check_respondent(recorded(noise=noise), changed, CheckRequest())
+    check = check_respondent(recorded(noise=noise), changed, FingerprintCheckRequest())
     assert check.verdict == "changed"
     assert [change.kind for change in check.changes] == ["some requests"]
     assert check.part.startswith("everything encoded since")
@@ -118,7 +120,7 @@ def _cut_vocabulary(vectors: np.ndarray, texts: Sequence[str], role: str | None)
 def test_texts_that_change_each_time_are_told_from_requests(noise: float) -> None:
     """A vocabulary of fewer scripts: always the same texts, and what they have in common; an index keeps the rest."""
     check = check_respondent(
-        recorded(noise=noise), made(noise=noise, seed=4, step=_cut_vocabulary), CheckRequest()
+        recorded(noise=noise), made(noise=noise, seed=4, step=_cut_vocabulary), FingerprintCheckRequest()
     )
     assert check.verdict == "changed"
     (change,) = check.changes
@@ -134,7 +136,7 @@ def test_texts_without_anything_in_common_are_named_so() -> None:
         off = np.array([len(text) % 6 == 1 for text in texts])
         return np.where(off[:, None], vectors @ ROTATED, vectors)
 
-    (change,) = check_respondent(recorded(), made(step=step), CheckRequest()).changes
+    (change,) = check_respondent(recorded(), made(step=step), FingerprintCheckRequest()).changes
     assert change.kind == "some texts"
 
 
@@ -142,10 +144,10 @@ def test_a_slow_change_is_found_over_looks() -> None:
     """A change too small for one night fires once a week's looks are taken together."""
     fingerprint = recorded(noise=0.001)
     shift = np.sqrt(0.00006) * np.eye(WIDTH)[0]
-    earlier: list[WatchCheck] = []
+    earlier: list[FingerprintCheck] = []
     for night in range(30):
         system = made(noise=0.001, seed=100 + night, step=lambda vectors, texts, role: vectors + shift)
-        earlier.append(check_respondent(fingerprint, system, CheckRequest(), earlier))
+        earlier.append(check_respondent(fingerprint, system, FingerprintCheckRequest(), earlier))
         if earlier[-1].verdict == "changed":
             break
     assert earlier[0].verdict == "same"
@@ -157,10 +159,10 @@ def test_the_level_is_shared_out_whole() -> None:
     assert sum(WINDOWS.values()) + len(WINDOWS) * BY_GROUP + OUTLIERS == pytest.approx(1)
 
 
-def test_until_sure_asks_less(own_texts: OwnTexts) -> None:
+def test_until_sure_asks_less(own_texts: OwnPassagesAndQuestions) -> None:
     """A model that is another one shows at the first stage; an equal one at the second; a noisy one is asked all."""
     fingerprint = recorded(own_texts)
-    request = CheckRequest(until_sure=True, lists="never")
+    request = FingerprintCheckRequest(until_sure=True, lists="never")
     other = check_respondent(fingerprint, made(step=PLANTED["model"][0]["step"]), request)
     assert (other.verdict, other.asked) == ("changed", 12)
     same = check_respondent(fingerprint, made(), request)
@@ -169,7 +171,7 @@ def test_until_sure_asks_less(own_texts: OwnTexts) -> None:
     assert (noisy.verdict, noisy.asked) == ("same", len(fingerprint.items))
 
 
-def test_stages_cover_all_once(own_texts: OwnTexts) -> None:
+def test_stages_cover_all_once(own_texts: OwnPassagesAndQuestions) -> None:
     """Every item is in one stage, and the first has questions and passages of the user's own."""
     fingerprint = recorded(own_texts)
     stages = plan_check_stages(fingerprint, until_sure=True)
@@ -195,14 +197,14 @@ def test_what_is_refused_is_counted_and_left_out() -> None:
 
     few = VectorRespondent(MadeSystem(_Refusing()))
     few.encoder.word = "aspirin"
-    check = check_respondent(recorded(), few, CheckRequest())
+    check = check_respondent(recorded(), few, FingerprintCheckRequest())
     assert (check.verdict, check.lost, check.mask.count("-")) == ("same", 2, 2)
     many = VectorRespondent(MadeSystem(_Refusing()))
-    assert check_respondent(recorded(), many, CheckRequest()).verdict == "not comparable"
+    assert check_respondent(recorded(), many, FingerprintCheckRequest()).verdict == "not comparable"
     none = VectorRespondent(MadeSystem(_Refusing()))
     none.encoder.word = ""
     with pytest.raises(ModelError, match="not encode any of the texts"):
-        check_respondent(recorded(), none, CheckRequest())
+        check_respondent(recorded(), none, FingerprintCheckRequest())
 
 
 def test_a_text_that_was_refused_when_recorded_stays_out() -> None:
@@ -211,10 +213,10 @@ def test_a_text_that_was_refused_when_recorded_stays_out() -> None:
 
     refusing = VectorRespondent(MadeSystem(_Refusing()))
     refusing.encoder.word = "aspirin"
-    request = RecordRequest(system="made", own=OwnData())
-    fingerprint: Fingerprint = record_respondent(refusing, request).fingerprint
+    request = FingerprintRequest(system="made", own=OwnTextsAndQuestions())
+    fingerprint: SystemFingerprint = record_respondent_fingerprint(refusing, request).fingerprint
     assert set(fingerprint.failed) == {"claim"}
-    check = check_respondent(fingerprint, made(), CheckRequest())
+    check = check_respondent(fingerprint, made(), FingerprintCheckRequest())
     assert (check.verdict, check.lost) == ("same", 2)
 
 
@@ -222,7 +224,7 @@ def test_one_thing_is_recorded_at_a_time() -> None:
     """A system and a judge together, and nothing at all, are mistakes."""
     for facts in ({}, {"system": "a", "judge": "b"}):
         with pytest.raises(UsageError, match="Only one of them"):
-            RecordRequest(**facts)
+            FingerprintRequest(**facts)
 
 
 @pytest.mark.nightly
@@ -233,8 +235,8 @@ def test_false_alarms_of_whole_checks(noise: float) -> None:
     alarms = 0
     for year in range(years):
         fingerprint = recorded(noise=noise, seed=1000 + year)
-        earlier: list[WatchCheck] = []
-        request = CheckRequest(alpha=alpha, looks=nights)
+        earlier: list[FingerprintCheck] = []
+        request = FingerprintCheckRequest(alpha=alpha, looks=nights)
         for night in range(nights):
             system = made(noise=noise, seed=10**6 + year * nights + night)
             earlier.append(check_respondent(fingerprint, system, request, earlier))

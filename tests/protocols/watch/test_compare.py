@@ -9,11 +9,11 @@ import pytest
 
 from embassay.protocols.watch.compare import measure_conformance
 from embassay.protocols.watch.distances import compute_relative_distances
-from embassay.protocols.watch.options import OwnData
+from embassay.protocols.watch.options import OwnTextsAndQuestions
 from embassay.protocols.watch.recording import list_items_to_ask
 from watched_systems import MadeEncoder
 
-ITEMS = list_items_to_ask("vectors", None, OwnData())
+ITEMS = list_items_to_ask("vectors", None, OwnTextsAndQuestions())
 REPEATS = 3
 
 

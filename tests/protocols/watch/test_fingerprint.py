@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import arrays
 
 from embassay.errors import DataError
 from embassay.protocols.watch.fingerprint import PackedArray, read_fingerprint
-from embassay.protocols.watch.own import OwnTexts
+from embassay.protocols.watch.own import OwnPassagesAndQuestions
 from watched_systems import made, recorded
 
 
@@ -26,7 +26,7 @@ def test_equal_answers_give_equal_bytes(tmp_path: Path) -> None:
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
 
 
-def test_what_is_read_is_what_was_saved(tmp_path: Path, own_texts: OwnTexts) -> None:
+def test_what_is_read_is_what_was_saved(tmp_path: Path, own_texts: OwnPassagesAndQuestions) -> None:
     """Vectors to the last bit, noise, items and lists come back."""
     saved = recorded(own_texts, noise=0.01)
     saved.save(tmp_path / "f.json")
@@ -80,7 +80,9 @@ TAMPERED: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
 
 
 @pytest.mark.parametrize("name", TAMPERED)
-def test_a_tampered_file_is_refused_with_its_place(tmp_path: Path, own_texts: OwnTexts, name: str) -> None:
+def test_a_tampered_file_is_refused_with_its_place(
+    tmp_path: Path, own_texts: OwnPassagesAndQuestions, name: str
+) -> None:
     """Each is a DataError that names the field and the mend."""
     change, place = TAMPERED[name]
     saved = recorded(own_texts if "lists" in place else None)
@@ -113,8 +115,10 @@ def test_no_file_is_refused(tmp_path: Path) -> None:
 def test_texts_go_out_a_few_at_a_time() -> None:
     """No request holds more than four texts, so a bad request shows as few bad texts."""
     respondent = made()
-    from embassay.protocols.watch.options import OwnData, RecordRequest
-    from embassay.protocols.watch.recording import record_respondent
+    from embassay.protocols.watch.options import FingerprintRequest, OwnTextsAndQuestions
+    from embassay.protocols.watch.recording import record_respondent_fingerprint
 
-    record_respondent(respondent, RecordRequest(system="made", own=OwnData()), None)
+    record_respondent_fingerprint(
+        respondent, FingerprintRequest(system="made", own=OwnTextsAndQuestions()), None
+    )
     assert max(respondent.encoder.calls) <= 4

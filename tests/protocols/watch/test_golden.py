@@ -10,11 +10,16 @@ import numpy as np
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.rag.golden.summary import GoldenRecord, GoldenRunSettings, write_golden_record
-from embassay.protocols.watch.fingerprint import Fingerprint, PackedArray, WatchItem, read_fingerprint
+from embassay.protocols.rag.golden.summary import GoldenRunRecord, GoldenRunSettings, write_golden_record
+from embassay.protocols.watch.fingerprint import (
+    FingerprintItem,
+    PackedArray,
+    SystemFingerprint,
+    read_fingerprint,
+)
 from embassay.protocols.watch.impact import measure_golden_effect
-from embassay.protocols.watch.options import OwnData, RecordRequest
-from embassay.protocols.watch.own import GoldenSet, GradedQuestion, read_golden_set
+from embassay.protocols.watch.options import FingerprintRequest, OwnTextsAndQuestions
+from embassay.protocols.watch.own import GoldenSetSample, GradedQuestion, read_golden_set
 
 JUDGE = "openai:judge"
 
@@ -26,7 +31,7 @@ def write_run(folder: Path, grades: dict[str, list[int | None]], judge_question:
         "c", "q", "e", "identity", f"{JUDGE}?temperature=0.5", "bayes", 1,
         parameters={"S4": {"judge_question": judge_question}}
     )  # fmt: skip
-    write_golden_record(folder / "golden.json", GoldenRecord(settings, ()))
+    write_golden_record(folder / "golden.json", GoldenRunRecord(settings, ()))
     rows = [
         {"query_id": key, "question": f"asked {key}", "rewrite": f"rewritten {key}", "doc_id": f"d{n}", "grade": grade,
          "text": f"{key} passage {n}"}
@@ -37,10 +42,10 @@ def write_run(folder: Path, grades: dict[str, list[int | None]], judge_question:
     return folder
 
 
-def make_fingerprint(golden: GoldenSet, first: np.ndarray) -> Fingerprint:
+def make_fingerprint(golden: GoldenSetSample, first: np.ndarray) -> SystemFingerprint:
     """Of a judge that gave the grades `first` (q, width) when it was recorded."""
     items = golden.items()
-    return Fingerprint(
+    return SystemFingerprint(
         "judge", JUDGE, "judge/1", 1, 1, first.shape[1], None, None, 0, "words", items, PackedArray.of(first),
         PackedArray.of(np.zeros((len(items), 1))), {}, golden=golden.labels(items, first.shape[1])
     )  # fmt: skip
@@ -50,14 +55,16 @@ def test_a_golden_set_is_drawn_and_read(tmp_path: Path) -> None:
     """Ten passages of a question at most; ungraded ones are not asked for; the judge reads what it read then."""
     grades: dict[str, list[int | None]] = {"a": [5, None, 1], "b": [3] * 25, "c": [None]}
     folder = write_run(tmp_path / "run", grades)
-    read = read_golden_set(RecordRequest(judge=f"{JUDGE}?base_url=http://x/v1", golden=str(folder)))
+    read = read_golden_set(FingerprintRequest(judge=f"{JUDGE}?base_url=http://x/v1", golden=str(folder)))
     assert read is not None
     assert (read.questions, read.passages, read.name) == (2, 27, "run")
     first, second = sorted(read.drawn, key=lambda one: one.id)
     assert (first.text, first.passages, first.grades) == ("asked a", ("a passage 0", "a passage 2"), (5, 1))
     assert len(second.passages) == 10
     rewritten = write_run(tmp_path / "rewritten", grades, "rewrite")
-    other = read_golden_set(RecordRequest(judge=JUDGE, golden=str(rewritten), own=OwnData(questions=1)))
+    other = read_golden_set(
+        FingerprintRequest(judge=JUDGE, golden=str(rewritten), own=OwnTextsAndQuestions(questions=1))
+    )
     assert other is not None
     assert len(other.drawn) == 1
     assert other.drawn[0].text.startswith("rewritten")
@@ -67,17 +74,19 @@ def test_what_is_no_golden_set_of_this_judge_is_refused(tmp_path: Path) -> None:
     """Another judge, no folder, a grade of 7 with its line's file, a system in place of a judge, two corpora."""
     folder = write_run(tmp_path / "run", {"a": [5]})
     with pytest.raises(UsageError, match="graded by openai:judge"):
-        read_golden_set(RecordRequest(judge="openai:other", golden=str(folder)))
+        read_golden_set(FingerprintRequest(judge="openai:other", golden=str(folder)))
     with pytest.raises(DataError, match=r"golden\.json"):
-        read_golden_set(RecordRequest(judge=JUDGE, golden=str(tmp_path / "none")))
+        read_golden_set(FingerprintRequest(judge=JUDGE, golden=str(tmp_path / "none")))
     with pytest.raises(DataError, match="grade 7"):
-        read_golden_set(RecordRequest(judge=JUDGE, golden=str(write_run(tmp_path / "bad", {"a": [7]}))))
+        read_golden_set(FingerprintRequest(judge=JUDGE, golden=str(write_run(tmp_path / "bad", {"a": [7]}))))
     with pytest.raises(DataError, match="no graded passages"):
-        read_golden_set(RecordRequest(judge=JUDGE, golden=str(write_run(tmp_path / "empty", {"a": [None]}))))
+        read_golden_set(
+            FingerprintRequest(judge=JUDGE, golden=str(write_run(tmp_path / "empty", {"a": [None]})))
+        )
     with pytest.raises(UsageError, match="--golden"):
-        RecordRequest(system="minilm", golden=str(folder))
+        FingerprintRequest(system="minilm", golden=str(folder))
     with pytest.raises(UsageError, match="not both"):
-        RecordRequest(judge=JUDGE, golden=str(folder), own=OwnData(corpus="sample"))
+        FingerprintRequest(judge=JUDGE, golden=str(folder), own=OwnTextsAndQuestions(corpus="sample"))
 
 
 def test_labels_that_turned_are_worked_by_hand(tmp_path: Path) -> None:
@@ -86,7 +95,7 @@ def test_labels_that_turned_are_worked_by_hand(tmp_path: Path) -> None:
         GradedQuestion("a", "a", ("1", "2", "3", "4"), (5, 4, 2, 1)),
         GradedQuestion("b", "b", ("1", "2"), (1, 1)),
     )
-    golden = GoldenSet("g", drawn, 9, 80)
+    golden = GoldenSetSample("g", drawn, 9, 80)
     # Of a one label was another when recorded (4 -> 3), of b none; now 4 of 4, and 1 of 2.
     first = np.array([[5, 3, 2, 1], [1, 2, 0, 0]], dtype=np.float32)
     now = np.array([[3, 3, 4, 5], [4, 1, 0, 0]], dtype=np.float32)
@@ -110,7 +119,7 @@ def test_labels_that_turned_are_worked_by_hand(tmp_path: Path) -> None:
 
 def test_labels_that_no_judge_gave_are_refused(tmp_path: Path) -> None:
     """A grade of 6, and a row that no item has: an edited file."""
-    golden = GoldenSet("g", (GradedQuestion("a", "a", ("1",), (5,)),), 1, 1)
+    golden = GoldenSetSample("g", (GradedQuestion("a", "a", ("1",), (5,)),), 1, 1)
     fingerprint = make_fingerprint(golden, np.array([[5]], dtype=np.float32))
     assert fingerprint.golden is not None
     for change in ({"grades": PackedArray.of(np.array([[6]]), "i4")}, {"rows": (3,)}):
@@ -121,9 +130,11 @@ def test_labels_that_no_judge_gave_are_refused(tmp_path: Path) -> None:
 
 def test_fingerprints_without_a_golden_set_keep_their_digest() -> None:
     """The history of a fingerprint names it by its digest, which an added field must not change."""
-    item = WatchItem("a", "golden", "a", "query", others=("1",))
+    item = FingerprintItem("a", "golden", "a", "query", others=("1",))
     values = PackedArray.of(np.ones((1, 1)))
-    plain = Fingerprint("judge", JUDGE, "i", 1, 1, 1, None, None, 0, "words", (item,), values, values, {})
+    plain = SystemFingerprint(
+        "judge", JUDGE, "i", 1, 1, 1, None, None, 0, "words", (item,), values, values, {}
+    )
     assert "golden" not in plain.as_dict()
 
 
@@ -144,7 +155,7 @@ def test_intervals_hold_the_share_of_the_whole_golden_set() -> None:
             GradedQuestion(str(row), "q", ("p",) * 10, tuple(map(int, graded[row][at])))
             for row, at in zip(chosen, places, strict=True)
         )
-        golden = GoldenSet("g", drawn, 300, int(sizes.sum()))
+        golden = GoldenSetSample("g", drawn, 300, int(sizes.sum()))
         first = np.array([one.grades for one in drawn], dtype=np.float32)
         told = np.array([now[row][at] for row, at in zip(chosen, places, strict=True)], dtype=np.float32)
         effect = measure_golden_effect(make_fingerprint(golden, first), range(40), told)

@@ -9,43 +9,51 @@ import pytest
 
 from embassay.errors import DataError
 from embassay.protocols.watch.check import check_respondent
-from embassay.protocols.watch.history import WatchCheck, append_check, append_event, read_checks, read_events
-from embassay.protocols.watch.options import CheckRequest
+from embassay.protocols.watch.history import (
+    FingerprintCheck,
+    append_history_event,
+    append_watch_check,
+    read_history_events,
+    read_watch_checks,
+)
+from embassay.protocols.watch.options import FingerprintCheckRequest
 from watched_systems import made, recorded
 
 
 @pytest.fixture(scope="module")
-def check() -> WatchCheck:
+def check() -> FingerprintCheck:
     """One of a system that has lost half of its dimensions."""
     changed = made(step=lambda vectors, texts, role: vectors[:, :32])
-    return check_respondent(recorded(), changed, CheckRequest())
+    return check_respondent(recorded(), changed, FingerprintCheckRequest())
 
 
-def test_checks_come_back_in_order(tmp_path: Path, check: WatchCheck) -> None:
+def test_checks_come_back_in_order(tmp_path: Path, check: FingerprintCheck) -> None:
     """Two checks and an event: checks as they were, the event apart."""
     path = tmp_path / "f.checks.jsonl"
-    append_event(path, {"at": "2026-01-01T00:00:00Z"})
+    append_history_event(path, {"at": "2026-01-01T00:00:00Z"})
     for _ in range(2):
-        append_check(path, check)
-    assert read_checks(path) == (check, check)
-    assert [event["event"] for event in read_events(path)] == ["recorded"]
+        append_watch_check(path, check)
+    assert read_watch_checks(path) == (check, check)
+    assert [event["event"] for event in read_history_events(path)] == ["recorded"]
 
 
 def test_no_file_holds_no_checks(tmp_path: Path) -> None:
     """Before the first one."""
-    assert read_checks(tmp_path / "none.jsonl") == ()
+    assert read_watch_checks(tmp_path / "none.jsonl") == ()
 
 
 @pytest.mark.parametrize("kept", [1, 40, -2])
-def test_a_line_that_a_kill_left_costs_nothing_else(tmp_path: Path, check: WatchCheck, kept: int) -> None:
+def test_a_line_that_a_kill_left_costs_nothing_else(
+    tmp_path: Path, check: FingerprintCheck, kept: int
+) -> None:
     """A torn last line is left out, and the next check gets a line of its own."""
     path = tmp_path / "f.checks.jsonl"
-    append_check(path, check)
+    append_watch_check(path, check)
     whole = path.read_bytes()
     path.write_bytes(whole + whole[:kept])
-    assert read_checks(path) == (check,)
-    append_check(path, check)
-    assert read_checks(path) == (check, check)
+    assert read_watch_checks(path) == (check,)
+    append_watch_check(path, check)
+    assert read_watch_checks(path) == (check, check)
 
 
 @pytest.mark.parametrize(
@@ -54,14 +62,14 @@ def test_a_line_that_a_kill_left_costs_nothing_else(tmp_path: Path, check: Watch
      ("evil", 1), ("changes", [{"kind": "gone", "evidence": ""}])],
 )  # fmt: skip
 def test_a_changed_line_is_refused_with_its_place(
-    tmp_path: Path, check: WatchCheck, name: str, value: object
+    tmp_path: Path, check: FingerprintCheck, name: str, value: object
 ) -> None:
     """The error names the file and the line."""
     path = tmp_path / "f.checks.jsonl"
-    append_check(path, check)
+    append_watch_check(path, check)
     path.write_text(path.read_text() + json.dumps({**check.as_dict(), name: value}) + "\n")
     with pytest.raises(DataError) as raised:
-        read_checks(path)
+        read_watch_checks(path)
     assert raised.value.line == 2
 
 
@@ -70,4 +78,4 @@ def test_a_line_that_is_no_object_is_refused(tmp_path: Path) -> None:
     for content in ("[1]\n", "hello\n"):
         (tmp_path / "f").write_text(content)
         with pytest.raises(DataError):
-            read_checks(tmp_path / "f")
+            read_watch_checks(tmp_path / "f")

@@ -17,13 +17,15 @@ from embassay.protocols.watch.impact import (
     _compute_expected_discount,
     check_calibrated_thresholds,
 )
-from embassay.protocols.watch.options import CheckRequest
-from embassay.protocols.watch.own import OwnTexts
-from embassay.systems.cosine import VectorTransform
+from embassay.protocols.watch.options import FingerprintCheckRequest
+from embassay.protocols.watch.own import OwnPassagesAndQuestions
+from embassay.systems.cosine import VectorTransformOptions
 from watched_systems import WIDTH, MadeEncoder, made, recorded
 
 
-def _lists(encoder: MadeEncoder, own: OwnTexts, documents: np.ndarray | None = None) -> list[list[int]]:
+def _lists(
+    encoder: MadeEncoder, own: OwnPassagesAndQuestions, documents: np.ndarray | None = None
+) -> list[list[int]]:
     vectors = encoder.encode(own.texts, role="document") if documents is None else documents
     scores = _unit(encoder.encode(own.queries, role="query")) @ _unit(vectors).T
     lists: list[list[int]] = np.argsort(-scores, axis=1, kind="stable")[:, :10].tolist()
@@ -35,7 +37,7 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
     return np.asarray(wide / np.linalg.norm(wide, axis=1, keepdims=True))
 
 
-def _ndcg(lists: list[list[int]], own: OwnTexts) -> float:
+def _ndcg(lists: list[list[int]], own: OwnPassagesAndQuestions) -> float:
     values = []
     for key, found in zip(own.query_ids, lists, strict=True):
         gains = own.gains[key]
@@ -45,19 +47,19 @@ def _ndcg(lists: list[list[int]], own: OwnTexts) -> float:
     return float(np.mean(values))
 
 
-CUT = VectorTransform(dims=24)
+CUT = VectorTransformOptions(dims=24)
 
 
 def _cut(vectors: np.ndarray, texts: object, role: object) -> np.ndarray:
     return CUT(vectors.astype(np.float32))
 
 
-def test_all_made_anew_is_what_all_passages_say(own_texts: OwnTexts) -> None:
+def test_all_made_anew_is_what_all_passages_say(own_texts: OwnPassagesAndQuestions) -> None:
     """With all passages in the pool or among the others, share and nDCG are those of the whole corpus, by hand."""
     fingerprint = recorded(own_texts)
     assert fingerprint.lists is not None
     assert fingerprint.lists.outside == 0
-    check = check_respondent(fingerprint, made(step=_cut), CheckRequest())
+    check = check_respondent(fingerprint, made(step=_cut), FingerprintCheckRequest())
     assert check.impact is not None
     state = check.impact.states[-1]
     before, now = _lists(MadeEncoder(), own_texts), _lists(MadeEncoder(step=_cut), own_texts)
@@ -69,12 +71,12 @@ def test_all_made_anew_is_what_all_passages_say(own_texts: OwnTexts) -> None:
     assert state.ndcg.value == pytest.approx(_ndcg(now, own_texts) - _ndcg(before, own_texts))
 
 
-def test_an_index_that_is_kept_meets_new_questions(own_texts: OwnTexts) -> None:
+def test_an_index_that_is_kept_meets_new_questions(own_texts: OwnPassagesAndQuestions) -> None:
     """Old passages with new questions, by hand; the recorded passages are kept to three digits (float16)."""
     shift = 0.5 * np.eye(WIDTH)[0]
     changed = MadeEncoder(step=lambda vectors, texts, role: vectors + shift * (role == "query"))
     fingerprint = recorded(own_texts)
-    check = check_respondent(fingerprint, made(step=changed.step), CheckRequest())
+    check = check_respondent(fingerprint, made(step=changed.step), FingerprintCheckRequest())
     assert check.impact is not None
     assert [state.name for state in check.impact.states] == [KEPT, HALF, ANEW]
     old = MadeEncoder().encode(own_texts.texts, role="document")
@@ -94,7 +96,7 @@ def test_what_stays_outside_widens_the_estimate_to_the_truth() -> None:
     fingerprint = recorded(own)
     assert fingerprint.lists is not None
     assert fingerprint.lists.outside > 700
-    check = check_respondent(fingerprint, made(step=_cut), CheckRequest())
+    check = check_respondent(fingerprint, made(step=_cut), FingerprintCheckRequest())
     assert check.impact is not None
     before, now = _lists(MadeEncoder(), own), _lists(MadeEncoder(step=_cut), own)
     true = float(np.mean([set(a) != set(b) for a, b in zip(before, now, strict=True)]))
@@ -113,32 +115,32 @@ def test_the_expected_discount_is_worked_by_hand() -> None:
     assert _compute_expected_discount(0, 0.0, discounts) == pytest.approx(1.0)
 
 
-def test_rounding_needs_no_new_index(own_texts: OwnTexts) -> None:
+def test_rounding_needs_no_new_index(own_texts: OwnPassagesAndQuestions) -> None:
     """float16 is a change, and no list of the user's knows of it."""
-    step = VectorTransform(quantize="float16")
+    step = VectorTransformOptions(quantize="float16")
     changed = made(step=lambda vectors, texts, role: step(vectors.astype(np.float32)))
-    check = check_respondent(recorded(own_texts), changed, CheckRequest())
+    check = check_respondent(recorded(own_texts), changed, FingerprintCheckRequest())
     assert check.verdict == "changed"
     assert check.has_changed_lists is False
     assert check.part.startswith("nothing now")
 
 
-def test_only_longer_passages_are_to_be_made_anew(own_texts: OwnTexts) -> None:
+def test_only_longer_passages_are_to_be_made_anew(own_texts: OwnPassagesAndQuestions) -> None:
     """A model that reads less: the part names a length and the share of the corpus above it."""
-    check = check_respondent(recorded(own_texts), made(limit=30), CheckRequest(lists="never"))
+    check = check_respondent(recorded(own_texts), made(limit=30), FingerprintCheckRequest(lists="never"))
     assert [change.kind for change in check.changes] == ["cut length"]
     assert check.part.startswith("passages of about")
     assert "%" in check.part
 
 
-def test_lists_are_asked_for_as_wanted(own_texts: OwnTexts) -> None:
+def test_lists_are_asked_for_as_wanted(own_texts: OwnPassagesAndQuestions) -> None:
     """Never, always, and by default only after a change."""
     fingerprint = recorded(own_texts)
-    assert check_respondent(fingerprint, made(), CheckRequest()).impact is None
-    always = check_respondent(fingerprint, made(), CheckRequest(lists="always"))
+    assert check_respondent(fingerprint, made(), FingerprintCheckRequest()).impact is None
+    always = check_respondent(fingerprint, made(), FingerprintCheckRequest(lists="always"))
     assert always.impact is not None
     assert always.impact.states[-1].changed.value == 0
-    never = check_respondent(fingerprint, made(step=_cut), CheckRequest(lists="never"))
+    never = check_respondent(fingerprint, made(step=_cut), FingerprintCheckRequest(lists="never"))
     assert never.impact is None
 
 

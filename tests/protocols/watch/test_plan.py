@@ -8,28 +8,30 @@ from pathlib import Path
 import pytest
 
 from embassay.protocols.watch.check import check_respondent
-from embassay.protocols.watch.history import append_event
-from embassay.protocols.watch.options import CheckRequest, OwnData, RecordRequest
-from embassay.protocols.watch.own import OwnTexts
+from embassay.protocols.watch.history import append_history_event
+from embassay.protocols.watch.options import FingerprintCheckRequest, FingerprintRequest, OwnTextsAndQuestions
+from embassay.protocols.watch.own import OwnPassagesAndQuestions
 from embassay.protocols.watch.plan import plan_check, plan_recording, read_recorded_pace
 from embassay.protocols.watch.recording import list_items_to_ask
 from embassay.protocols.watch.respondents import estimate_item_tokens
 from embassay.systems.models import list_known_models
-from embassay.systems.remote.ledger import estimate_tokens
+from embassay.systems.remote.ledger import estimate_server_tokens
 from watched_systems import WORDS, made, recorded
 
 
-def _long_texts() -> OwnTexts:
+def _long_texts() -> OwnPassagesAndQuestions:
     """Fifty questions of ten words, and thirty passages of two hundred."""
     passages = [" ".join((WORDS * 9)[n : n + 200]) for n in range(30)]
     queries = [" ".join((WORDS * 9)[n : n + 10]) for n in range(50)]
     ids = ([f"d{n}" for n in range(30)], [f"q{n}" for n in range(50)])
-    return OwnTexts("long", ids[0], passages, ids[1], queries, {}, 30, 50)
+    return OwnPassagesAndQuestions("long", ids[0], passages, ids[1], queries, {}, 30, 50)
 
 
 def test_a_nightly_check_of_any_listed_model_is_under_a_cent() -> None:
     """At the shipped price of the dearest model that embeds, with 50 questions and 30 passages of 200 words."""
-    tokens = estimate_item_tokens("vectors", list_items_to_ask("vectors", _long_texts(), OwnData()))
+    tokens = estimate_item_tokens(
+        "vectors", list_items_to_ask("vectors", _long_texts(), OwnTextsAndQuestions())
+    )
     prices = [
         model.usd_per_million_input
         for model in list_known_models()
@@ -39,25 +41,25 @@ def test_a_nightly_check_of_any_listed_model_is_under_a_cent() -> None:
     assert tokens * max(prices) / 1e6 < 0.01
 
 
-def test_a_plan_is_what_is_asked(own_texts: OwnTexts) -> None:
+def test_a_plan_is_what_is_asked(own_texts: OwnPassagesAndQuestions) -> None:
     """Texts and price of each step; the lists only where they may be asked for."""
     fingerprint = replace(recorded(own_texts), usd_per_million=2.0)
-    every, again, lists = plan_check(fingerprint, CheckRequest())
+    every, again, lists = plan_check(fingerprint, FingerprintCheckRequest())
     assert every.texts == len(fingerprint.items)
     assert every.usd == pytest.approx(every.tokens * 2e-6)
     assert again.texts == 80
     assert fingerprint.lists is not None
     assert lists.texts == len(fingerprint.lists.pool) + len(fingerprint.lists.others)
-    assert len([*plan_check(fingerprint, CheckRequest(lists="never"))]) == 2
+    assert len([*plan_check(fingerprint, FingerprintCheckRequest(lists="never"))]) == 2
     system = made()
-    check_respondent(fingerprint, system, CheckRequest(lists="never"))
+    check_respondent(fingerprint, system, FingerprintCheckRequest(lists="never"))
     assert sum(system.encoder.calls) == every.texts
 
 
-def test_stages_are_priced_one_by_one(own_texts: OwnTexts) -> None:
+def test_stages_are_priced_one_by_one(own_texts: OwnPassagesAndQuestions) -> None:
     """Until sure: 12, then up to 40, then the rest."""
     fingerprint = replace(recorded(own_texts), usd_per_million=None)
-    steps = [*plan_check(fingerprint, CheckRequest(until_sure=True, lists="never"))]
+    steps = [*plan_check(fingerprint, FingerprintCheckRequest(until_sure=True, lists="never"))]
     assert [step.texts for step in steps[:3]] == [12, 28, len(fingerprint.items) - 40]
     assert all(step.usd is None for step in steps)
 
@@ -67,29 +69,30 @@ def test_rerankers_and_judges_are_priced_as_they_charge(monkeypatch: pytest.Monk
     of the recorded one costs what its first answers did."""
     for name in ("COHERE_API_KEY", "JINA_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.setenv(name, "none")
-    panels = list_items_to_ask("reranker", None, OwnData())
+    panels = list_items_to_ask("reranker", None, OwnTextsAndQuestions())
     passages = sum(len(item.others) for item in panels)
-    once, repeats = plan_recording(RecordRequest(reranker="cohere:rerank-v3.5?price=2", repeats=3))
+    once, repeats = plan_recording(FingerprintRequest(reranker="cohere:rerank-v3.5?price=2", repeats=3))
     assert once.usd == pytest.approx(len(panels) * 2 / 1000)
     assert (repeats.usd, repeats.texts) == (pytest.approx(3 * once.usd), 3 * passages)
     pairs = sum(
-        len(item.others) * estimate_tokens([item.text]) + estimate_tokens(item.others) for item in panels
+        len(item.others) * estimate_server_tokens([item.text]) + estimate_server_tokens(item.others)
+        for item in panels
     )
-    (once, _) = plan_recording(RecordRequest(reranker="jina:m?price=1000"))
+    (once, _) = plan_recording(FingerprintRequest(reranker="jina:m?price=1000"))
     assert once.usd == pytest.approx(pairs / 1000)
-    (once, _) = plan_recording(RecordRequest(judge="openai:m?price=1&price_output=100"))
+    (once, _) = plan_recording(FingerprintRequest(judge="openai:m?price=1&price_output=100"))
     assert once.usd == pytest.approx((pairs + 700 * passages + 100 * 12 * passages) / 1e6)
-    (once, _) = plan_recording(RecordRequest(reranker="overlap"))
+    (once, _) = plan_recording(FingerprintRequest(reranker="overlap"))
     assert once.usd == 0
-    (once, _) = plan_recording(RecordRequest(reranker="jina:unheard-of"))
+    (once, _) = plan_recording(FingerprintRequest(reranker="jina:unheard-of"))
     assert once.usd is None
 
 
-def test_a_check_takes_the_time_of_the_recording(tmp_path: Path, own_texts: OwnTexts) -> None:
+def test_a_check_takes_the_time_of_the_recording(tmp_path: Path, own_texts: OwnPassagesAndQuestions) -> None:
     """By the last line of the history that is of this fingerprint."""
     fingerprint, history = recorded(own_texts), tmp_path / "w.checks.jsonl"
     assert read_recorded_pace(history, fingerprint) is None
-    append_event(history, {"fingerprint": fingerprint.digest, "seconds_per_item": 0.5})
-    append_event(history, {"fingerprint": "another", "seconds_per_item": 9.0})
-    every, *_ = plan_check(fingerprint, CheckRequest(), read_recorded_pace(history, fingerprint))
+    append_history_event(history, {"fingerprint": fingerprint.digest, "seconds_per_item": 0.5})
+    append_history_event(history, {"fingerprint": "another", "seconds_per_item": 9.0})
+    every, *_ = plan_check(fingerprint, FingerprintCheckRequest(), read_recorded_pace(history, fingerprint))
     assert every.seconds == 0.5 * len(fingerprint.items)

@@ -10,8 +10,8 @@ from scipy import stats
 
 from embassay.errors import UsageError
 from embassay.protocols.wordings.scores import (
-    compute_half_width_over_runs,
-    compute_half_widths,
+    compute_drop_half_width,
+    compute_drop_half_widths,
     needs_more_runs,
 )
 
@@ -21,8 +21,8 @@ def test_the_half_width_is_that_of_the_t_interval(systems, runs, seed):
     """Of every system, over its runs."""
     deltas = np.random.default_rng(seed).normal(0, 0.01, (systems, runs))
     low, high = stats.t.interval(0.95, runs - 1, loc=deltas.mean(axis=1), scale=stats.sem(deltas, axis=1))
-    assert compute_half_widths(deltas) == pytest.approx((high - low) / 2)
-    widest = 100 * compute_half_widths(deltas).max()
+    assert compute_drop_half_widths(deltas) == pytest.approx((high - low) / 2)
+    widest = 100 * compute_drop_half_widths(deltas).max()
     assert needs_more_runs(deltas, widest * 0.999)
     assert not needs_more_runs(deltas, widest * 1.001)
 
@@ -59,7 +59,7 @@ def test_what_is_refused():
     with pytest.raises(UsageError, match="shape"):
         needs_more_runs([0.1, 0.2], 0.5)
     with pytest.raises(UsageError, match="shape"):
-        compute_half_widths(np.empty((3, 0)))
+        compute_drop_half_widths(np.empty((3, 0)))
     with pytest.raises(UsageError, match="0 points"):
         needs_more_runs([[0.1, 0.2]], 0)
 
@@ -67,8 +67,8 @@ def test_what_is_refused():
 def test_over_runs_is_the_half_width_and_several_sources_are_averaged() -> None:
     """Of one source the same interval; of two equal ones the standard error of their mean, with all their freedom."""
     drops = np.array([-0.010, -0.012, -0.014, -0.009])
-    assert compute_half_width_over_runs([drops]) == pytest.approx(compute_half_widths([drops])[0])
+    assert compute_drop_half_width([drops]) == pytest.approx(compute_drop_half_widths([drops])[0])
     both = stats.t.ppf(0.975, 6) * np.std(drops, ddof=1) / 2 / np.sqrt(2)
-    assert compute_half_width_over_runs([drops, drops]) == pytest.approx(both)
-    assert compute_half_width_over_runs([drops, drops[:1]]) is None
-    assert compute_half_width_over_runs([]) is None
+    assert compute_drop_half_width([drops, drops]) == pytest.approx(both)
+    assert compute_drop_half_width([drops, drops[:1]]) is None
+    assert compute_drop_half_width([]) is None

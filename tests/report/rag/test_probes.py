@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import embassay as eb
-from embassay.document.blocks import Figure, Verdict, join_sentence_text
+from embassay.document.blocks import Figure, VerdictText, convert_sentence_to_text
 from embassay.protocols.kernel.tables import format_change, format_score
 from embassay.report import write_report
-from embassay.report.rag.name_probe import PERCENTS, names_page
+from embassay.report.rag.name_probe import PERCENTS, name_probe_page
 from embassay.report.rag.probes import noise_page, probe_view
 from embassay.report.runs import ReportRun, read_report_runs
 from report.pages import every, printed, tables
@@ -35,7 +35,7 @@ def only(path: Path) -> ReportRun:
 
 def test_forests_have_every_ablation_in_its_group(names: Path) -> None:
     run = only(names)
-    page = tuple(names_page(run, True))
+    page = tuple(name_probe_page(run, True))
     forests = [table for id, table in tables(page).items() if id.startswith("ablations-")]
     assert [forest.title for forest in forests] == [
         "jaccard, English", "bm25, English", "jaccard, French", "bm25, French",
@@ -45,7 +45,9 @@ def test_forests_have_every_ablation_in_its_group(names: Path) -> None:
         "Orthography and formatting",
         "Layout",
     ]
-    rows = {line.label: [join_sentence_text(one.text) for one in line.entries] for line in forests[0].lines}
+    rows = {
+        line.label: [convert_sentence_to_text(one.text) for one in line.entries] for line in forests[0].lines
+    }
     assert len(rows) == 10
     _, percent, _, margin, *_ = rows["hard name mask"]
     assert percent.startswith(format_change(-100.0, 1))
@@ -62,15 +64,15 @@ def test_forests_have_every_ablation_in_its_group(names: Path) -> None:
 
 def test_the_verdict_says_what_the_rows_say(names: Path, noise: Path) -> None:
     run = only(names)
-    (verdict,) = every(names_page(run, True), Verdict)
-    said = " ".join(map(join_sentence_text, verdict.lede))
-    assert len(join_sentence_text(verdict.heading)) <= 80
+    (verdict,) = every(name_probe_page(run, True), VerdictText)
+    said = " ".join(map(convert_sentence_to_text, verdict.lede))
+    assert len(convert_sentence_to_text(verdict.heading)) <= 80
     rows = [row for key, row in run.record.rows.items() if key[3] == "" and key[5] == "d_name"]
     assert format_score(max(row.value or 0 for row in rows)) in said
     assert format_score(min(row.value or 0 for row in rows)) in said
     assert "exactly 0" in said
-    (verdict,) = every(noise_page(only(noise), True), Verdict)
-    assert len(join_sentence_text(verdict.heading)) <= 80
+    (verdict,) = every(noise_page(only(noise), True), VerdictText)
+    assert len(convert_sentence_to_text(verdict.heading)) <= 80
     assert verdict.lede
 
 
@@ -114,8 +116,8 @@ def test_a_run_with_one_condition(tmp_path: Path) -> None:
     eb.rag.probe_names(
         ["jaccard"], out=out, langs=["fr"], conditions=["remove_label"], **{**SMALL, "runs": 1}
     )
-    page = tuple(names_page(only(out), True))
+    page = tuple(name_probe_page(only(out), True))
     assert not every(page, Figure)
     assert tables(page)["margins"].lines[0].entries[-1].why == "one run only"
-    assert join_sentence_text(every(page, Verdict)[0].heading).startswith("How far names separate")
+    assert convert_sentence_to_text(every(page, VerdictText)[0].heading).startswith("How far names separate")
     assert "French" in printed(probe_view(out))

@@ -6,7 +6,7 @@ import pytest
 
 import embassay as eb
 from embassay.protocols.rag.scoring.score import ScoringRecord
-from embassay.report.rag.tables import score_view, write_per_query_lines
+from embassay.report.rag.tables import scoring_view, write_query_value_lines
 from report.pages import printed
 from stub.ranked import qrels, run
 
@@ -26,7 +26,7 @@ def records() -> dict[int, ScoringRecord]:
 @pytest.mark.parametrize("runs", [1, 2, 3, 6])
 def test_it_fits_eighty_columns(records: dict[int, ScoringRecord], runs: int) -> None:
     """Verdict first; no line is longer, no name or number is cut."""
-    text = printed(score_view(records[runs]))
+    text = printed(scoring_view(records[runs]))
     assert text.startswith(records[runs].verdict)
     assert max(len(line) for line in text.splitlines()) <= 80
     assert "\n\n- " in text
@@ -34,7 +34,7 @@ def test_it_fits_eighty_columns(records: dict[int, ScoringRecord], runs: int) ->
 
 def test_one_run_has_its_cutoffs_side_by_side(records: dict[int, ScoringRecord]) -> None:
     """A row per measure, a column per cutoff, value and interval as a pair."""
-    lines = printed(score_view(records[1])).splitlines()
+    lines = printed(scoring_view(records[1])).splitlines()
     header = next(line for line in lines if line.startswith("Measure"))
     assert "@10, 95%" in header
     assert "@30" in header
@@ -47,7 +47,7 @@ def test_one_run_has_its_cutoffs_side_by_side(records: dict[int, ScoringRecord])
 
 def test_a_few_runs_stand_side_by_side(records: dict[int, ScoringRecord]) -> None:
     """A column per run, a row per measure and cutoff."""
-    text = printed(score_view(records[3]))
+    text = printed(scoring_view(records[3]))
     header = next(line for line in text.splitlines() if line.startswith("Measure"))
     assert [name in header for name in ("run-0", "run-1", "run-2")] == [True] * 3
 
@@ -56,17 +56,17 @@ def test_many_runs_stand_below_each_other(records: dict[int, ScoringRecord]) -> 
     """Best first, with the ranks that the tests allow; hidden columns are counted, and `wide` shows them."""
     comparison = records[6].find_comparison("RA-nWG@10")
     assert comparison is not None
-    lines = printed(score_view(records[6])).splitlines()
+    lines = printed(scoring_view(records[6])).splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("Rank"))
     shown = [line.split() for line in lines[start + 2 : start + 8]]
     assert [cells[1] for cells in shown] == list(comparison.runs)
     assert "columns hidden, --wide shows them" in "\n".join(lines)
-    assert "hidden" not in printed(score_view(records[6], wide=True), wide=True)
+    assert "hidden" not in printed(scoring_view(records[6], wide=True), wide=True)
 
 
 def test_sensitivity_is_a_second_table(records: dict[int, ScoringRecord]) -> None:
     """24 settings for each cutoff, the default marked."""
-    lines = printed(score_view(records[2])).splitlines()
+    lines = printed(scoring_view(records[2])).splitlines()
     cells = [line for line in lines if line.strip().startswith(("10 ", "10*", "30 ", "30*"))]
     assert len(cells) == 48
     assert sum("*" in line for line in cells) == 2
@@ -75,13 +75,13 @@ def test_sensitivity_is_a_second_table(records: dict[int, ScoringRecord]) -> Non
 def test_plain_ascii(records: dict[int, ScoringRecord]) -> None:
     """Where the encoding is not UTF-8."""
     for record in records.values():
-        printed(score_view(record), unicode=False).encode("ascii")
+        printed(scoring_view(record), unicode=False).encode("ascii")
 
 
 def test_values_per_query() -> None:
     """A header and a line per run, query and measure; undefined is n/a with its reason."""
     found = scored(1, measures=["RA-nWG@10", "N-Recall5@10"])
-    lines = list(write_per_query_lines(found.per_query))
+    lines = list(write_query_value_lines(found.per_query))
     assert lines[0].split("\t") == ["run", "query_id", "measure", "value", "reason"]
     assert len(lines) == 1 + 2 * len(JUDGED)
     undefined = [line for line in lines if "\tn/a\t" in line]
@@ -92,7 +92,7 @@ def test_values_per_query() -> None:
 def test_undefined_values_are_a_word() -> None:
     """n/a, never blank or 0."""
     text = printed(
-        score_view(eb.rag.score({"q": {"a": 1, "b": 2}}, {"r": {"q": ["a"]}}, resamples=20).record)
+        scoring_view(eb.rag.score({"q": {"a": 1, "b": 2}}, {"r": {"q": ["a"]}}, resamples=20).record)
     )
     row = next(line for line in text.splitlines() if line.startswith("RA-nWG "))
     assert row.split() == ["RA-nWG", "n/a", "n/a"]

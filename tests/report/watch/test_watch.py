@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from embassay.document.blocks import Bullets, CautionNotes, Table, Verdict, join_sentence_text
+from embassay.document.blocks import BulletList, CautionNotes, Table, VerdictText, convert_sentence_to_text
 from embassay.protocols.watch.check import check_respondent
-from embassay.protocols.watch.history import WatchCheck, append_check
-from embassay.protocols.watch.options import CheckRequest
-from embassay.protocols.watch.own import OwnTexts
+from embassay.protocols.watch.history import FingerprintCheck, append_watch_check
+from embassay.protocols.watch.options import FingerprintCheckRequest
+from embassay.protocols.watch.own import OwnPassagesAndQuestions
 from embassay.report.watch.checks import watch_check_view
 from embassay.report.watch.timeline import find_check_timelines, timeline_blocks
 from watched_systems import made, made_texts, recorded
@@ -20,35 +20,35 @@ DAYS = 5
 
 
 @pytest.fixture(scope="module")
-def checks() -> list[WatchCheck]:
+def checks() -> list[FingerprintCheck]:
     """Three nights that are well, and two after dimensions were cut."""
-    own: OwnTexts = made_texts()
+    own: OwnPassagesAndQuestions = made_texts()
     fingerprint = recorded(own)
     nights = []
     for day in range(1, DAYS + 1):
         system = made() if day < 4 else made(step=lambda vectors, texts, role: vectors[:, :32])
-        check = check_respondent(fingerprint, system, CheckRequest(), nights)
+        check = check_respondent(fingerprint, system, FingerprintCheckRequest(), nights)
         nights.append(replace(check, at=f"2026-03-0{day}T01:00:00Z"))
     return nights
 
 
-def test_a_check_shows_what_it_found(checks: list[WatchCheck]) -> None:
+def test_a_check_shows_what_it_found(checks: list[FingerprintCheck]) -> None:
     """A change has its kind, the lists, the groups; no change has none of these tables."""
     calm, changed = ([*watch_check_view(check)] for check in (checks[0], checks[-1]))
     assert [block.id for block in changed if isinstance(block, Table)] == ["watch-lists"]
     assert not [block for block in calm if isinstance(block, Table)]
-    verdict = next(block for block in changed if isinstance(block, Verdict))
-    assert "dimensions" in " ".join(join_sentence_text(sentence) for sentence in verdict.lede)
+    verdict = next(block for block in changed if isinstance(block, VerdictText))
+    assert "dimensions" in " ".join(convert_sentence_to_text(sentence) for sentence in verdict.lede)
 
 
-def test_a_timeline_says_what_changed_when(tmp_path: Path, checks: list[WatchCheck]) -> None:
+def test_a_timeline_says_what_changed_when(tmp_path: Path, checks: list[FingerprintCheck]) -> None:
     """Files beside a run and in the folder above are found once; the turn has its day; all nights are rows."""
     for check in checks:
-        append_check(tmp_path / "made.checks.jsonl", check)
+        append_watch_check(tmp_path / "made.checks.jsonl", check)
     timelines = find_check_timelines([tmp_path / "run", tmp_path])
     assert [timeline.system for timeline in timelines] == ["made"]
     blocks = [*timeline_blocks(timelines)]
-    turns = [said for block in blocks if isinstance(block, Bullets) for said in block.items]
+    turns = [said for block in blocks if isinstance(block, BulletList) for said in block.items]
     assert turns == ["2026-03-04T01:00:00Z: changed (dimensions)."]
     table = next(block for block in blocks if isinstance(block, Table) and block.id == "watch-checks-1")
     assert [line.entries[0].text for line in table.lines] == ["changed", "changed", "same", "same", "same"]

@@ -42,7 +42,7 @@ def main():
     try:
         with (
             tempfile.TemporaryDirectory() as folder,
-            engine.join_ray(RayWorkers(cluster.address), RunFolder(Path(folder))) as one,
+            engine.join_ray_cluster(RayWorkers(cluster.address), RunFolder(Path(folder))) as one,
         ):
             list(one.do(cells, work, Killer(cluster.head_node)))
     except EmbassayError as error:

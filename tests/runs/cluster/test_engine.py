@@ -15,14 +15,14 @@ from cluster_work import TEXTS, started, work  # noqa: E402
 from embassay.runs.cluster import engine  # noqa: E402
 from embassay.runs.cluster import pools as losses  # noqa: E402
 from embassay.runs.cluster.connection import (  # noqa: E402
-    check_nodes,
+    check_cluster_nodes,
     connect_cluster,
     import_ray,
-    inspect_nodes,
-    list_nodes,
+    inspect_cluster_nodes,
+    list_cluster_nodes,
 )
-from embassay.runs.cluster.engine import RaySpread  # noqa: E402
-from embassay.runs.execution import InProcessEngine, RayWorkers  # noqa: E402
+from embassay.runs.cluster.engine import RayCellPartExecutor  # noqa: E402
+from embassay.runs.execution import InProcessCellEngine, RayWorkers  # noqa: E402
 from embassay.runs.folder import RunCell, RunFolder  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -42,7 +42,7 @@ def cluster():
 @pytest.fixture
 def crew(cluster, tmp_path):
     """The engine on that cluster."""
-    with engine.join_ray(RayWorkers(cluster.address), RunFolder(tmp_path)) as one:
+    with engine.join_ray_cluster(RayWorkers(cluster.address), RunFolder(tmp_path)) as one:
         yield one
 
 
@@ -76,7 +76,7 @@ def done(one, jobs, ear):
 def here(tmp_path, jobs):
     """The same cells in this process, in a folder of its own."""
     own = RunFolder(tmp_path / "here")
-    return own, done(InProcessEngine(own), [job.replace("cache", "other") for job in jobs], Ear())
+    return own, done(InProcessCellEngine(own), [job.replace("cache", "other") for job in jobs], Ear())
 
 
 def same(tmp_path, jobs, found):
@@ -84,7 +84,7 @@ def same(tmp_path, jobs, found):
     own, expected = here(tmp_path, jobs)
     for name, record in expected.items():
         assert (found[name].status, found[name].scores) == (record.status, record.scores)
-        paths = [folder.items_path("t", "d", name) for folder in (own, RunFolder(tmp_path))]
+        paths = [folder.locate_cell_items("t", "d", name) for folder in (own, RunFolder(tmp_path))]
         assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
@@ -105,7 +105,7 @@ class EmbeddingsKept:
     def __init__(self, path):
         from embassay.runs.embeddings import EmbeddingCache
 
-        self.texts = sum(EmbeddingCache.open(path).describe_contents().encoders.values())
+        self.texts = sum(EmbeddingCache.open(path).summarise_cache_contents().encoders.values())
 
 
 def test_a_failure_is_a_record_with_its_reason(crew, tmp_path):
@@ -163,7 +163,7 @@ def test_a_run_that_is_stopped_leaves_nothing_and_goes_on(cluster, tmp_path):
 
     jobs = (f"encode {tmp_path / 'cache'}", "map", "score 30")
     with (
-        engine.join_ray(RayWorkers(cluster.address), RunFolder(tmp_path)) as one,
+        engine.join_ray_cluster(RayWorkers(cluster.address), RunFolder(tmp_path)) as one,
         pytest.raises(KeyboardInterrupt),
     ):
         done(one, jobs, Ear(12, stop))
@@ -171,7 +171,7 @@ def test_a_run_that_is_stopped_leaves_nothing_and_goes_on(cluster, tmp_path):
     while at_work(cluster.head_node):
         assert time.monotonic() < deadline, at_work(cluster.head_node)
         time.sleep(0.2)
-    with engine.join_ray(RayWorkers(cluster.address), RunFolder(tmp_path)) as one:
+    with engine.join_ray_cluster(RayWorkers(cluster.address), RunFolder(tmp_path)) as one:
         same(tmp_path, jobs[:2], done(one, jobs[:2], Ear()))
 
 
@@ -203,7 +203,7 @@ def test_what_is_larger_than_the_store_streams_through(cluster, width, room, ahe
             made.append(number)
             yield bytes([number]) * 4_000_000
 
-    spread = RaySpread(None, "key", width=width, room=room)
+    spread = RayCellPartExecutor(None, "key", width=width, room=room)
     for taken, size in enumerate(spread.map(len, blocks())):
         assert size == 4_000_000
         assert len(made) - taken <= ahead
@@ -216,17 +216,17 @@ def test_a_node_that_does_not_see_a_file_says_so(cluster, tmp_path):
     """One line with the machine, the file and the mend."""
     from embassay.errors import UsageError
 
-    seen = inspect_nodes(ray, list_nodes(ray), [tmp_path, tmp_path / "corpus.jsonl"])
+    seen = inspect_cluster_nodes(ray, list_cluster_nodes(ray), [tmp_path, tmp_path / "corpus.jsonl"])
     with pytest.raises(UsageError, match=r"does not see .*corpus.jsonl") as caught:
-        check_nodes(seen)
+        check_cluster_nodes(seen)
     assert "file system" in caught.value.mend
-    check_nodes(inspect_nodes(ray, list_nodes(ray), [tmp_path]))
+    check_cluster_nodes(inspect_cluster_nodes(ray, list_cluster_nodes(ray), [tmp_path]))
 
 
 def test_an_encoder_that_is_another_on_the_nodes(cluster, tmp_path):
     """Its vectors would stand under the key of the driver's: the cell fails, with both identities."""
     named = {"s0": "cosine(slow:1)", "s1": "cosine(slow:2)"}
-    with engine.join_ray(RayWorkers(cluster.address), RunFolder(tmp_path), (), named) as one:
+    with engine.join_ray_cluster(RayWorkers(cluster.address), RunFolder(tmp_path), (), named) as one:
         found = done(one, [f"encode {tmp_path / 'cache'}"] * 2, Ear())
     assert found["s0"].done
     assert "slow:1, expected cosine(slow:2)" in found["s1"].reason

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.runs.cluster.engine import ProgressRelay
+from embassay.runs.cluster.engine import CellProgressRelay
 from embassay.runs.folder import RunCell
 
 CELL = RunCell("retrieval", "scifact", "bm25", "k", 100, None)
@@ -26,7 +26,7 @@ class Listener:
 def heard(messages):
     """A listener that has heard of them."""
     listener = Listener()
-    ears = ProgressRelay(None, None, [CELL], listener)
+    ears = CellProgressRelay(None, None, [CELL], listener)
     for attempt, texts in messages:
         ears.hear(CELL.key, attempt, texts)
     return ears, listener

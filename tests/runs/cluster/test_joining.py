@@ -15,11 +15,11 @@ from embassay.runs.cluster.connection import (
     ClusterNode,
     NodeFindings,
     check_cluster_address,
-    check_nodes,
-    count_cpus,
+    check_cluster_nodes,
+    count_cluster_cpus,
     import_ray,
-    inspect_nodes,
-    thread_settings,
+    inspect_cluster_nodes,
+    make_thread_count_variables,
 )
 from embassay.runs.cluster.pools import plan_actor_seats
 from embassay.runs.execution import ProcessWorkers, RayWorkers, normalise_workers
@@ -92,7 +92,7 @@ def test_a_node_that_goes_while_it_is_asked(monkeypatch):
 
     fine = {"python": "3.11.7", "embassay": "1", "ray": "2.60.0"}
     ray = SimpleNamespace(remote=lambda _: Probe())
-    monkeypatch.setattr(address, "schedule_on_node", lambda *_: None)
+    monkeypatch.setattr(address, "make_node_schedule_strategy", lambda *_: None)
     monkeypatch.setattr(
         address,
         "_collect_node_findings",
@@ -100,9 +100,9 @@ def test_a_node_that_goes_while_it_is_asked(monkeypatch):
     )
     for there, told in (("ab", ["a", "b"]), ("a", ["a"])):
         monkeypatch.setattr(
-            address, "list_nodes", lambda _, there=there: tuple(node(name=one) for one in there)
+            address, "list_cluster_nodes", lambda _, there=there: tuple(node(name=one) for one in there)
         )
-        assert [one.node.id for one in inspect_nodes(ray, (node(name="a"), node(name="b")))] == told
+        assert [one.node.id for one in inspect_cluster_nodes(ray, (node(name="a"), node(name="b")))] == told
 
 
 def test_a_node_of_another_version_or_without_embassay():
@@ -110,11 +110,11 @@ def test_a_node_of_another_version_or_without_embassay():
     from embassay import __version__
 
     fine = NodeFindings(node(), "3.11.7", __version__, "2.60.0")
-    check_nodes([fine])
+    check_cluster_nodes([fine])
     with pytest.raises(UsageError, match=r"node b has Embassay 0\.0\.1"):
-        check_nodes([fine, NodeFindings(node(name="b"), "3.11.7", "0.0.1", "2.60.0")])
+        check_cluster_nodes([fine, NodeFindings(node(name="b"), "3.11.7", "0.0.1", "2.60.0")])
     with pytest.raises(UsageError, match="node b cannot do the work: ModuleNotFoundError"):
-        check_nodes(
+        check_cluster_nodes(
             [
                 NodeFindings(
                     node(name="b"),
@@ -126,7 +126,7 @@ def test_a_node_of_another_version_or_without_embassay():
             ]
         )
     with pytest.raises(UsageError, match="no CPU"):
-        count_cpus([node(cpus=0)])
+        count_cluster_cpus([node(cpus=0)])
 
 
 @pytest.mark.parametrize(
@@ -163,9 +163,9 @@ def test_the_long_form_of_workers():
 def test_numeric_libraries_have_as_many_threads_as_here(monkeypatch):
     """What is set here is set there; Ray would set its own."""
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    assert int(thread_settings()["OMP_NUM_THREADS"]) >= 1
+    assert int(make_thread_count_variables()["OMP_NUM_THREADS"]) >= 1
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    assert thread_settings()["OMP_NUM_THREADS"] == "7"
+    assert make_thread_count_variables()["OMP_NUM_THREADS"] == "7"
 
 
 @pytest.mark.parametrize("error", [

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from embassay.contracts import RankedCandidates
 from embassay.errors import UsageError
-from embassay.search.indexes.store import recall, recall_per_query
+from embassay.search.indexes.store import compute_recall_per_query, recall
 
 
 def ranked(*rows: list[int]) -> RankedCandidates:
@@ -21,7 +21,7 @@ def test_worked_example():
     """Two of three; all of the one that there is; nothing there, nothing missed; only the first k count."""
     exact = ranked([4, 7, 2, 9], [5, -1, -1, -1], [-1, -1, -1, -1], [1, 2, 3, 4])
     found = ranked([2, 4, 8, 7], [6, 5, -1, -1], [0, 1, 2, 3], [4, 5, 6, 1])
-    np.testing.assert_allclose(recall_per_query(found, exact, 3), [2 / 3, 1, 1, 0])
+    np.testing.assert_allclose(compute_recall_per_query(found, exact, 3), [2 / 3, 1, 1, 0])
     assert recall(found, exact, 3) == pytest.approx((2 / 3 + 2) / 4)
 
 
@@ -35,7 +35,7 @@ def test_equals_sets(rows, k):
     """The share of common numbers, query by query."""
     found, exact = ranked(*(a for a, _ in rows)), ranked(*(b for _, b in rows))
     expected = [len(set(a[:k]) & set(b[:k])) / k for a, b in rows]
-    np.testing.assert_allclose(recall_per_query(found, exact, k), expected)
+    np.testing.assert_allclose(compute_recall_per_query(found, exact, k), expected)
 
 
 @pytest.mark.parametrize("k", [0, 3])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import embassay as eb
-from embassay.protocols.rag.sweep.protocol import read_sweep
+from embassay.protocols.rag.sweep.protocol import read_sweep_measurements
 from embassay.search.indexes.pgvector import PgVectorIndex
 
 pytest.importorskip("psycopg")
@@ -38,7 +38,7 @@ def test_a_server_is_stopped_in_the_middle_of_a_sweep(server, tmp_path, monkeypa
     with monkeypatch.context() as patch:
         patch.setattr(PgVectorIndex, "search", stopping)
         run = eb.rag.sweep(CONFIG, out=tmp_path / "run")
-    broken = read_sweep(tmp_path / "run")
+    broken = read_sweep_measurements(tmp_path / "run")
     assert run.manifest["status"] == "partial"
     assert {(32, "flat"), (64, "flat")} <= by_index(broken).keys()
     assert broken.skipped
@@ -50,7 +50,7 @@ def test_a_server_is_stopped_in_the_middle_of_a_sweep(server, tmp_path, monkeypa
     server.start()
     done = len(broken.measured)
     again = eb.rag.sweep(CONFIG, out=tmp_path / "run")
-    sweep = read_sweep(tmp_path / "run")
+    sweep = read_sweep_measurements(tmp_path / "run")
     found = by_index(sweep)
     assert again.manifest["status"] == "finished"
     assert again.manifest["sessions"][-1]["cells_done"] == 6 - done

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from embassay.errors import UsageError
 from embassay.search.exact import exact_search
-from embassay.search.indexes import open_index
+from embassay.search.indexes import open_vector_index
 from embassay.search.indexes.store import recall, tune_search_width
 
 FLAT = {"RA-nWG@10": 0.8, "RA-nWG@30": 0.9}
@@ -49,7 +49,7 @@ def test_a_graph_is_tuned_without_being_built_again(tmp_path):
     exact = exact_search(queries, corpus, 10)
 
     def values_at(ef):
-        index = open_index(f"hnsw-f32?m=8&ef_construction=40&ef={ef}", corpus, folder=tmp_path)
+        index = open_vector_index(f"hnsw-f32?m=8&ef_construction=40&ef={ef}", corpus, folder=tmp_path)
         return {"recall@10": recall(index.search(queries, 10), exact, 10)}
 
     found = tune_search_width(values_at, {"recall@10": 1.0}, ladder=(4, 16, 64, 256, 1024), gap=0.01)

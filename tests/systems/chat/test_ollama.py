@@ -8,17 +8,17 @@ from dataclasses import replace
 import pytest
 from pydantic import BaseModel
 
-from embassay.contracts import Message, SamplingSettings
+from embassay.contracts import ChatMessage, SamplingSettings
 from embassay.errors import ModelError, TextRefused, UsageError
 from embassay.systems.chat import open_chat
-from embassay.systems.chat.ollama import read_reply
-from embassay.systems.remote import Ledger, MalformedAnswer
+from embassay.systems.chat.ollama import read_ollama_reply
+from embassay.systems.remote import Ledger, MalformedServerAnswer
 from stub import Faults, StubServer
 from stub.chat import Reply, scripted
 
 pytest.importorskip("httpx2")
 
-ASK = [Message("system", "Be brief."), Message("user", "Say it otherwise: a red fox")]
+ASK = [ChatMessage("system", "Be brief."), ChatMessage("user", "Say it otherwise: a red fox")]
 
 
 class Animal(BaseModel):
@@ -146,14 +146,14 @@ def test_answers_may_take_long():
 @pytest.mark.parametrize("answer", [{}, [], None, {"message": {"content": None}, "done": True}])
 def test_an_answer_of_another_shape(answer):
     """Asked again like one that broke on the way."""
-    with pytest.raises(MalformedAnswer):
-        read_reply(answer)
+    with pytest.raises(MalformedServerAnswer):
+        read_ollama_reply(answer)
 
 
 def test_an_answer_that_is_not_done():
     """A stream's first piece is no answer."""
-    with pytest.raises(MalformedAnswer, match="incomplete"):
-        read_reply({"message": {"content": "a"}, "done": False})
+    with pytest.raises(MalformedServerAnswer, match="incomplete"):
+        read_ollama_reply({"message": {"content": "a"}, "done": False})
 
 
 def test_an_unknown_parameter():
@@ -179,7 +179,7 @@ def test_a_context_that_suits():
 
 def test_a_text_that_fills_the_context():
     """Was cut without a word, so there is no answer to it."""
-    long = [Message("user", "word " * 600)]
+    long = [ChatMessage("user", "word " * 600)]
     with StubServer(chat=lambda turn: "short") as stub:
         with pytest.raises(TextRefused, match="were truncated"):
             complete(opened(stub, num_ctx=512), long)
@@ -195,4 +195,4 @@ def test_how_long_the_server_worked():
         "eval_duration": 1_000_000_000,
     }
     answer = {"message": {"content": "x"}, "done": True, "total_duration": 9_000_000_000, **durations}
-    assert read_reply(answer).worked == 1.2
+    assert read_ollama_reply(answer).worked == 1.2

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from pydantic import BaseModel
 
-from embassay.contracts import Message, SamplingSettings
+from embassay.contracts import ChatMessage, SamplingSettings
 from embassay.errors import ModelError, TextRefused, Unanswered, UsageError
 from embassay.systems.chat import CHAT_MODELS, open_chat
 from embassay.systems.remote import Ledger
@@ -18,7 +18,7 @@ from stub.chat import Reply, scripted
 
 pytest.importorskip("openai")
 
-ASK = [Message("system", "Be brief."), Message("user", "Say it otherwise: a red fox")]
+ASK = [ChatMessage("system", "Be brief."), ChatMessage("user", "Say it otherwise: a red fox")]
 KEY = "sk-very-secret-0123456789"
 
 
@@ -255,7 +255,7 @@ def test_faults_pass(hasty):
         chat = opened(stub)
 
         async def ask(i):
-            return await chat.complete([Message("user", f"question {i}")])
+            return await chat.complete([ChatMessage("user", f"question {i}")])
 
         async def all_of_them():
             return await asyncio.gather(*map(ask, range(100)))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from pydantic import BaseModel, Field
 
-from embassay.contracts import Message
+from embassay.contracts import ChatMessage
 from embassay.systems.chat.answers import (
     UnfitAnswer,
-    find_first_fence,
-    find_json,
+    extract_answer_json,
+    extract_first_code_fence,
     strip_code_fence,
     strip_tagged_blocks,
     strip_thinking,
@@ -17,7 +17,7 @@ from embassay.systems.chat.answers import (
 from embassay.systems.chat.server import (
     add_schema_in_words,
     is_strict_schema,
-    json_schema,
+    make_closed_json_schema,
     parse_schema_answer,
 )
 
@@ -62,14 +62,14 @@ def test_thinking_is_taken_off(text, answer):
 )
 def test_json_is_found(text, found):
     """In a fence, among words, with braces in strings; the first that is whole."""
-    assert find_json(text) == found
+    assert extract_answer_json(text) == found
 
 
 @pytest.mark.parametrize("text", ["", "no", '{"a": 1', "{a}"])
 def test_no_json(text):
     """Is unfit."""
     with pytest.raises(UnfitAnswer):
-        find_json(text)
+        extract_answer_json(text)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_fence_around_the_whole(text, inner):
 )
 def test_the_first_fence(text, inner):
     """Without the name of its language; None where none is closed."""
-    assert find_first_fence(text) == inner
+    assert extract_first_code_fence(text) == inner
 
 
 def test_blocks_are_taken_out_anywhere():
@@ -125,14 +125,16 @@ def test_what_does_not_fit_is_said():
 
 def test_schemas_are_closed_and_known_to_be_strict():
     """Every object names its fields; one with a default cannot be held to the letter."""
-    schema = json_schema(Grade)
+    schema = make_closed_json_schema(Grade)
     assert schema["additionalProperties"] is schema["$defs"]["Inner"]["additionalProperties"] is False
     assert is_strict_schema(schema)
-    assert not is_strict_schema(json_schema(Loose))
+    assert not is_strict_schema(make_closed_json_schema(Loose))
 
 
 def test_a_schema_in_words():
     """Joins the system message, or becomes one."""
-    told = add_schema_in_words([Message("system", "Be brief."), Message("user", "?")], {"type": "object"})
+    told = add_schema_in_words(
+        [ChatMessage("system", "Be brief."), ChatMessage("user", "?")], {"type": "object"}
+    )
     assert told[0].content.startswith("Be brief.\n\nAnswer with one JSON object")
-    assert [one.role for one in add_schema_in_words([Message("user", "?")], {})] == ["system", "user"]
+    assert [one.role for one in add_schema_in_words([ChatMessage("user", "?")], {})] == ["system", "user"]

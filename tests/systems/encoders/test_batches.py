@@ -8,7 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.systems.encoders import batches
-from embassay.systems.encoders.batches import batch_by_equal_length, batch_by_similar_length, run_on_all_cores
+from embassay.systems.encoders.batches import (
+    batch_by_equal_length,
+    batch_by_similar_length,
+    run_batches_on_all_cores,
+)
 
 
 def test_equal_lengths():
@@ -31,8 +35,8 @@ def test_every_thread_starts_and_every_batch_is_done(monkeypatch):
     """With as many threads as there are cores, but no more than batches."""
     monkeypatch.setattr(batches, "count_cores", lambda: 3)
     started, done = [], []
-    run_on_all_cores(done.extend, [[0, 1], [2]], start=lambda: started.append(threading.get_ident()))
+    run_batches_on_all_cores(done.extend, [[0, 1], [2]], start=lambda: started.append(threading.get_ident()))
     assert sorted(done) == [0, 1, 2]
     assert 1 <= len(set(started)) <= 2
     assert threading.get_ident() not in started
-    run_on_all_cores(done.extend, [])
+    run_batches_on_all_cores(done.extend, [])

@@ -12,7 +12,7 @@ import pytest
 from embassay.errors import ModelError
 from embassay.systems import open_system
 from embassay.systems.encoders.colbert import ColbertEncoder
-from embassay.systems.encoders.splade import Splade, select_active_terms
+from embassay.systems.encoders.splade import SpladeEncoder, select_active_terms
 from embassay.systems.rerankers import open_reranker
 from embassay.text import open_tokenizer
 
@@ -121,10 +121,10 @@ def test_splade_scores_are_the_librarys(splade):
     """To 1e-5 of the score, and as many terms; the largest of them where that is asked for."""
     theirs = library_scores("SparseEncoder", splade)
     np.testing.assert_allclose(searched(f"splade:{splade}"), theirs, rtol=1e-5, atol=1e-6)
-    model = Splade(str(splade))
+    model = SpladeEncoder(str(splade))
     assert (model.dim, model.max_tokens, model.similarity) == (30522, 48, "dot")
     assert model.count_truncated(TEXTS) == 1
-    few = Splade(str(splade), max_active=20)
+    few = SpladeEncoder(str(splade), max_active=20)
     for whole, cut in zip(model.encode(TEXTS), few.encode(TEXTS), strict=True):
         assert len(cut) == 20 < len(whole)
         assert set(cut[:, 1]) <= set(whole[:, 1])
@@ -142,7 +142,7 @@ def test_a_graph_gives_the_same_weights_without_torch(splade, parts):
     shutil.copytree(splade, folder)
     (folder / "model.safetensors").unlink()
     (folder / "model.onnx").write_bytes(_logits(onnx, load_file(splade / "model.safetensors")))
-    torch_rows, graph_rows = Splade(str(splade)), Splade(str(folder))
+    torch_rows, graph_rows = SpladeEncoder(str(splade)), SpladeEncoder(str(folder))
     assert graph_rows.identity != torch_rows.identity
     assert graph_rows.max_tokens == 48
     for one, other in zip(torch_rows.encode(TEXTS), graph_rows.encode(TEXTS), strict=True):
@@ -152,11 +152,11 @@ def test_a_graph_gives_the_same_weights_without_torch(splade, parts):
 
 
 def _logits(onnx, weights):
-    """The graph of a BERT with its head for words: what `bert_graph` makes of the encoder, and the head behind it."""
-    from embassay.systems.encoders.onnx_model import bert_graph
+    """The graph of a BERT with its head for words: what `build_bert_onnx_graph` makes of the encoder, and the head behind it."""
+    from embassay.systems.encoders.onnx_model import build_bert_onnx_graph
 
     weights = {name.removeprefix("bert."): value for name, value in weights.items()}
-    model = onnx.load_from_string(bert_graph(weights, 2))
+    model = onnx.load_from_string(build_bert_onnx_graph(weights, 2))
     helper, graph = onnx.helper, model.graph
     head = {
         "dense": weights["cls.predictions.transform.dense.weight"].T,
@@ -207,7 +207,7 @@ def test_pylates_folders_are_read_without_pylate(pylate):
 
 def test_vectors_depend_on_no_other_text(colbert, splade):
     """The same bits alone and among others, in any order."""
-    for model in (ColbertEncoder(str(colbert)), Splade(str(splade))):
+    for model in (ColbertEncoder(str(colbert)), SpladeEncoder(str(splade))):
         together = model.encode(TEXTS)
         for text, rows in zip(TEXTS[::-1], together[::-1], strict=True):
             np.testing.assert_array_equal(model.encode([text])[0], rows)
@@ -221,11 +221,11 @@ def test_what_nobody_has_trained_is_refused(parts, tmp_path):
     with pytest.raises(ModelError, match="random"):
         ColbertEncoder(str(parts / "plain"))
     with pytest.raises(ModelError, match="random"):
-        Splade(str(parts / "plain"))
+        SpladeEncoder(str(parts / "plain"))
     with pytest.raises(ModelError, match="folder"):
         ColbertEncoder(str(tmp_path / "nowhere"))
     with pytest.raises(ModelError, match=r"model\.onnx"):
-        Splade(str(parts / "words"), backend="onnx")
+        SpladeEncoder(str(parts / "words"), backend="onnx")
 
 
 def test_active_terms():
@@ -257,7 +257,7 @@ def test_sage_pteb_and_a_sweep_are_done_with_them(splade, colbert, tmp_path):
         "reranker": ["none", f"colbert:{colbert}"], "measures": ["RA-nWG"], "cutoffs": [10],
         "latency": {"queries": 1, "warmup": 0, "repeats": 1, "concurrency": 1},
     }, out=tmp_path / "sweep")  # fmt: skip
-    from embassay.protocols.rag.sweep.protocol import read_sweep
+    from embassay.protocols.rag.sweep.protocol import read_sweep_measurements
 
-    sweep = read_sweep(tmp_path / "sweep")
+    sweep = read_sweep_measurements(tmp_path / "sweep")
     assert (len(sweep.measured), len(sweep.skipped)) == (8, 0)

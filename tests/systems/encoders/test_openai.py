@@ -17,9 +17,9 @@ from embassay.errors import BudgetExceeded, ModelError, TextRefused, UsageError
 from embassay.systems import SYSTEMS
 from embassay.systems.encoders.openai import OpenAIEncoder
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.http import ServerSettings
-from embassay.systems.remote.ledger import bound_tokens
-from embassay.text.tokenizers import Cl100k
+from embassay.systems.remote.http import ModelServerSettings
+from embassay.systems.remote.ledger import bound_server_tokens
+from embassay.text.tokenizers import Cl100kTokenizer
 from stub import Faults, Problem, StubServer
 from stub.vectors import tokens, vector
 
@@ -162,11 +162,11 @@ def test_a_server_on_this_machine_has_more_time():
     """A small model on a busy processor takes minutes for many long texts; what the user says holds."""
     here, far = "http://127.0.0.1:8000/v1", "https://models.example/v1"
     waits = [
-        OpenAIEncoder("m", server=ServerSettings(base_url=place))._calls.limits.timeout
+        OpenAIEncoder("m", server=ModelServerSettings(base_url=place))._calls.limits.timeout
         for place in (here, far)
     ]
     assert waits == [900.0, 120.0]
-    said = OpenAIEncoder("m", server=ServerSettings(base_url=here, timeout=30.0))
+    said = OpenAIEncoder("m", server=ModelServerSettings(base_url=here, timeout=30.0))
     assert said._calls.limits.timeout == 30.0
 
 
@@ -339,7 +339,7 @@ def test_the_budget_stops_within_a_batch_of_the_cap():
     """Everything finished is given first; what is left of the cap would not have paid for another request."""
     chunks = [[f"word{i} {j}" for j in range(10)] for i in range(120)]
     a_batch, cap = 20 * 1000 / 1e6, 30.5 * 20 * 1000 / 1e6
-    bound = max(bound_tokens(chunk) for chunk in chunks) * 1000 / 1e6
+    bound = max(bound_server_tokens(chunk) for chunk in chunks) * 1000 / 1e6
     ledger, done = Ledger(max_usd=cap), []
     with StubServer(latency=0.01) as stub:
         encoder = opened(stub, ledger, dimensions=64, price=1000)
@@ -358,7 +358,7 @@ def test_long_texts_are_cut_where_the_tokenizer_is_at_hand(root, tmp_path, monke
         pytest.skip("the development datasets are absent")
     shutil.copy(vocabulary, tmp_path / "9b5ad71b2ce5302211f9c61530b329a4922fc6a4")
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr("embassay.systems.remote.ledger.open_tokenizer", lambda name: Cl100k())
+    monkeypatch.setattr("embassay.systems.remote.ledger.open_tokenizer", lambda name: Cl100kTokenizer())
     texts = ["short", "naïve café 東京 " * 2000]
     with StubServer() as stub:
         encoder = opened(stub, model="text-embedding-3-small", dimensions=64)
@@ -366,7 +366,7 @@ def test_long_texts_are_cut_where_the_tokenizer_is_at_hand(root, tmp_path, monke
         encoder.encode(texts)
         sent = max(stub.paid, key=len)
     assert texts[1].startswith(sent)
-    assert 8180 <= len(Cl100k().encode(sent)) <= 8191
+    assert 8180 <= len(Cl100kTokenizer().encode(sent)) <= 8191
 
 
 class Answering(http.server.BaseHTTPRequestHandler):

@@ -341,7 +341,7 @@ def test_a_name_is_needed(case):
 )
 @every_vendor
 def test_an_answer_of_another_shape_is_no_crash(stub, case, answer):
-    """Every reader says `MalformedAnswer` of it, whatever it is."""
+    """Every reader says `MalformedServerAnswer` of it, whatever it is."""
     encoder = case.open(stub, dimensions=256)
     with pytest.raises((AttributeError, LookupError, TypeError, ValueError)):
         np.array(encoder.read(answer)[0], dtype=np.float32)

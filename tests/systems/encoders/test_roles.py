@@ -10,7 +10,7 @@ import pytest
 from embassay.errors import ModelError
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.systems.encoders.sentence_transformers import SentenceTransformer
-from embassay.systems.objects import GivenEncoder
+from embassay.systems.objects import CallerObjectEncoder
 
 # The libraries warn of their own future.
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
@@ -132,7 +132,7 @@ def test_queries_and_documents_are_encoded_as_by_the_library(model):
     theirs, folder = model
     own = SentenceTransformer(folder, device="cpu")
     cached = CachedEncoder(own, EmbeddingCache.open())
-    given = GivenEncoder(theirs, "mine")
+    given = CallerObjectEncoder(theirs, "mine")
     assert own.uses_roles
     for role, vectors in expected(theirs).items():
         np.testing.assert_allclose(own.encode(TEXTS, role=role), vectors, atol=1e-6)

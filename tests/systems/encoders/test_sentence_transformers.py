@@ -42,11 +42,11 @@ def prompted(tmp_path_factory, library, minilm_folder):
 def test_vectors_are_those_of_the_library_and_of_minilm(encoder, library, minilm_folder, varied_texts):
     """To 1e-6 of the library itself, to 1e-5 of the same model in onnxruntime."""
     pytest.importorskip("onnxruntime")
-    from embassay.systems.encoders.minilm import MiniLM
+    from embassay.systems.encoders.minilm import MiniLMEncoder
 
     found = encoder.encode(varied_texts)
     theirs = library.SentenceTransformer(str(minilm_folder), device="cpu").encode(varied_texts)
-    minilm = MiniLM()
+    minilm = MiniLMEncoder()
     np.testing.assert_allclose(found, theirs, rtol=0, atol=1e-6)
     np.testing.assert_allclose(found, minilm.encode(varied_texts), rtol=0, atol=1e-5)
     assert (encoder.dim, encoder.max_tokens, encoder.uses_roles) == (384, 256, False)

@@ -9,7 +9,7 @@ import pytest
 
 from embassay.errors import ModelError
 from embassay.systems.encoders import wordllama
-from embassay.systems.encoders.wordllama import WordLlama
+from embassay.systems.encoders.wordllama import WordLlamaEncoder
 
 TEXTS = [
     "A man is playing a guitar.",
@@ -23,12 +23,12 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def encoder():
-    return WordLlama()
+    return WordLlamaEncoder()
 
 
 def test_vectors_are_those_of_the_package(encoder):
     """The same bits that wordllama 0.4.0.post1 gave for these texts, empty and long ones included: its
-    `WordLlama.load(...).embed(TEXTS)`, recorded, since the package needs a compiler on most machines."""
+    `WordLlamaEncoder.load(...).embed(TEXTS)`, recorded, since the package needs a compiler on most machines."""
     vectors = encoder.encode(TEXTS)
     assert vectors[0, :3].tolist() == [0.02471923828125, 0.32768741250038147, -0.00030517578125]
     assert vectors[5, :3].tolist() == [-1.1079555749893188, -0.2691877782344818, -0.3634330928325653]
@@ -64,7 +64,7 @@ def test_a_missing_or_damaged_file_says_how_to_get_it(monkeypatch, tmp_path, nam
             (tmp_path / name).write_bytes(b"something else")
     monkeypatch.setattr(wordllama, "FILES", tmp_path)
     with pytest.raises(ModelError, match=rf"{name}.*pip install .*embassay"):
-        WordLlama()
+        WordLlamaEncoder()
 
 
 def test_the_licence_and_the_source_come_along():

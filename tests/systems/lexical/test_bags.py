@@ -8,15 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.systems.lexical import bags as module
-from embassay.systems.lexical.bags import TokenRows, bigrams, invert_bags, token_sets, unigrams
+from embassay.systems.lexical.bags import (
+    TokenIdRows,
+    collect_token_sets,
+    count_bigrams,
+    count_unigrams,
+    invert_bags,
+)
 
 VOCABULARY = 4
 ROWS = st.lists(st.lists(st.integers(0, VOCABULARY - 1), max_size=7), max_size=7)
 
 
-def ragged(rows) -> TokenRows:
+def ragged(rows) -> TokenIdRows:
     ids = np.array([token for row in rows for token in row], dtype=np.int32)
-    return TokenRows(ids, np.cumsum([0, *map(len, rows)]), VOCABULARY)
+    return TokenIdRows(ids, np.cumsum([0, *map(len, rows)]), VOCABULARY)
 
 
 def counters(bags) -> list[Counter]:
@@ -31,7 +37,7 @@ def test_bags_are_counters(rows, rows_per_sort):
     """Tokens, pairs of neighbours and sets; sizes count repetitions; no matter how many rows a sort takes."""
     before, module._ROWS_PER_SORT = module._ROWS_PER_SORT, rows_per_sort
     try:
-        one, two, sets = (make(ragged(rows)) for make in (unigrams, bigrams, token_sets))
+        one, two, sets = (make(ragged(rows)) for make in (count_unigrams, count_bigrams, collect_token_sets))
     finally:
         module._ROWS_PER_SORT = before
     assert counters(one) == [Counter(row) for row in rows]
@@ -46,14 +52,14 @@ def test_bags_are_counters(rows, rows_per_sort):
 def test_taken_rows_are_the_rows(rows, data):
     """Rows can be repeated and reordered."""
     places = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=9))
-    taken = unigrams(ragged(rows)).take_rows(np.array(places, dtype=np.int64))
+    taken = count_unigrams(ragged(rows)).take_rows(np.array(places, dtype=np.int64))
     assert counters(taken) == [Counter(rows[place]) for place in places]
 
 
 @given(ROWS, st.sets(st.integers(0, VOCABULARY + 1)))
 def test_the_index_lists_the_rows_of_each_term(rows, terms):
     """Rows ascending with their counts; terms outside the vocabulary are left out."""
-    bags, vocabulary = unigrams(ragged(rows)), np.array(sorted(terms), dtype=np.int64)
+    bags, vocabulary = count_unigrams(ragged(rows)), np.array(sorted(terms), dtype=np.int64)
     index = invert_bags(bags, bags.counts, vocabulary)
     assert index.width == len(rows)
     for place, term in enumerate(vocabulary):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rapidfuzz import fuzz
 from scipy.spatial.distance import squareform
 
-from embassay.systems.lexical.levenshtein import Levenshtein
+from embassay.systems.lexical.levenshtein import LevenshteinSimilarity
 
 TEXT = st.text(alphabet="abAé😀 ", max_size=9)
 
@@ -32,7 +32,7 @@ def test_equals_the_indel_ratio(x, y):
     """(|x| + |y| - d) / (|x| + |y|), d with substitutions at 2, characters being code points."""
     total = len(x) + len(y)
     expected = (total - distance(x, y, 2)) / total if total else 1
-    assert Levenshtein().pairs([x], [y])[0] == pytest.approx(expected, abs=1e-7)
+    assert LevenshteinSimilarity().pairs([x], [y])[0] == pytest.approx(expected, abs=1e-7)
 
 
 @given(TEXT, TEXT)
@@ -40,20 +40,20 @@ def test_unit_costs_on_request(x, y):
     """1 - d / max(|x|, |y|), d with substitutions at 1."""
     longest = max(len(x), len(y))
     expected = 1 - distance(x, y, 1) / longest if longest else 1
-    assert Levenshtein(unit=True).pairs([x], [y])[0] == pytest.approx(expected, abs=1e-7)
+    assert LevenshteinSimilarity(unit=True).pairs([x], [y])[0] == pytest.approx(expected, abs=1e-7)
 
 
 def test_worked_example():
     """lead to load: one deletion and one insertion among 8 characters; one substitution among 4."""
-    assert Levenshtein().pairs(["lead"], ["load"]).tolist() == [0.75]
-    assert Levenshtein(unit=True).pairs(["lead"], ["load"]).tolist() == [0.75]
-    assert Levenshtein().pairs(["abc"], ["xyz"]).tolist() == [0]
+    assert LevenshteinSimilarity().pairs(["lead"], ["load"]).tolist() == [0.75]
+    assert LevenshteinSimilarity(unit=True).pairs(["lead"], ["load"]).tolist() == [0.75]
+    assert LevenshteinSimilarity().pairs(["abc"], ["xyz"]).tolist() == [0]
 
 
 @pytest.mark.shared
 def test_real_texts_equal_rapidfuzz(abstracts):
     """The ratio of the library the paper names, on real abstracts."""
     texts = abstracts[:30]
-    square = 1 - squareform(Levenshtein().distances(texts))
+    square = 1 - squareform(LevenshteinSimilarity().distances(texts))
     expected = [[fuzz.ratio(x, y) / 100 for y in texts] for x in texts]
     np.testing.assert_allclose(square, expected, atol=1e-6)

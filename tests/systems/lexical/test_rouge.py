@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 from scipy.spatial.distance import squareform
 
-from embassay.systems.lexical.overlap import rouge, rouge_similarity
+from embassay.systems.lexical.overlap import compute_mean_rouge_f, rouge
 from embassay.text import open_tokenizer
 
 TEXT = st.lists(st.sampled_from(["a", "b", "c", "A", ".", ","]), max_size=12).map(" ".join)
@@ -64,7 +64,7 @@ def test_equal_fractions_are_equal_floats(o1, o2, extra1, extra2, more, scale):
     """The mean of both F is one correctly rounded quotient."""
     a, b = o1 + extra1 + 2, o1 + extra2 + 2 + scale
     o2 = min(o2, a - 1, b - 1)
-    found = rouge_similarity(
+    found = compute_mean_rouge_f(
         [np.array([o1]), np.array([o2])],
         [np.array([a]), np.array([a - 1])],
         [np.array([b + more]), np.array([b + more - 1])],

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from embassay.errors import UsageError
 from embassay.systems.lexical import bm25 as module
-from embassay.systems.lexical.bm25 import ScratchStore
+from embassay.systems.lexical.bm25 import SpillingArrayStore
 
 ARRAY = st.sampled_from(["uint8", "uint16", "int32", "int64"]).flatmap(
     lambda dtype: arrays(dtype, st.integers(0, 20))
@@ -21,7 +21,7 @@ def test_what_is_read_is_what_was_kept(records, in_memory):
     before = module._IN_MEMORY
     module._IN_MEMORY = in_memory
     try:
-        with ScratchStore() as scratch:
+        with SpillingArrayStore() as scratch:
             places = [scratch.keep({"a": a, "b": b}) for a, b in records]
             for place, (a, b) in reversed(list(zip(places, records, strict=True))):
                 found = scratch.read(place)
@@ -38,7 +38,7 @@ def test_a_full_disk_is_said_with_the_mend(monkeypatch):
     def full(_):
         raise OSError(28, "No space left on device")
 
-    with ScratchStore() as scratch:
+    with SpillingArrayStore() as scratch:
         monkeypatch.setattr(scratch._file, "write", full, raising=False)
         with pytest.raises(UsageError, match=r"No space left on device(.|\n)*TMPDIR"):
             scratch.keep({"a": np.arange(3)})

@@ -10,20 +10,20 @@ from embassay.errors import UsageError
 from embassay.search import exact as blockwise
 from embassay.search import top_k
 from embassay.systems.lexical.bm25 import BM25
-from embassay.systems.lexical.levenshtein import Levenshtein
+from embassay.systems.lexical.levenshtein import LevenshteinSimilarity
 from embassay.systems.lexical.overlap import jaccard, rouge
-from embassay.systems.reference import ConstantSimilarity, RandomScores
+from embassay.systems.reference import ConstantSimilarity, RandomSimilarity
 from embassay.text import open_tokenizer
 
 WORDS = open_tokenizer("words")
 # Metrics whose value for a pair does not depend on the other texts of the call.
 PAIRWISE = [
-    Levenshtein(),
-    Levenshtein(unit=True),
+    LevenshteinSimilarity(),
+    LevenshteinSimilarity(unit=True),
     rouge(tokenizer=WORDS),
     jaccard(tokenizer=WORDS),
     ConstantSimilarity(),
-    RandomScores(),
+    RandomSimilarity(),
 ]
 ALL = [*PAIRWISE, BM25(tokenizer=WORDS), BM25(tokenizer=WORDS, variant="okapi", normalise="self")]
 PROSE = [f"word{i * i % 11}" for i in range(20)]
@@ -170,7 +170,7 @@ def test_identities_tell_systems_apart():
         BM25(tokenizer=WORDS, delta=0.5),
         BM25(tokenizer=WORDS, normalise="self"),
         BM25(tokenizer=WORDS, variant="okapi"),
-        RandomScores(seed=1),
+        RandomSimilarity(seed=1),
     ]
     assert len({system.identity for system in systems}) == len(systems)
     assert rouge(tokenizer=WORDS, name="rouge?x=1").name == "rouge?x=1"

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from embassay.contracts import Message
+from embassay.contracts import ChatMessage
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
-from embassay.runs.store import AnswerCache, CachedChat, ChatQuestion, ask_all_questions
+from embassay.runs.store import CachedChatModel, ChatAnswerCache, ChatQuestion, ask_all_questions
 from embassay.systems import SYSTEMS
 from embassay.systems.chat import open_chat
 from embassay.systems.remote import Ledger
@@ -49,7 +49,7 @@ def test_embeddings_through_every_fault(tmp_path, n):
         assert np.array_equal(cached.encode(texts[::-1]), np.array([vector(text) for text in texts[::-1]]))
         totals = ledger.list_model_totals()[encoder.model]
         assert (cached.counts.encoded, cached.counts.cached) == (n, n)
-        assert cache.describe_contents().entries == n
+        assert cache.summarise_cache_contents().entries == n
         assert totals.requests == n + totals.retries
         assert totals.failed == 0
         assert 0 <= sum(stub.paid.values()) - n <= totals.retries
@@ -61,11 +61,13 @@ def test_embeddings_through_every_fault(tmp_path, n):
 @pytest.mark.parametrize("n", [300, pytest.param(2_000, marks=pytest.mark.nightly)])
 def test_answers_through_every_fault(tmp_path, n):
     """Questions, each asked in two draws: as many answers, each right, each kept once."""
-    questions = [ChatQuestion([Message("user", f"question {i % n}")], attempt=i // n) for i in range(2 * n)]
-    ledger, cache = Ledger(), AnswerCache.open(tmp_path / "answers.sqlite")
+    questions = [
+        ChatQuestion([ChatMessage("user", f"question {i % n}")], attempt=i // n) for i in range(2 * n)
+    ]
+    ledger, cache = Ledger(), ChatAnswerCache.open(tmp_path / "answers.sqlite")
     with StubServer(latency=0.02, faults=FAULTS) as stub:
         model = open_chat(f"openai:m?base_url={stub.url}/v1&timeout=2&price=0", ledger=ledger)
-        chat = CachedChat(model, cache)
+        chat = CachedChatModel(model, cache)
 
         async def ask():
             return [one async for one in ask_all_questions(chat, questions)]
@@ -73,7 +75,7 @@ def test_answers_through_every_fault(tmp_path, n):
         found = dict(asyncio.run(ask()))
         totals = ledger.list_model_totals()["openai:m"]
         assert [found[i].text for i in range(2 * n)] == [f"question {i % n}" for i in range(2 * n)]
-        assert cache.describe_contents().entries == chat.counts.asked == 2 * n
+        assert cache.summarise_cache_contents().entries == chat.counts.asked == 2 * n
         assert totals.requests == 2 * n + totals.retries
         assert 0 <= sum(stub.paid.values()) - 2 * n <= totals.retries
     cache.close()
@@ -107,14 +109,14 @@ def test_a_kill_loses_no_answer(tmp_path):
         told += [int(line) for line in first.stdout.read().split("\n")[:-1]]
         first.wait()
         first.stdout.close()
-        cache = AnswerCache.open(path)
-        kept = cache.describe_contents().entries
+        cache = ChatAnswerCache.open(path)
+        kept = cache.summarise_cache_contents().entries
         assert len(told) <= kept < 1000
         asyncio.run(asyncio.sleep(0.2))  # until the server has dealt with what the dead client sent
         stub.forget()
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         assert sum(stub.paid.values()) == stub.statuses[200] == 1000 - kept
-        assert cache.describe_contents().entries == 1000
+        assert cache.summarise_cache_contents().entries == 1000
         cache.close()
 
 

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 import pytest
 
 from embassay.systems.remote.calls import (
-    MalformedAnswer,
-    ServerRefusal,
-    classify_error,
-    error_message,
+    MalformedServerAnswer,
+    ServerErrorAnswer,
+    classify_request_error,
+    read_error_message,
     read_retry_wait,
 )
 
@@ -41,7 +41,7 @@ from embassay.systems.remote.calls import (
 def test_statuses(status, body, kind, of_texts):
     """Pushback, passing or final; a refusal of the texts is told from one of the account; behind a gateway that gave up
     the server may have read the request."""
-    failure = classify_error(ServerRefusal(status, {}, body))
+    failure = classify_request_error(ServerErrorAnswer(status, {}, body))
     assert (failure.kind, failure.of_texts, failure.charged) == (kind, of_texts, status == 504)
     assert failure.reason.startswith(f"status {status}")
 
@@ -49,7 +49,7 @@ def test_statuses(status, body, kind, of_texts):
 @pytest.mark.parametrize(
     ("error", "charged"),
     [
-        (MalformedAnswer("3 vectors for 4 texts"), True),
+        (MalformedServerAnswer("3 vectors for 4 texts"), True),
         (TimeoutError(), True),
         (json.JSONDecodeError("x", "{", 1), True),
         (ConnectionResetError("reset"), True),
@@ -59,14 +59,14 @@ def test_statuses(status, body, kind, of_texts):
 def test_what_may_pass(error, charged):
     """Broken answers and connections are tried again; the server may want its money for all but those that it
     never saw."""
-    failure = classify_error(error)
+    failure = classify_request_error(error)
     assert (failure.kind, failure.charged) == ("passing", charged)
 
 
 def test_a_bug_is_no_failure():
     """What no server causes is not tried again."""
-    assert classify_error(KeyError("x")) is None
-    assert classify_error(ValueError("x")) is None
+    assert classify_request_error(KeyError("x")) is None
+    assert classify_request_error(ValueError("x")) is None
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_how_long_to_wait(headers, seconds):
 def test_how_long_google_wants_to_wait():
     """In the body."""
     body = {"error": {"code": 429, "details": [{"@type": "RetryInfo", "retryDelay": "17.5s"}]}}
-    assert classify_error(ServerRefusal(429, {}, body)).wait == 17.5
+    assert classify_request_error(ServerErrorAnswer(429, {}, body)).wait == 17.5
 
 
 @pytest.mark.parametrize(
@@ -106,12 +106,12 @@ def test_how_long_google_wants_to_wait():
 )
 def test_what_vendors_say(body, said):
     """Each puts it elsewhere; one line comes out."""
-    assert error_message(body) == said
+    assert read_error_message(body) == said
 
 
 def test_no_key_in_a_reason():
     """Servers repeat the key they were shown."""
-    failure = classify_error(
-        ServerRefusal(401, {}, {"error": {"message": "Incorrect API key: sk-abcdefgh12345678"}})
+    failure = classify_request_error(
+        ServerErrorAnswer(401, {}, {"error": {"message": "Incorrect API key: sk-abcdefgh12345678"}})
     )
     assert "abcdefgh" not in failure.reason

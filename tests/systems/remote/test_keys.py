@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from embassay.errors import ModelError, UsageError
-from embassay.systems.remote import ServerBaseUrl, open_without_keys, read_api_key, redact_keys
+from embassay.systems.remote import ServerBaseUrl, allow_models_without_keys, read_api_key, redact_keys
 from embassay.systems.remote.http import find_openai_address
 
 
@@ -89,7 +89,7 @@ def test_no_secret_in_an_address(url):
 def test_a_plan_needs_no_key(monkeypatch):
     """Inside `keyless` a missing key is no error; outside it is one again."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with open_without_keys():
+    with allow_models_without_keys():
         assert read_api_key("OpenAI", ["OPENAI_API_KEY"])
     with pytest.raises(ModelError, match="OPENAI_API_KEY is not set"):
         read_api_key("OpenAI", ["OPENAI_API_KEY"])

@@ -8,7 +8,7 @@ import pytest
 
 from embassay.contracts import Usage
 from embassay.errors import BudgetExceeded, UsageError
-from embassay.systems.remote import Ledger, ModelTotals, Price
+from embassay.systems.remote import Ledger, ModelCallTotals, TokenPrice
 
 
 def test_totals():
@@ -20,8 +20,8 @@ def test_totals():
     ledger.release(ledger.reserve_usd("b", 0.5))
     ledger.note_call_failed("b")
     assert ledger.list_model_totals() == {
-        "a": ModelTotals(2, 1, 0, 11, 5, 0.75, 2),
-        "b": ModelTotals(1, 0, 1, 1, 0, None, 0),
+        "a": ModelCallTotals(2, 1, 0, 11, 5, 0.75, 2),
+        "b": ModelCallTotals(1, 0, 1, 1, 0, None, 0),
     }
     assert ledger.spent_usd == 0.75
 
@@ -62,17 +62,17 @@ def test_threads_share_it():
         thread.start()
     for thread in threads:
         thread.join()
-    assert ledger.list_model_totals()["a"] == ModelTotals(2000, 0, 0, 2000, 2000, 500.0, 0)
+    assert ledger.list_model_totals()["a"] == ModelCallTotals(2000, 0, 0, 2000, 2000, 500.0, 0)
 
 
 def test_prices():
     """The user's, else the table's; of a chat model both sides."""
-    assert Price.of("text-embedding-3-small").usd(1_000_000) == 0.02
-    assert Price.of("text-embedding-3-small", 7.0).usd(1_000_000) == 7
-    assert Price.of("unheard-of") is None
-    assert Price.of_chat_model("unheard-of", 0.0, None).usd(10**6, 10**6) == 0
-    assert Price.of_chat_model("unheard-of", 1.0, 4.0).usd(10**6, 10**6) == 5
-    assert Price.of_chat_model("unheard-of", None, None) is None
-    assert Price.of_chat_model("gpt-5", None, None).usd(10**6, 10**6) == 11.25
+    assert TokenPrice.of("text-embedding-3-small").usd(1_000_000) == 0.02
+    assert TokenPrice.of("text-embedding-3-small", 7.0).usd(1_000_000) == 7
+    assert TokenPrice.of("unheard-of") is None
+    assert TokenPrice.of_chat_model("unheard-of", 0.0, None).usd(10**6, 10**6) == 0
+    assert TokenPrice.of_chat_model("unheard-of", 1.0, 4.0).usd(10**6, 10**6) == 5
+    assert TokenPrice.of_chat_model("unheard-of", None, None) is None
+    assert TokenPrice.of_chat_model("gpt-5", None, None).usd(10**6, 10**6) == 11.25
     with pytest.raises(UsageError, match="price= and price_output="):
-        Price.of_chat_model("unheard-of", 1.0, None)
+        TokenPrice.of_chat_model("unheard-of", 1.0, None)

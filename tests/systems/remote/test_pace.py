@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from embassay.systems.remote.pace import CallLimits, RequestPace, TokenBucket
+from embassay.systems.remote.pace import AdaptiveRequestLimit, CallLimits, TokenBucket
 from stub.virtual import run
 
 LATENCY = 0.2
@@ -38,7 +38,7 @@ class Course:
 
 async def _asked(server: Server, calls: int, limits: CallLimits) -> Course:
     loop = asyncio.get_running_loop()
-    pace, dice = RequestPace(limits, loop.time), random.Random(7)
+    pace, dice = AdaptiveRequestLimit(limits, loop.time), random.Random(7)
     room = asyncio.Semaphore(server.queue or calls)
     events: list[tuple[float, bool]] = []
     at_once, most = 0, 0
@@ -134,7 +134,7 @@ def test_a_server_that_refuses_everything_is_left_alone():
 
     async def ask() -> int:
         loop = asyncio.get_running_loop()
-        pace, sent = RequestPace(CallLimits(), loop.time), 0
+        pace, sent = AdaptiveRequestLimit(CallLimits(), loop.time), 0
 
         async def call() -> None:
             nonlocal sent
@@ -155,7 +155,7 @@ def test_a_wait_that_is_asked_for_is_kept():
 
     async def ask() -> float:
         loop = asyncio.get_running_loop()
-        pace = RequestPace(CallLimits(concurrency=1), loop.time)
+        pace = AdaptiveRequestLimit(CallLimits(concurrency=1), loop.time)
         for wait in (None, None, 20.0):
             for _ in range(4):
                 pace.note_pushback(await pace.wait_for_turn(1), wait)
@@ -172,7 +172,7 @@ def test_no_more_per_minute_than_allowed(limits, tokens):
 
     async def ask() -> list[float]:
         loop = asyncio.get_running_loop()
-        pace, sent = RequestPace(limits, loop.time), []
+        pace, sent = AdaptiveRequestLimit(limits, loop.time), []
 
         async def call() -> None:
             ticket = await pace.wait_for_turn(tokens)
@@ -194,7 +194,7 @@ def test_tokens_that_were_not_needed_are_given_back():
 
     async def ask(correction: int) -> float:
         loop = asyncio.get_running_loop()
-        pace = RequestPace(CallLimits(tpm=60_000), loop.time)
+        pace = AdaptiveRequestLimit(CallLimits(tpm=60_000), loop.time)
 
         async def call() -> None:
             ticket = await pace.wait_for_turn(1000)

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from embassay.contracts import Message, SamplingSettings, Usage
+from embassay.contracts import ChatMessage, SamplingSettings, Usage
 from embassay.errors import BudgetExceeded
 from embassay.runs.spending import RunSpendingJournal, summarise_spending
 from embassay.systems import SYSTEMS
 from embassay.systems.chat import open_chat
 from embassay.systems.remote import Ledger, wait_in_remote_loop
-from embassay.systems.remote.ledger import TokenCount
+from embassay.systems.remote.ledger import BookedTokenCount
 from embassay.systems.rerankers import RERANKERS
 
 TEXT = "a brown fox jumps over the old fence"
@@ -79,7 +79,7 @@ def complete(model: str, url: str, ledger: Ledger) -> None:
     price = USD_A_TOKEN * 1e6
     chat = open_chat(f"{model}:x?base_url={url}&price={price}&price_output={price}", ledger=ledger)
     wait_in_remote_loop(
-        lambda: chat.complete([Message("user", TEXT)], sampling=SamplingSettings(max_tokens=50))
+        lambda: chat.complete([ChatMessage("user", TEXT)], sampling=SamplingSettings(max_tokens=50))
     )
 
 
@@ -106,14 +106,16 @@ def test_what_is_not_said_is_estimated(ask, model, usage, tmp_path):
     least = len(TEXT) / 3 * USD_A_TOKEN
     assert least <= totals.usd <= 2 * least
     assert totals.possible_usd > 2 * totals.usd
-    (spent,) = spending.sum_by_account().values()
+    (spent,) = spending.sum_spending_by_account().values()
     assert (spent.estimated, spent.usd, spent.possible_usd) == (1, totals.usd, totals.possible_usd)
     from embassay.protocols.kernel.outcome import describe_spending as of_run
 
     told = summarise_spending(of_run(spending, None))
     assert "about" in told
     assert "1 requests: these are estimated" in told
-    assert RunSpendingJournal(tmp_path / "spending.jsonl", "t").counted_usd == pytest.approx(ledger.spent_usd)
+    assert RunSpendingJournal(tmp_path / "spending.jsonl", "t").usd_counted_by_limit == pytest.approx(
+        ledger.spent_usd
+    )
 
 
 @pytest.mark.parametrize(("ask", "model"), WAYS)
@@ -140,7 +142,7 @@ def test_long_answers_are_learned():
         for written in (1_024, 3_000):
             before = ledger.spent_usd
             with nullcontext() if written == 3_000 else pytest.warns(RuntimeWarning, match="reserved"):
-                wait_in_remote_loop(lambda: chat.complete([Message("user", TEXT)]))
+                wait_in_remote_loop(lambda: chat.complete([ChatMessage("user", TEXT)]))
             assert ledger.spent_usd - before == pytest.approx((9 + written) * USD_A_TOKEN)
 
 
@@ -157,7 +159,7 @@ def test_what_is_said_is_booked():
 def test_no_number_of_tokens(said):
     """Is warned of, and counts as not said."""
     with pytest.warns(RuntimeWarning, match="which is impossible; 7 are booked"):
-        assert TokenCount.of(said, most=100, likely=7) == TokenCount(7, 100)
+        assert BookedTokenCount.of(said, most=100, likely=7) == BookedTokenCount(7, 100)
 
 
 def test_sums_of_usage():

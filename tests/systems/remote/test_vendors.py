@@ -6,7 +6,14 @@ import pytest
 
 from embassay.errors import ModelError, UsageError
 from embassay.systems.remote import http
-from embassay.systems.remote.http import COHERE, GEMINI, OLLAMA, ServerSettings, VendorConnection, ollama_url
+from embassay.systems.remote.http import (
+    COHERE,
+    GEMINI,
+    OLLAMA,
+    ModelServerSettings,
+    VendorConnection,
+    find_ollama_url,
+)
 
 
 @pytest.mark.parametrize(
@@ -28,30 +35,32 @@ from embassay.systems.remote.http import COHERE, GEMINI, OLLAMA, ServerSettings,
 def test_ollama_host(host, url, monkeypatch):
     """As Ollama's own client reads the variable."""
     monkeypatch.setenv("OLLAMA_HOST", host)
-    assert ollama_url() == url
+    assert find_ollama_url() == url
 
 
 def test_a_host_that_is_none(monkeypatch):
     """Said with the name of the variable."""
     monkeypatch.setenv("OLLAMA_HOST", "example:port")
     with pytest.raises(UsageError, match="OLLAMA_HOST is not the address"):
-        ollama_url()
+        find_ollama_url()
 
 
 def test_base_url_goes_before_the_variable(monkeypatch):
     """What is written in the spec is meant."""
     pytest.importorskip("httpx2")
     monkeypatch.setenv("OLLAMA_HOST", "elsewhere")
-    assert VendorConnection.of(OLLAMA, ServerSettings(base_url="http://here:1")).address.place == "here:1"
-    assert VendorConnection.of(OLLAMA, ServerSettings()).address.place == "elsewhere:11434"
+    assert (
+        VendorConnection.of(OLLAMA, ModelServerSettings(base_url="http://here:1")).address.place == "here:1"
+    )
+    assert VendorConnection.of(OLLAMA, ModelServerSettings()).address.place == "elsewhere:11434"
 
 
 def test_keys_are_shown_where_the_vendor_looks(monkeypatch):
     """And nowhere else: not in what the object says of itself."""
     pytest.importorskip("httpx2")
     monkeypatch.setenv("MINE", "my-secret")
-    bearer = VendorConnection.of(COHERE, ServerSettings(key="MINE"))
-    google = VendorConnection.of(GEMINI, ServerSettings(key="MINE"))
+    bearer = VendorConnection.of(COHERE, ModelServerSettings(key="MINE"))
+    google = VendorConnection.of(GEMINI, ModelServerSettings(key="MINE"))
     assert bearer._headers == {"Authorization": "Bearer my-secret"}
     assert google._headers == {"x-goog-api-key": "my-secret"}
     assert "my-secret" not in repr(bearer) + repr(google) + str(bearer)
@@ -61,4 +70,4 @@ def test_without_httpx2_the_extra_is_named(monkeypatch):
     """Before a key is asked for."""
     monkeypatch.setattr(http, "find_spec", lambda name: None)
     with pytest.raises(ModelError, match=r"httpx2, which is not installed. pip install 'embassay\[llm\]'"):
-        VendorConnection.of(COHERE, ServerSettings())
+        VendorConnection.of(COHERE, ModelServerSettings())

@@ -17,7 +17,7 @@ from hypothesis.extra.numpy import arrays
 
 from embassay.errors import UsageError
 from embassay.systems.rerankers import open_reranker
-from embassay.systems.rerankers.late_interaction import LateInteractionReranker, max_sim
+from embassay.systems.rerankers.late_interaction import LateInteractionReranker, compute_token_max_sim
 from embassay.text import open_tokenizer
 
 QUERY = "Where does the red fox sleep at night?"
@@ -184,5 +184,5 @@ def test_an_encoder_is_needed():
 def test_max_sim_of_nothing():
     """No token on either side."""
     empty, one = np.empty((0, 2), dtype=np.float32), np.ones((1, 2), dtype=np.float32)
-    assert max_sim(empty, empty) == max_sim(empty, one) == 0
-    assert max_sim(one, empty) == -1
+    assert compute_token_max_sim(empty, empty) == compute_token_max_sim(empty, one) == 0
+    assert compute_token_max_sim(one, empty) == -1

@@ -10,7 +10,11 @@ import pytest
 from embassay.errors import TextRefused, UsageError
 from embassay.systems.remote import Ledger
 from embassay.systems.rerankers import open_reranker
-from embassay.systems.rerankers.listwise import complete_ranking, list_windows, make_ranking_model
+from embassay.systems.rerankers.listwise import (
+    complete_ranking,
+    list_reranking_windows,
+    make_ranking_answer_model,
+)
 from embassay.text import open_tokenizer
 from stub import StubServer
 
@@ -65,7 +69,7 @@ def test_the_best_moves_through_the_windows():
 )
 def test_windows(n, parts):
     """From the end to the start; the last one ends where it should, and one document needs no question."""
-    assert [(part.start, part.stop) for part in list_windows(n, 20, 10)] == parts
+    assert [(part.start, part.stop) for part in list_reranking_windows(n, 20, 10)] == parts
 
 
 def test_what_is_left_out_comes_after_and_is_counted():
@@ -167,5 +171,5 @@ def test_pure_parts():
     """Numbers become positions; the schema bounds them."""
     assert complete_ranking([2, 3, 1], 3) == ([1, 2, 0], 0)
     assert complete_ranking([], 2) == ([0, 1], 2)
-    schema = make_ranking_model(5).model_json_schema()
+    schema = make_ranking_answer_model(5).model_json_schema()
     assert schema["properties"]["ranking"]["items"] == {"maximum": 5, "minimum": 1, "type": "integer"}

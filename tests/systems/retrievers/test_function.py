@@ -13,7 +13,7 @@ import pytest
 
 from embassay.errors import ModelError, UsageError
 from embassay.systems.remote import wait_in_remote_loop
-from embassay.systems.retrievers import RetrieverOptions, answer_as_json, open_retriever
+from embassay.systems.retrievers import RetrieverOptions, convert_answer_to_json, open_retriever
 from embassay.systems.retrievers.function import FunctionRetriever
 
 ONCE = RetrieverOptions(1, attempts=1)
@@ -68,11 +68,11 @@ class Node:
 
 def test_what_functions_give_becomes_json() -> None:
     """Pairs, arrays, objects that can write themselves."""
-    assert answer_as_json([("d7", 0.5), "d2"]) == [["d7", 0.5], "d2"]
-    assert answer_as_json(np.array(["d1", "d2"])) == ["d1", "d2"]
-    assert answer_as_json([(np.int64(7), np.float32(0.5))]) == [[7, 0.5]]
-    assert answer_as_json([Hit("d1", 0.25)]) == [["d1", 0.25]]
-    assert answer_as_json(Node(name) for name in "ab") == [{"id_": "a"}, {"id_": "b"}]
+    assert convert_answer_to_json([("d7", 0.5), "d2"]) == [["d7", 0.5], "d2"]
+    assert convert_answer_to_json(np.array(["d1", "d2"])) == ["d1", "d2"]
+    assert convert_answer_to_json([(np.int64(7), np.float32(0.5))]) == [[7, 0.5]]
+    assert convert_answer_to_json([Hit("d1", 0.25)]) == [["d1", 0.25]]
+    assert convert_answer_to_json(Node(name) for name in "ab") == [{"id_": "a"}, {"id_": "b"}]
 
 
 @pytest.mark.parametrize(

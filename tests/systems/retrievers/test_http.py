@@ -11,7 +11,7 @@ import pytest
 from embassay.errors import DataError, ModelError
 from embassay.systems.remote import Ledger, wait_in_remote_loop
 from embassay.systems.retrievers import open_retriever
-from embassay.systems.retrievers.http import read_template
+from embassay.systems.retrievers.http import read_request_template
 from stub import StubServer
 from stub.retrieving import find
 
@@ -97,7 +97,7 @@ def test_an_answer_without_the_list_is_a_failure(tmp_path: Path) -> None:
 def test_a_template_that_cannot_be_used(tmp_path: Path, said: dict[str, Any], reason: str) -> None:
     """Names its file and what is at fault."""
     with pytest.raises(DataError, match=reason) as raised:
-        read_template(Path(template(tmp_path, **said)))
+        read_request_template(Path(template(tmp_path, **said)))
     assert "search.json" in str(raised.value)
 
 
@@ -106,6 +106,6 @@ def test_a_file_that_is_no_template(tmp_path: Path, content: bytes) -> None:
     """Is told as a fault of the file."""
     (tmp_path / "search.json").write_bytes(content)
     with pytest.raises(DataError):
-        read_template(tmp_path / "search.json")
+        read_request_template(tmp_path / "search.json")
     with pytest.raises(DataError, match="cannot be read"):
-        read_template(tmp_path / "absent.json")
+        read_request_template(tmp_path / "absent.json")

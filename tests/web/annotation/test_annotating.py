@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from embassay.protocols.hume.collection import collect_annotations
+from embassay.protocols.hume.collection import collect_study_annotations
 from embassay.protocols.hume.study import read_study
 from embassay.web.annotation.service import open_study_service
 
@@ -198,7 +198,7 @@ def test_what_was_stored_is_collected(ann, bob, study) -> None:
     ann.answer("mood-01", 1, 4)
     ann.answer("mood-01", None, 5)
     bob.answer("pairs-02", None, 1, flag="empty text")
-    found = {(one.annotator_id, one.item_id): one for one in collect_annotations(read_study(study))}
+    found = {(one.annotator_id, one.item_id): one for one in collect_study_annotations(read_study(study))}
     assert {key: one.value for key, one in found.items()} == {
         ("ann", "mood-00"): 1, ("ann", "search-00"): tuple(MARKS), ("bob", "pairs-02"): None,
     }  # fmt: skip

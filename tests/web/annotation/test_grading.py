@@ -9,17 +9,17 @@ import time
 
 import pytest
 
-from embassay.data.judged_runs import read_held_entries
+from embassay.data.judged_runs import read_entries_in_memory
 from embassay.protocols.rag.decision.course import DecisionSettings
-from embassay.protocols.rag.decision.population import make_population_from_runs
+from embassay.protocols.rag.decision.population import make_item_population_from_runs
 from embassay.protocols.rag.decision.protocol import (
     SCHEMA,
-    DecisionRecord,
     DecisionStudy,
-    StudyTexts,
-    open_study,
-    read_labels,
-    save_study,
+    DecisionStudyRecord,
+    QueryAndDocumentTexts,
+    read_decision_study,
+    read_passage_grades,
+    save_decision_study,
 )
 from embassay.runs.folder import read_json_record
 from embassay.web.annotation.service import open_study_service
@@ -34,8 +34,11 @@ def made_study(path, block=6):
     queries = [f"q{i}" for i in range(QUERIES)]
     right = {query: {f"{query}-a{i}": 5.0 - i for i in range(3)} for query in queries}
     wrong = {query: {f"{query}-b{i}": 5.0 - i for i in range(3)} for query in queries}
-    population = make_population_from_runs(
-        {"good": read_held_entries(right, "run", "good"), "bad": read_held_entries(wrong, "run", "bad")},
+    population = make_item_population_from_runs(
+        {
+            "good": read_entries_in_memory(right, "run", "good"),
+            "bad": read_entries_in_memory(wrong, "run", "bad"),
+        },
         "Precision4+@3",
     )
     # No two are alike: whoever waits for the next one waits for another text.
@@ -43,8 +46,8 @@ def made_study(path, block=6):
         doc: f"A passage of grade {grade_of(doc)}, number {place}."
         for place, (_, doc) in enumerate(population.keys)
     }
-    texts = StudyTexts({query: f"What is {query}?" for query in queries}, documents)
-    save_study(path, DecisionStudy(population, DecisionSettings(0.05, 1, block), texts))
+    texts = QueryAndDocumentTexts({query: f"What is {query}?" for query in queries}, documents)
+    save_decision_study(path, DecisionStudy(population, DecisionSettings(0.05, 1, block), texts))
     return path
 
 
@@ -102,17 +105,17 @@ def test_two_people_grade_until_it_is_decided(service) -> None:
     _, found = service.grading.standing()
     assert (found.why, found.best) == ("decided", "good")
     assert found.used < found.needed
-    answers = service.store.all_answers()
+    answers = service.store.list_all_answers()
     assert answers["ann"]
     assert not set(answers["ann"]) & set(answers["bob"])
-    labels = read_labels(service.grading.path / "labels.jsonl", None, {})
+    labels = read_passage_grades(service.grading.path / "labels.jsonl", None, {})
     assert {key: grade_of(key[1]) for key in labels} == labels
     # What follows from the file alone is what the pages said.
-    again = open_study(service.grading.path).replay_labels(labels)
+    again = read_decision_study(service.grading.path).replay_study_with_labels(labels)
     assert (again.decided.best, again.used) == (0, found.used)
     assert (
         read_json_record(
-            service.grading.path / "decision.json", DecisionRecord, schema=SCHEMA, what="", mend=""
+            service.grading.path / "decision.json", DecisionStudyRecord, schema=SCHEMA, what="", mend=""
         )
         == found
     )
@@ -258,10 +261,10 @@ def test_two_people_in_browsers_and_a_server_that_is_killed(annotators, tmp_path
             ).count() else None
     assert killed
     served.stop()
-    found = read_json_record(study / "decision.json", DecisionRecord, schema=SCHEMA, what="", mend="")
+    found = read_json_record(study / "decision.json", DecisionStudyRecord, schema=SCHEMA, what="", mend="")
     assert (found.why, found.best) == ("decided", "good")
     assert found.used <= sum(graded.values())
-    labels = read_labels(study / "labels.jsonl", None, {})
+    labels = read_passage_grades(study / "labels.jsonl", None, {})
     assert {key: grade_of(key[1]) for key in labels} == labels
     rows = (study / "labels.jsonl").read_text(encoding="utf-8").splitlines()
     assert len(rows) == len(labels)

@@ -9,11 +9,11 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.measures import agreement_band
-from embassay.protocols.hume.collection import collect_annotations, make_annotation
+from embassay.protocols.hume.collection import collect_study_annotations, make_annotation_from_row
 from embassay.protocols.hume.exchange.intake import import_files
 from embassay.protocols.hume.resampling import agreement_intervals
 from embassay.protocols.hume.scoring import people_agreement
-from embassay.protocols.hume.store import BrowserLog, Exposure, check_independent
+from embassay.protocols.hume.store import BrowserLog, SharedBrowserExposure, check_annotators_independent
 from embassay.protocols.hume.study import AnnotationRow, read_study
 from embassay.web.annotation.overview import make_study_overview
 from hume_small import small_study
@@ -125,9 +125,9 @@ def test_export_is_what_is_collected_and_can_be_imported(ann, bob, owner, study,
     ann.answer("mood-01", 2, 1, comment="=1+1")
     bob.answer("search-00", MARKS[0], 1, flag='a, "b"\nc')
     bob.answer("topics-00", "-a", 2)
-    found = collect_annotations(read_study(study))
+    found = collect_study_annotations(read_study(study))
     rows = [AnnotationRow(**json.loads(line)) for line in owner.get("annotations.jsonl").text.splitlines()]
-    assert [make_annotation(row) for row in rows] == list(found)
+    assert [make_annotation_from_row(row) for row in rows] == list(found)
     assert len(found) == 3
     answer = owner.get("annotations.csv")
     assert answer.headers["content-disposition"] == 'attachment; filename="annotations.csv"'
@@ -139,7 +139,7 @@ def test_export_is_what_is_collected_and_can_be_imported(ann, bob, owner, study,
         file.write_bytes(owner.get(f"annotations.{kind}").content)
         other = small_study(tmp_path / kind, 3)
         import_files(other, [file])
-        taken = {(one.annotator_id, one.item_id): one for one in collect_annotations(read_study(other))}
+        taken = {(one.annotator_id, one.item_id): one for one in collect_study_annotations(read_study(other))}
         for one in found:
             back = taken[one.annotator_id, one.item_id]
             assert (back.value, back.flag, back.comment) == (one.value, one.flag, one.comment)
@@ -151,8 +151,8 @@ def test_people_who_worked_alone_are_independent(ann, bob, service, tmp_path) ->
     bob.answer("mood-00", 1, 1)
     for page in (ann, bob):
         page.get("study")
-    check_independent(service.folder)
-    check_independent(read_study(small_study(tmp_path / "fresh", 3)))
+    check_annotators_independent(service.folder)
+    check_annotators_independent(read_study(small_study(tmp_path / "fresh", 3)))
 
 
 def test_whoever_annotates_is_not_shown_others_answers(service, browse, bob) -> None:
@@ -170,7 +170,7 @@ def test_whoever_annotates_is_not_shown_others_answers(service, browse, bob) -> 
     assert service.browser_log.exposures() == ()
     shown = own.get("?show=true").text
     assert "bobs words" in shown
-    assert service.browser_log.exposures() == (Exposure("ann", ("bob",)),)
+    assert service.browser_log.exposures() == (SharedBrowserExposure("ann", ("bob",)),)
     for path in ("annotations.csv", "annotations.jsonl"):
         refused = own.get(path)
         assert refused.status_code == 409
@@ -178,7 +178,7 @@ def test_whoever_annotates_is_not_shown_others_answers(service, browse, bob) -> 
         assert own.get(path + "?exposed=true").status_code == 200
     assert "Not independent" in own.get("").text
     with pytest.raises(UsageError, match=r"had shown other people's: ann \(of bob\)"):
-        check_independent(service.folder)
+        check_annotators_independent(service.folder)
     assert BrowserLog(service.store.database).exposures() == service.browser_log.exposures()
 
 
@@ -192,7 +192,7 @@ def test_two_links_in_one_browser_are_noticed(service, browse) -> None:
     bob.answer("mood-00", 1, 1)
     assert service.browser_log.exposures() == ()
     ann.get("study")
-    assert service.browser_log.exposures() == (Exposure("bob", ("ann",)),)
+    assert service.browser_log.exposures() == (SharedBrowserExposure("bob", ("ann",)),)
 
 
 def test_an_owner_who_only_looks_exposes_nobody(service, ann, bob, owner) -> None:
@@ -250,10 +250,16 @@ def test_the_owner_sees_answers_that_a_calibration_did_not_expect(service, ann, 
     """A pair in the same words that people call different, and no other; nobody who annotates sees it."""
     from dataclasses import replace
 
-    from embassay.protocols.calibration.probability import Calibration, LabelledPairCurve, SamenessProbability
+    from embassay.protocols.calibration.probability import (
+        Calibration,
+        SamenessProbability,
+        SamenessProbabilityCurve,
+    )
     from embassay.web.annotation.overview import find_doubted_pairs
 
-    curve = LabelledPairCurve("beta", 100, 50, 100, (0.0, 1.0), (0.05, 0.95), (0.0, 0.9), (0.1, 1.0), ())
+    curve = SamenessProbabilityCurve(
+        "beta", 100, 50, 100, (0.0, 1.0), (0.05, 0.95), (0.0, 0.9), (0.1, 1.0), ()
+    )
     made = Calibration("jaccard", "jaccard", "", "pairs", "", "words", 1, None, curve)
     likely = [
         SamenessProbability(0.95, 0.9, 1.0),
@@ -266,7 +272,7 @@ def test_the_owner_sees_answers_that_a_calibration_did_not_expect(service, ann, 
     assert find_doubted_pairs(made, service.items_by_task, service.folder.study.tasks, {}) == ()
     for seq, item in enumerate(items, 1):
         ann.answer(item.id, 0, seq)
-    answers = service.store.all_answers()
+    answers = service.store.list_all_answers()
     found = find_doubted_pairs(made, service.items_by_task, service.folder.study.tasks, answers)
     expected = {item.id for item in items if len(str(item.payload["text1"])) % 3 == 0}
     assert {one.item_id for one in found} == expected

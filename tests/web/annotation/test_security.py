@@ -10,8 +10,8 @@ from http.cookies import SimpleCookie
 
 import pytest
 
-from embassay.protocols.hume.study import GoldRow, ItemRow, content_hash, read_study, write_study
-from embassay.web.annotation.service import RequestRate
+from embassay.protocols.hume.study import GoldRow, ShownItemRow, hash_items_and_gold, read_study, write_study
+from embassay.web.annotation.service import RequestRateLimits
 from embassay.web.server import HEADERS
 from hume_small import small_study
 
@@ -171,7 +171,7 @@ def test_bodies_that_are_no_answer(ann, body) -> None:
 
 def test_too_many_wrong_links(served, browse) -> None:
     """An address that guesses learns no more; a right link gets in from behind it, seen before or not."""
-    service = served(rates=RequestRate(wrong_burst=3, wrong_per_second=0.0))
+    service = served(rates=RequestRateLimits(wrong_burst=3, wrong_per_second=0.0))
     client = browse(service)
     ann = page_of(client, service.annotator_link("ann"))
     codes = [client.get(f"/a/{'x' * 42}{at}/").status_code for at in range(5)]
@@ -183,7 +183,7 @@ def test_too_many_wrong_links(served, browse) -> None:
 
 def test_too_many_requests_of_one_link(served, browse) -> None:
     """One page cannot take the server from the others."""
-    service = served(rates=RequestRate(burst=5, per_second=0.0))
+    service = served(rates=RequestRateLimits(burst=5, per_second=0.0))
     client = browse(service)
     ann, bob = (page_of(client, service.annotator_link(name)) for name in ("ann", "bob"))
     assert [ann.get("study").status_code for _ in range(6)] == [200] * 4 + [429] * 2
@@ -265,11 +265,11 @@ def test_scripts_in_texts_are_text(tmp_path, served, browse) -> None:
         "guidelines": f"{SCRIPT}\n\n[a](javascript:alert(1)) ![b](https://x.example/p.png) [c](data:text/html,x)",
     })  # fmt: skip
     item, gold = (
-        ItemRow(id="i'\"<>&/1", task=task.name, payload={"text": SCRIPT}),
+        ShownItemRow(id="i'\"<>&/1", task=task.name, payload={"text": SCRIPT}),
         GoldRow(id="i'\"<>&/1", gold=0),
     )
     study = plain.study.model_copy(
-        update={"name": SCRIPT, "tasks": [task], "content": content_hash([item], [gold])}
+        update={"name": SCRIPT, "tasks": [task], "content": hash_items_and_gold([item], [gold])}
     )
     service = served(write_study(tmp_path / "script", study, [item], [gold]))
     client = browse(service)
@@ -298,7 +298,7 @@ def test_the_store_and_the_key_say_no_link(service, study, ann) -> None:
     service.close()
     held = "\n".join(sqlite3.connect(study / "answers.sqlite3").iterdump())
     assert "ann" in held
-    for secret in (token, ann.form_key, key.read_text().strip()):
+    for secret in (token, ann.make_csrf_key, key.read_text().strip()):
         assert secret not in held
 
 

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.store import AnswerDraft
-from embassay.web.annotation.service import ServeOptions, open_study_service
+from embassay.protocols.hume.store import SubmittedAnswer
+from embassay.web.annotation.service import StudyServerOptions, open_study_service
 
 from .conftest import page_of
 
@@ -17,7 +17,7 @@ MARKS = {"ann": [1, 0, 0, 0, 0, 0, 1], "bob": [1, 1, 0, 0, 0, 0, 1]}
 
 @pytest.fixture
 def service(study):
-    made = open_study_service(study, ["ann", "bob"], adjudicators=["judy"], options=ServeOptions())
+    made = open_study_service(study, ["ann", "bob"], adjudicators=["judy"], options=StudyServerOptions())
     yield made
     made.close()
 
@@ -29,7 +29,7 @@ def judy(service, browse):
 
 def _answer(service, who, item, value, seq=1, **more):
     task = service.items[item].task
-    service.store.save(who, task, AnswerDraft(item, value, seq, 1.0, tab="t", **more))
+    service.store.save(who, task, SubmittedAnswer(item, value, seq, 1.0, tab="t", **more))
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_a_decision_is_kept_as_an_answer_is(judy, disputed, service):
     assert judy.answer("mood-00", 7, 2).status_code == 400
     assert judy.answer("mood-01", 1, 3).status_code == 404
     assert {item: one.value for item, one in service.store.decisions()["judy"].items()} == {"mood-00": 1}
-    assert set(service.store.all_answers()) == {"ann", "bob"}
+    assert set(service.store.list_all_answers()) == {"ann", "bob"}
     assert [one.answer.value for one in service.store.changes("judy")] == [1]
     assert judy.post("tasks/mood/finish", {"tab": "t"}).json() == {"finished": True}
     assert judy.answer("mood-00", 0, 4).json()["why"] == "frozen"
@@ -128,7 +128,7 @@ def test_profiles_over_http(study, browse):
     """Only what the study asks, only what it offers; adjudicators are not asked."""
     told = json.loads((study / "study.json").read_text())
     (study / "study.json").write_text(json.dumps({**told, "profile": ["expertise"]}))
-    made = open_study_service(study, ["ann"], adjudicators=["judy"], options=ServeOptions())
+    made = open_study_service(study, ["ann"], adjudicators=["judy"], options=StudyServerOptions())
     try:
         ann, judy = (page_of(browse(made), made.annotator_link(who)) for who in ("ann", "judy"))
         (asked,) = ann.get("study").json()["about"]["asked"]
@@ -144,7 +144,7 @@ def test_profiles_over_http(study, browse):
         assert ann.get("study").json()["about"]["said"] == {"expertise": "expert"}
         assert "about" not in judy.get("study").json()
         judy.put("profile", {"name": None, "settings": settings, "about": {"expertise": "none"}})
-        assert made.store.profiles() == {"ann": {"expertise": "expert"}}
+        assert made.store.list_profile_answers() == {"ann": {"expertise": "expert"}}
     finally:
         made.close()
 

@@ -17,7 +17,7 @@ from embassay.web.leaderboard.board import collect_system_facts
 from embassay.web.leaderboard.library import RunLibrary
 from embassay.web.leaderboard.page.rows import find_possible_leaders
 from embassay.web.leaderboard.routes import LeaderboardService
-from embassay.web.leaderboard.table import BoardEntrant
+from embassay.web.leaderboard.table import BoardSystemWithRun
 from leaderboard_runs import STUDY, write_hume
 
 TRUST = {"topic": "high", "news": "low", "groups": "medium", "pairs": "high"}
@@ -83,9 +83,9 @@ def test_no_such_mean_where_people_agree_nowhere(tmp_path):
     assert not any(one.parts for one in board.columns)
     write_hume(tmp_path / "a", LEVELS, TRUST)
     service, board = _service(tmp_path)
-    for told in (service.build_card(board.id, "flat"), service.compare(board.id, "flat", "sure")):
+    for told in (service.build_system_card(board.id, "flat"), service.compare(board.id, "flat", "sure")):
         assert b"high_agreement" not in told.body
-    lines = csv.DictReader(io.StringIO(service.build_download(board.id, "csv").body.decode()))
+    lines = csv.DictReader(io.StringIO(service.build_board_download(board.id, "csv").body.decode()))
     assert {one["system"] for one in lines if one["measure"] == "high_agreement"} == set(LEVELS)
 
 
@@ -137,9 +137,9 @@ def test_cards_and_files_have_the_intervals_of_the_board(tmp_path):
     shown = {one.key: board.cells[one.key] for one in board.columns if one.overview}
     index = next(one.index for one in board.systems if one.name == "flat")
     assert all(own[index].low is not None for own in shown.values())
-    for stand in json.loads(service.build_card(board.id, "flat").body)["stands"]:
+    for stand in json.loads(service.build_system_card(board.id, "flat").body)["stands"]:
         assert stand["cell"] == list(shown[stand["column"]["key"]][index])
-    told = json.loads(service.build_download(board.id, "json").body)["cells"]
+    told = json.loads(service.build_board_download(board.id, "json").body)["cells"]
     assert all(told[key]["flat"]["low"] == own[index].low for key, own in shown.items())
 
 
@@ -153,7 +153,7 @@ def test_memory_of_a_stack_is_that_of_its_index():
         },
         described={}, cells_by_system={},
     )  # fmt: skip
-    told = {name: collect_system_facts(BoardEntrant(name, run, (), True)) for name in run.stacks}
+    told = {name: collect_system_facts(BoardSystemWithRun(name, run, (), True)) for name in run.stacks}
     assert {name: one.index_mb for name, one in told.items()} == {
         "measured": 5.5,
         "formula": 2.5,

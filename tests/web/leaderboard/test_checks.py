@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from embassay.protocols.watch.check import check_respondent
-from embassay.protocols.watch.history import WatchCheck, append_check
-from embassay.protocols.watch.options import CheckRequest
-from embassay.web.leaderboard.checks import find_last_checks
+from embassay.protocols.watch.history import FingerprintCheck, append_watch_check
+from embassay.protocols.watch.options import FingerprintCheckRequest
+from embassay.web.leaderboard.checks import find_last_check_by_system
 from embassay.web.leaderboard.library import RunLibrary
 from embassay.web.leaderboard.page.rows import system_facts
 from leaderboard_runs import write_sage
@@ -18,31 +18,33 @@ from watched_systems import made, recorded
 
 
 @pytest.fixture(scope="module")
-def check() -> WatchCheck:
+def check() -> FingerprintCheck:
     """A first check of minilm, on a day of its own: all well."""
     return replace(
-        check_respondent(recorded(), made(), CheckRequest()), system="minilm", at="2026-03-01T01:00:00Z"
+        check_respondent(recorded(), made(), FingerprintCheckRequest()),
+        system="minilm",
+        at="2026-03-01T01:00:00Z",
     )
 
 
-def test_the_newest_check_counts(tmp_path: Path, check: WatchCheck) -> None:
+def test_the_newest_check_counts(tmp_path: Path, check: FingerprintCheck) -> None:
     """Of two files about one system, in the folder and in one below it; a file of something else says nothing."""
-    append_check(tmp_path / "a.checks.jsonl", check)
-    append_check(
+    append_watch_check(tmp_path / "a.checks.jsonl", check)
+    append_watch_check(
         tmp_path / "b" / "b.checks.jsonl", replace(check, at="2026-03-02T01:00:00Z", verdict="changed")
     )
     (tmp_path / "c.checks.jsonl").write_text("hello\n")
-    assert find_last_checks(tmp_path) == {"minilm": "changed, 2026-03-02"}
+    assert find_last_check_by_system(tmp_path) == {"minilm": "changed, 2026-03-02"}
 
 
-def test_a_board_shows_the_last_check(tmp_path: Path, check: WatchCheck) -> None:
+def test_a_board_shows_the_last_check(tmp_path: Path, check: FingerprintCheck) -> None:
     """It is a fact of the system's row; the next check replaces it at the next look."""
     write_sage(tmp_path / "one", {"minilm": 0.7, "bm25": 0.5})
     library = RunLibrary(tmp_path)
     library.refresh()
     assert set(_shown(library).values()) == {""}
     for day, verdict in ((1, "same"), (2, "noisier")):
-        append_check(
+        append_watch_check(
             tmp_path / "m.checks.jsonl", replace(check, at=f"2026-03-0{day}T01:00:00Z", verdict=verdict)
         )
         assert library.refresh()

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.compare import list_ranked_fields, make_ranked_field, read_run_values
-from embassay.protocols.kernel.comparisons import CLASSICAL, REFERENCE, Standing, SystemHeadline
+from embassay.protocols.compare import list_ranked_system_groups, make_ranked_system_group, read_run_values
+from embassay.protocols.kernel.comparisons import CLASSICAL, REFERENCE, SystemHeadlineValue, SystemStanding
 from embassay.web.leaderboard.library import RunLibrary
 from embassay.web.leaderboard.ranking import compare_standings
 from leaderboard_runs import write_sage
@@ -20,11 +20,11 @@ def _standings(levels, measure="m", group=""):
     rng = np.random.default_rng(len(levels))
     shared = rng.normal(0, 0.01, 200)
     return [
-        Standing(
+        SystemStanding(
             "t",
             "",
             measure,
-            SystemHeadline(f"s{i}", level, 50, level + shared + rng.normal(0, 0.004, 200)),
+            SystemHeadlineValue(f"s{i}", level, 50, level + shared + rng.normal(0, 0.004, 200)),
             group,
         )
         for i, level in enumerate(levels)
@@ -35,7 +35,10 @@ def _standings(levels, measure="m", group=""):
 def test_ranks_and_chances_are_those_of_compare(levels) -> None:
     """The same ranges and shares, and alike is just what no test tells apart."""
     standings = _standings(levels)
-    found, field = compare_standings(standings, higher=True), make_ranked_field(("t", "", "m"), "", standings)
+    found, field = (
+        compare_standings(standings, higher=True),
+        make_ranked_system_group(("t", "", "m"), "", standings),
+    )
     for one in field.entrants:
         assert found.ranks[one.system] == (one.rank_low, one.rank_high)
         assert found.best[one.system] == one.best
@@ -53,7 +56,7 @@ def test_tests_from_before_are_not_made_again(levels, first) -> None:
     for upto in range(min(first, len(standings)), len(standings) + 1):
         found = compare_standings(standings[:upto], higher=True, origins=origins, known=known)
     assert found == compare_standings(standings, higher=True)
-    changed = Standing("t", "", "m", SystemHeadline("s0", 0.9, 50, np.full(200, 0.9)))
+    changed = SystemStanding("t", "", "m", SystemHeadlineValue("s0", 0.9, 50, np.full(200, 0.9)))
     again = compare_standings(
         [changed, *standings[1:]], higher=True, origins={**origins, "s0": "new"}, known=known
     )
@@ -62,10 +65,11 @@ def test_tests_from_before_are_not_made_again(levels, first) -> None:
 
 def test_no_verdict_on_retrieval_that_knowing_nothing_reaches() -> None:
     known = [
-        Standing("retrieval", "", "retention", one.headline, one.group) for one in _standings([0.5, 0.6])
+        SystemStanding("retrieval", "", "retention", one.headline, one.group)
+        for one in _standings([0.5, 0.6])
     ]
-    nothing = Standing(
-        "retrieval", "", "retention", SystemHeadline("constant", 0.6, 50, np.empty(0)), REFERENCE
+    nothing = SystemStanding(
+        "retrieval", "", "retention", SystemHeadlineValue("constant", 0.6, 50, np.empty(0)), REFERENCE
     )
     assert compare_standings(known, higher=True).ranks
     found = compare_standings([*known, nothing], higher=True)
@@ -78,8 +82,8 @@ def test_groups_are_ranked_apart_and_references_not_at_all() -> None:
     """Another method stands behind the score of a group."""
     standings = [
         *_standings([0.5, 0.6]),
-        *(Standing("t", "", "m",
-            SystemHeadline("c" + one.system, one.headline.value, 50, one.headline.replicates), group)
+        *(SystemStanding("t", "", "m",
+            SystemHeadlineValue("c" + one.system, one.headline.value, 50, one.headline.replicates), group)
           for group, own in ((CLASSICAL, [0.9, 0.95]), (REFERENCE, [0.99])) for one in _standings(own)),
     ]  # fmt: skip
     found = compare_standings(standings[:4], higher=True)
@@ -106,9 +110,9 @@ def test_two_runs_joined_are_ranked_as_one(tmp_path) -> None:
     library.refresh()
     made = library.board(library.view().boards.boards[0].id)
     assert made is not None
-    for field in list_ranked_fields(read_run_values(whole)):
+    for field in list_ranked_system_groups(read_run_values(whole)):
         key = field.task
         ranks = {one.name: rank for one, rank in zip(made.board.systems, made.board.ranks[key], strict=True)}
         assert ranks == {one.system: (one.rank_low, one.rank_high) for one in field.entrants}, key
     row = made.board.systems[made.board.top["overall"][0]].name
-    assert row == next(iter(list_ranked_fields(read_run_values(whole)))).entrants[0].system
+    assert row == next(iter(list_ranked_system_groups(read_run_values(whole)))).entrants[0].system

@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 from embassay.protocols.kernel import tables as numbers
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
-from embassay.web.leaderboard.contract import BoardCell, convert_to_plain
+from embassay.web.leaderboard.contract import BoardCell, convert_record_to_json
 from embassay.web.leaderboard.library import RunLibrary
 from embassay.web.leaderboard.page.rows import find_possible_leaders
 from embassay.web.leaderboard.routes import (
     MOST_BYTES,
     LeaderboardService,
-    PageCache,
+    ResponseCache,
     find_board_changes,
     is_etag_known,
-    pack_body,
+    pack_response_body,
     write_board_csv,
     write_board_latex,
 )
@@ -58,7 +58,7 @@ def _by_name(board):
         part: {key: dict(zip(names, own, strict=True)) for key, own in getattr(board, part).items()}
         for part in ("cells", "ranks", "best")
     }
-    rows = {one.name: {**convert_to_plain(one), "index": 0} for one in board.systems}
+    rows = {one.name: {**convert_record_to_json(one), "index": 0} for one in board.systems}
     top = {key: tuple(names[i] for i in own) for key, own in board.top.items()}
     return {**told, "order": names, "rows": rows, "top": top}
 
@@ -68,7 +68,7 @@ def _applied(known, update):
     order = list(update.order) if update.order is not None else known["order"]
     made = {"order": order, "top": {**known["top"], **update.top}}
     made["rows"] = {name: known["rows"].get(name) for name in order}
-    made["rows"] |= {one.name: {**convert_to_plain(one), "index": 0} for one in update.systems}
+    made["rows"] |= {one.name: {**convert_record_to_json(one), "index": 0} for one in update.systems}
     for part in ("cells", "ranks", "best"):
         made[part] = {
             key: {name: {**own, **getattr(update, part).get(key, {})}.get(name) for name in order}
@@ -101,16 +101,16 @@ def test_an_update_is_never_large() -> None:
     )  # fmt: skip
     update = find_board_changes(old, new, old.stamp)
     assert update.whole
-    assert len(gzip.compress(json.dumps(convert_to_plain(update)).encode())) < MOST_BYTES
+    assert len(gzip.compress(json.dumps(convert_record_to_json(update)).encode())) < MOST_BYTES
     assert find_board_changes(None, new, "unknown").whole
 
 
 def test_what_is_kept_is_bounded_and_made_once() -> None:
     """The ones asked for longest ago go."""
-    kept, made = PageCache(most_bytes=250), []
+    kept, made = ResponseCache(most_bytes=250), []
 
     def make(name):
-        return lambda: made.append(name) or pack_body(name * 100, "text/plain")
+        return lambda: made.append(name) or pack_response_body(name * 100, "text/plain")
 
     for name in "abcab":
         kept.get(name, make(name))
@@ -126,7 +126,7 @@ def test_what_is_kept_is_bounded_and_made_once() -> None:
 )
 def test_tags_are_found_in_a_list(tags) -> None:
     """Weak or strong, alone or among others."""
-    own = pack_body("x", "text/plain").etag
+    own = pack_response_body("x", "text/plain").etag
     asked = ", ".join([f'"{tag}"' for tag in tags] + [own])
     assert is_etag_known(own, asked)
     assert is_etag_known(own, asked.replace("W/", ""))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from embassay.cli.hume import results, study
-from embassay.cli.options import App, add_memory_option, stopping_at_memory
+from embassay.cli.options import TitledCommandApp, add_memory_option, stopping_at_memory
 
-app = App("HUME: how well would people do on the same items?")
+app = TitledCommandApp("HUME: how well would people do on the same items?")
 
 
 @app.callback()

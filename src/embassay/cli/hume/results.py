@@ -10,8 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embassay.cli.hume.study import STUDY
-from embassay.cli.options import WorkerOptions, add_record_options, make_default_folder
-from embassay.cli.session import DisplayOptions, run_and_show, show_run, show_run_plan
+from embassay.cli.options import WorkerOptions, add_record_options, make_default_run_folder
+from embassay.cli.session import (
+    DisplayOptions,
+    run_and_show_results,
+    show_run_plan,
+    write_report_and_show_run,
+)
 from embassay.cli.terminal import format_command_line
 from embassay.errors import UsageError
 from embassay.protocols.hume.options import PublishedRequest, StudyRequest
@@ -61,15 +66,15 @@ def score(
             "There is nothing to score.",
             mend="Give the folder of a study, or published results with --from-mteb FILE.",
         )
-    request, folder = scoring(study=str(study)), out or make_default_folder("hume")
+    request, folder = scoring(study=str(study)), out or make_default_run_folder("hume")
     if running.dry_run:
-        plan_study(request, folder, display)
+        show_study_plan(request, folder, display)
     else:
         price = running.price
-        run_study(request, folder, display, price=price, workers=crew, max_usd=running.max_cost)
+        run_hume_study_request(request, folder, display, price=price, workers=crew, max_usd=running.max_cost)
 
 
-def run_published_results(
+def run_published_results_request(
     request: PublishedRequest, out: Path, display: DisplayOptions, *, report: bool = True
 ) -> None:
     """Carry out a request for published results."""
@@ -90,24 +95,24 @@ def score_result_files(
             "--from-mteb without -s", samples_per_label=request.samples_per_label, dry_run=running.dry_run,
             max_cost=running.max_cost
         )  # fmt: skip
-        run_published_results(request, out or make_default_folder("hume"), display)
+        run_published_results_request(request, out or make_default_run_folder("hume"), display)
         return
     if running.dry_run:
-        plan_own_systems(request, display)
+        show_plan_for_own_systems(request, display)
         return
-    from embassay.protocols.hume.published.protocol import read_published
+    from embassay.protocols.hume.published.protocol import read_published_results
     from embassay.protocols.hume.published.protocol import write_published_run as carry_out_published
     from embassay.protocols.hume.results.protocol import evaluate_systems
 
     if out is None:
         raise UsageError("-s with --from-mteb needs a folder.", mend="Name one with --out, which resumes it.")
-    read_published(request)  # what is wrong with the files is said before anything is evaluated
+    read_published_results(request)  # what is wrong with the files is said before anything is evaluated
 
     def evaluate_and_score(*, out: Path, command: str, **more: Any) -> Run:
         evaluated_run = evaluate_systems(request, out, command=command, **more)
         return carry_out_published(request, out, command, evaluated_run)
 
-    run_and_show(
+    run_and_show_results(
         evaluate_and_score,
         out,
         display=display,
@@ -117,7 +122,7 @@ def score_result_files(
     )
 
 
-def plan_own_systems(request: PublishedRequest, display: DisplayOptions) -> None:
+def show_plan_for_own_systems(request: PublishedRequest, display: DisplayOptions) -> None:
     """Show what evaluating own systems would take."""
     from tempfile import TemporaryDirectory
 
@@ -130,7 +135,7 @@ def plan_own_systems(request: PublishedRequest, display: DisplayOptions) -> None
         show_run_plan(partial(SystemScoring().forecast_request_cost, study_request(request, items)), display)
 
 
-def run_study(
+def run_hume_study_request(
     request: StudyRequest,
     out: Path,
     display: DisplayOptions,
@@ -142,13 +147,13 @@ def run_study(
     """Carry out a request for a study, and say what more labels would cost at a `price` each."""
     from embassay.protocols.hume.results.protocol import StudyScoring
 
-    run_and_show(
+    run_and_show_results(
         partial(StudyScoring().carry_out, request), out, display=display, report=report,
         show=partial(_show_scored_run, price=price), **arguments
     )  # fmt: skip
 
 
-def plan_study(request: StudyRequest, out: Path, display: DisplayOptions) -> None:  # noqa: ARG001
+def show_study_plan(request: StudyRequest, out: Path, display: DisplayOptions) -> None:  # noqa: ARG001
     """Show what a request would take."""
     from embassay.protocols.hume.results.protocol import StudyScoring
 
@@ -158,7 +163,7 @@ def plan_study(request: StudyRequest, out: Path, display: DisplayOptions) -> Non
 def _show_scored_run(path: Path, display: DisplayOptions, report: bool, price: float | None = None) -> None:
     from embassay.report.hume.conclusions import hume_view
 
-    show_run(path, display, report, view=partial(hume_view, price=price))
+    write_report_and_show_run(path, display, report, view=partial(hume_view, price=price))
 
 
 def _build_published_request(published: partial[PublishedRequest]) -> PublishedRequest:

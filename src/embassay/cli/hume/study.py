@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from embassay.cli.options import PrintOptions, RunOptions, ServerOptions, add_record_options
-from embassay.cli.terminal import format_command_line, show_blocks, show_table
+from embassay.cli.terminal import format_command_line, print_table_to_fit_screen, print_view_blocks
 from embassay.errors import BudgetExceeded, ModelError, UsageError
 from embassay.protocols.hume.options import (
     AnnotateRequest,
-    DataOptions,
-    ExportOptions,
+    AnnotationExportOptions,
+    AnnotationImportOptions,
     GoldKind,
-    HybridOptions,
-    ImportOptions,
+    LlmAnswerAcceptanceOptions,
+    StudyDataOptions,
     TaskDrawOptions,
 )
 from embassay.protocols.hume.study import StudyTask, read_study, write_annotations, write_study
@@ -37,13 +37,13 @@ from embassay.protocols.kernel.request import (
     option,
     redeclare_option,
 )
-from embassay.runs.folder import to_json, write_atomic
+from embassay.runs.folder import format_value_as_json, write_file_atomically
 
 if TYPE_CHECKING:
-    from embassay.protocols.hume.exchange.intake import ImportedAnswers
-    from embassay.protocols.hume.llms.protocol import SessionOutcome
-    from embassay.protocols.hume.sampling import SampledStudy, SampleRequest
-    from embassay.web.annotation.service import ServeOptions, StudyService
+    from embassay.protocols.hume.exchange.intake import AnswerImportResult
+    from embassay.protocols.hume.llms.protocol import AnnotationSessionOutcome
+    from embassay.protocols.hume.sampling import SampledStudy, StudySampleRequest
+    from embassay.web.annotation.service import StudyServerOptions, StudyService
 
 STUDY = "A study folder from `embassay hume sample`."
 Study = Annotated[Path, typer.Argument(help=STUDY)]
@@ -60,16 +60,16 @@ class StudyOutputOptions(PrintOptions):
 
 
 @add_record_options()
-def sample(asked: DataOptions, writing: StudyOutputOptions) -> None:
+def sample(asked: StudyDataOptions, writing: StudyOutputOptions) -> None:
     """Draw items for people to answer, with HUME's sizes and rules.
 
     Gold goes into a separate file. The same command gives the same study.
 
     Example: embassay hume sample -d sample --out study
     """
-    from embassay.cli.progress import WaitingNotice
+    from embassay.cli.progress import StderrProgressNotice
     from embassay.protocols.hume.sampling import draw_study as drawn
-    from embassay.protocols.hume.sampling import write_miniatures
+    from embassay.protocols.hume.sampling import write_miniature_datasets
     from embassay.protocols.kernel.absentees import describe_catalogue_planning
 
     out, dry_run = writing.out, writing.dry_run
@@ -78,9 +78,9 @@ def sample(asked: DataOptions, writing: StudyOutputOptions) -> None:
     named = asked.name or (out.resolve().name if out else "study")
     request = _build_sample_request(asked, named)
     absent: list[str] = []
-    with TemporaryDirectory(prefix="embassay-plan-") as folder, WaitingNotice() as waiting:
+    with TemporaryDirectory(prefix="embassay-plan-") as folder, StderrProgressNotice() as waiting:
         if dry_run:
-            request, absent = write_miniatures(request, Path(folder))
+            request, absent = write_miniature_datasets(request, Path(folder))
         study = drawn(request, limit=asked.limit, hear=waiting)
     if out is not None and not dry_run:
         write_study(out, study.study, study.items, study.gold)
@@ -98,8 +98,8 @@ def sample(asked: DataOptions, writing: StudyOutputOptions) -> None:
     )
 
 
-def _build_sample_request(asked: DataOptions, name: str) -> SampleRequest:
-    from embassay.protocols.hume.sampling.options import read_config
+def _build_sample_request(asked: StudyDataOptions, name: str) -> StudySampleRequest:
+    from embassay.protocols.hume.sampling.options import read_sampling_config
 
     if asked.config is None:
         request = asked.request(name)
@@ -112,7 +112,7 @@ def _build_sample_request(asked: DataOptions, name: str) -> SampleRequest:
             "Both --config and data settings are given.", mend="Put data and settings only into the file."
         )
     else:
-        request = read_config(asked.config)
+        request = read_sampling_config(asked.config)
     return request if asked.seed is None else request.model_copy(update={"seed": asked.seed})
 
 
@@ -122,10 +122,10 @@ def _show_sampled_study(sampled: SampledStudy, wide: bool, absent: Sequence[str]
     rows = [
         [task.name, task.family, task.lang, str(task.n), _name_task_dataset(task, absent)] for task in tasks
     ]
-    show_table(["task", "family", "lang", "n", "source"], rows, wide=wide)
+    print_table_to_fit_screen(["task", "family", "lang", "n", "source"], rows, wide=wide)
     # Not in a column: a narrow screen would hide them, or fold them letter by letter.
     for task in tasks:
-        if notes := _list_task_notes(sampled, task, absent):
+        if notes := _list_task_item_notes(sampled, task, absent):
             typer.echo(f"{task.name}: {'; '.join(notes)}.")
 
 
@@ -138,7 +138,7 @@ def _name_task_dataset(task: StudyTask, absent: Sequence[str]) -> str:
     return f"{task.source.dataset} ({split})" if split else task.source.dataset
 
 
-def _list_task_notes(sampled: SampledStudy, task: StudyTask, absent: Sequence[str]) -> list[str]:
+def _list_task_item_notes(sampled: SampledStudy, task: StudyTask, absent: Sequence[str]) -> list[str]:
     """What is to be known of a task's items; of a set that is not here only the sizes are."""
     return [] if _name_task_dataset(task, absent) in absent else [*sampled.about_gold[task.name], *task.notes]
 
@@ -155,7 +155,7 @@ def _print_sample_json(out: Path | None, sampled: SampledStudy, absent: Sequence
         {
             "task": task.name, "family": task.family, "lang": task.lang, "n": task.n,
             "source": name if (name := _name_task_dataset(task, absent)) in absent else task.source.dataset,
-            "notes": _list_task_notes(sampled, task, absent),
+            "notes": _list_task_item_notes(sampled, task, absent),
         }
         for task in sampled.study.tasks
     ]  # fmt: skip
@@ -214,11 +214,11 @@ def serve(study: Study, server: ServerOptions, people: AnnotatorOptions) -> None
     Example: embassay hume serve study -a ann -a bob
     """
     from embassay.web import server as serving
-    from embassay.web.annotation.service import ServeOptions, serve_study
+    from embassay.web.annotation.service import StudyServerOptions, serve_study
 
     host = server.host
-    public = _check_public_url(people.public_url) if people.public_url else None
-    options = ServeOptions(
+    public = _check_and_strip_public_url(people.public_url) if people.public_url else None
+    options = StudyServerOptions(
         hosts=serving.list_answered_hosts(host, public, server.allow_host),
         origins=(serving.url_origin(public),) if public else (),
         public_url=public,
@@ -250,12 +250,12 @@ def links(study: Study, people: AnnotatorOptions) -> None:
     Example: embassay hume links study -a ann
     """
     with closing(_open_study_service(study, people)) as service:
-        base = _check_public_url(people.public_url or "")
+        base = _check_and_strip_public_url(people.public_url or "")
         _print_annotator_links(_make_annotator_links(service, base, renew=people.new_links), people.json)
 
 
 def _open_study_service(
-    study: Path, people: AnnotatorOptions, options: ServeOptions | None = None
+    study: Path, people: AnnotatorOptions, options: StudyServerOptions | None = None
 ) -> StudyService:
     """Ready for annotators, scripts and adjudicators."""
     from embassay.protocols.rag.decision.protocol import TERMS
@@ -273,7 +273,7 @@ def _open_study_service(
 def _make_annotator_links(service: StudyService, base: str, *, renew: bool) -> StudyLinkList:
     people = tuple(
         (annotator.id, annotator.kind, base + service.annotator_link(annotator.id, renew=renew))
-        for annotator in (*service.store.annotators(), *service.store.adjudicators())
+        for annotator in (*service.store.annotators(), *service.store.list_adjudicators())
     )
     return StudyLinkList(service.folder.study.name, people, base + service.owner_link(renew=renew))
 
@@ -311,7 +311,7 @@ def _announce_served_study(service: StudyService, host: str, public_url: str | N
     typer.echo("Ctrl-C stops it: answers are kept, and the links stay the same.", err=True)
 
 
-def _check_public_url(public_url: str) -> str:
+def _check_and_strip_public_url(public_url: str) -> str:
     """A base address without its last stroke. Raises UsageError for what is none."""
     from urllib.parse import urlsplit
 
@@ -401,7 +401,7 @@ def _show_annotation_plan(
 
 def _run_annotation_session(
     study: Path, request: AnnotateRequest, *, replace: bool, max_usd: float | None
-) -> SessionOutcome:
+) -> AnnotationSessionOutcome:
     """The session, with what to type to go on where it is stopped."""
     from embassay.cli.progress import make_progress_listener
     from embassay.cli.session import stop_on_signal
@@ -421,12 +421,16 @@ def _run_annotation_session(
         getattr(heard, "stop", lambda: None)()
 
 
-def _show_session_outcome(outcome: SessionOutcome, *, json: bool, wide: bool) -> None:
+def _show_session_outcome(outcome: AnnotationSessionOutcome, *, json: bool, wide: bool) -> None:
     from embassay.runs.spending import format_dollars, summarise_spending
 
     if json:
         rows = [row.as_dict() for row in outcome.annotated]
-        typer.echo(to_json({"annotated": rows, "spent": outcome.spent, "left_out": list(outcome.left_out)}))
+        typer.echo(
+            format_value_as_json(
+                {"annotated": rows, "spent": outcome.spent, "left_out": list(outcome.left_out)}
+            )
+        )
     else:
         titles = ["model", "task", "family", "asked", "read", "mended", "unread", "failed", "tokens", "cost"]
         names = ("ok", "completed", "unparsed", "failed")
@@ -435,7 +439,7 @@ def _show_session_outcome(outcome: SessionOutcome, *, json: bool, wide: bool) ->
              f"{row.tokens:,}", format_dollars(row.usd)]
             for row in outcome.annotated
         ]  # fmt: skip
-        show_table(titles, rows_shown, wide=wide, numbers=True)
+        print_table_to_fit_screen(titles, rows_shown, wide=wide, numbers=True)
         typer.echo(f"\nCompare them with people: embassay hume score {shlex.quote(str(outcome.path))}")
     _report_tasks_left_out(outcome.left_out)
     if paid := summarise_spending(outcome.spent):
@@ -450,7 +454,7 @@ def _report_tasks_left_out(tasks: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True)
-class HybridSplitOptions(PrintOptions):
+class LlmHumanSplitOptions(PrintOptions):
     """Whose answers are taken, and where it is written what people are to answer."""
 
     llm: str = option("", "The model whose answers are checked. Default: the only one.", group=SYSTEMS)
@@ -458,11 +462,11 @@ class HybridSplitOptions(PrintOptions):
         "draws", "Divide items by the model's draws, or whole tasks by how well people agree.", name="--by"
     )
     out: Path | None = option(None, "File of the items. Default: hybrid.jsonl in the study.", group=OUTPUT)
-    options: HybridOptions = field(default_factory=HybridOptions)
+    options: LlmAnswerAcceptanceOptions = field(default_factory=LlmAnswerAcceptanceOptions)
 
 
 @add_record_options()
-def hybrid(study: Study, asked: HybridSplitOptions) -> None:
+def hybrid(study: Study, asked: LlmHumanSplitOptions) -> None:
     """Decide which items people must answer, and which a model may.
 
     Keeps a language model's answers if its draws agree and people, who answer a sample, do not contradict them.
@@ -490,24 +494,24 @@ def hybrid(study: Study, asked: HybridSplitOptions) -> None:
     if asked.json:
         typer.echo(dumps([asdict(split) for split in splits], ensure_ascii=False))
         return
-    show_blocks(divided_items_view(rows), asked.wide)
+    print_view_blocks(divided_items_view(rows), asked.wide)
     typer.echo(f"Items: {path}")
     typer.echo(f"Show it in the report: embassay hume score {shlex.quote(str(study))} --out RUN")
 
 
-def _show_task_owners(study: Path, asked: HybridSplitOptions) -> None:
+def _show_task_owners(study: Path, asked: LlmHumanSplitOptions) -> None:
 
-    from embassay.protocols.hume.llms.protocol import decide_owners
+    from embassay.protocols.hume.llms.protocol import decide_task_owners
     from embassay.report.hume.conclusions import task_owners_view
 
-    tasks = decide_owners(read_study(study), asked.llm)
-    lines = [to_json(asdict(task)) for task in tasks]
+    tasks = decide_task_owners(read_study(study), asked.llm)
+    lines = [format_value_as_json(asdict(task)) for task in tasks]
     path = asked.out or study / "hybrid_tasks.jsonl"
-    write_atomic(path, "".join(f"{line}\n" for line in lines))
+    write_file_atomically(path, "".join(f"{line}\n" for line in lines))
     if asked.json:
         typer.echo(f"[{', '.join(lines)}]")
         return
-    show_blocks(task_owners_view(tasks), asked.wide)
+    print_view_blocks(task_owners_view(tasks), asked.wide)
     typer.echo(f"Tasks: {path}")
 
 
@@ -553,7 +557,7 @@ Files = Annotated[list[Path], typer.Argument(help="Annotation files.")]
 
 
 @add_record_options(wide=False)
-def import_(study: Study, files: Files, asked: ImportOptions, shown: PrintOptions) -> None:
+def import_(study: Study, files: Files, asked: AnnotationImportOptions, shown: PrintOptions) -> None:
     """Import annotations from files into a study.
 
     CSV, JSONL (as the offline page writes it), Label Studio or Argilla, all checked before anything is written.
@@ -565,12 +569,12 @@ def import_(study: Study, files: Files, asked: ImportOptions, shown: PrintOption
     form = None if asked.form == "auto" else asked.form
     done = import_files(study, files, form=form, annotator=asked.annotators, replace=asked.replace)
     if shown.json:
-        typer.echo(to_json(done.as_dict()))
+        typer.echo(format_value_as_json(done.as_dict()))
         return
     _report_imported_answers(done)
 
 
-def _report_imported_answers(done: ImportedAnswers) -> None:
+def _report_imported_answers(done: AnswerImportResult) -> None:
     for name, kind in done.files:
         typer.echo(f"Read {name} as {kind}.")
     for (who, task), n in done.answers.items():
@@ -595,7 +599,7 @@ Out = Annotated[Path, typer.Option("--out", help="The file (csv, jsonl) or folde
 
 
 @add_record_options()
-def export(study: Study, out: Out, asked: ExportOptions) -> None:
+def export(study: Study, out: Out, asked: AnnotationExportOptions) -> None:
     """Write answers, tasks for other tools, scores for MTEB, or gold.
 
     Tasks contain no answers unless you use --answers. Only --gold writes

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from embassay.cli.options import App, add_memory_option, stopping_at_memory
+from embassay.cli.options import TitledCommandApp, add_memory_option, stopping_at_memory
 from embassay.cli.rag import golden, probes, questions, score, sweep, trace
 
-app = App("RAG: do the top K passages contain the evidence?")
+app = TitledCommandApp("RAG: do the top K passages contain the evidence?")
 
 
 @app.callback()

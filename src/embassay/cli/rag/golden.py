@@ -13,29 +13,29 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from embassay.cli.options import (
-    App,
     PrintOptions,
     RunOptions,
-    add_options_if_given,
+    TitledCommandApp,
+    add_options_without_defaults,
     add_record_options,
     stopping_at_memory,
 )
 from embassay.cli.session import print_results_json
-from embassay.cli.terminal import show_blocks, show_table
+from embassay.cli.terminal import print_table_to_fit_screen, print_view_blocks
 from embassay.protocols.kernel.request import DATA, OUTPUT, SPEED, RunRequest, option, redeclare_option
 from embassay.protocols.live import RetrieverOption
 from embassay.protocols.rag.golden.options import (
     GoldenRequest,
     HumanCheckSampling,
     make_golden_request,
-    resolve_settings,
+    resolve_golden_settings,
 )
-from embassay.runs.folder import to_json
+from embassay.runs.folder import format_value_as_json
 from embassay.stats import Estimate
 
 if TYPE_CHECKING:
     from embassay.cli.session import DisplayOptions, RunOnDisk
-    from embassay.protocols.rag.golden.summary import GoldenRecord, HumanCheck
+    from embassay.protocols.rag.golden.summary import GoldenRunRecord, HumanCheckOfJudge
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class SettingSources:
 
 
 @dataclass(frozen=True)
-class RedoOptions:
+class GoldenSetRedoOptions:
     """What of a golden set is done again, and whose passages join it."""
 
     from_stage: str | None = option(None, "Redo this stage and all later ones.", value="S1-S6", group=SPEED)
@@ -68,9 +68,9 @@ ONCE = ("--force", "--from-stage=")
 
 
 @add_record_options()
-@add_options_if_given(GoldenRequest, "chosen")
+@add_options_without_defaults(GoldenRequest, "chosen")
 def golden(
-    chosen: Mapping[str, Any], sources: SettingSources, redoing: RedoOptions, running: RunOptions
+    chosen: Mapping[str, Any], sources: SettingSources, redoing: GoldenSetRedoOptions, running: RunOptions
 ) -> None:
     """Make a golden set: a judge grades and orders the passages found.
 
@@ -79,38 +79,38 @@ def golden(
     Example: embassay rag golden -d sample -s minilm -j ollama:gemma3:27b
     """
     from embassay.cli.session import DisplayOptions, show_run_plan
-    from embassay.protocols.rag.golden.protocol import GoldenAttempt
+    from embassay.protocols.rag.golden.protocol import GoldenSetAttempt
 
-    settings = resolve_settings(
+    settings = resolve_golden_settings(
         chosen, environment=os.environ, config=sources.config, profile=sources.profile
     )
     request, display = make_golden_request(settings), DisplayOptions(running.json, running.wide)
     out = running.out or Path("runs") / f"{datetime.now().astimezone():%Y-%m-%d_%H%M%S}"
     if running.dry_run:
-        show_run_plan(partial(GoldenAttempt().forecast_request_cost, request, out=out), display)
+        show_run_plan(partial(GoldenSetAttempt().forecast_request_cost, request, out=out), display)
         if redoing.retrievers and not running.json:
-            _try_retrievers(redoing.retrievers, request)
+            _preview_retriever_answers(redoing.retrievers, request)
         return
-    run_golden_set(
+    run_golden_set_request(
         request, out, display, settings=settings, redo="S1" if redoing.force else redoing.from_stage,
         add_runs=redoing.add_runs, retrievers=redoing.retrievers, max_usd=running.max_cost
     )  # fmt: skip
 
 
-def _try_retrievers(retrievers: Sequence[str], request: GoldenRequest) -> None:
+def _preview_retriever_answers(retrievers: Sequence[str], request: GoldenRequest) -> None:
     """Ask each one question, and show how its answer is read."""
     from embassay.protocols.live.runs import try_retrievers
-    from embassay.protocols.rag.golden.corpus import GoldenWork, read_golden_inputs
-    from embassay.protocols.rag.golden.protocol import collect_asked_questions, known_texts
+    from embassay.protocols.rag.golden.corpus import GoldenRunResources, read_golden_inputs
+    from embassay.protocols.rag.golden.protocol import collect_asked_questions, make_texts_for_hit_matching
     from embassay.systems.remote import Ledger
 
-    work = GoldenWork(request, read_golden_inputs(request), Path(), Ledger())
+    work = GoldenRunResources(request, read_golden_inputs(request), Path(), Ledger())
     typer.echo("")
-    for line in try_retrievers(retrievers, collect_asked_questions(work), known_texts(work)):
+    for line in try_retrievers(retrievers, collect_asked_questions(work), make_texts_for_hit_matching(work)):
         typer.echo(line)
 
 
-def run_golden_set(
+def run_golden_set_request(
     request: GoldenRequest,
     out: Path,
     display: DisplayOptions,
@@ -120,11 +120,11 @@ def run_golden_set(
     **how: Any,
 ) -> None:
     """Carry out a request; `how` is what `Making` takes."""
-    from embassay.cli.session import run_and_show
-    from embassay.protocols.rag.golden.protocol import GoldenAttempt
+    from embassay.cli.session import run_and_show_results
+    from embassay.protocols.rag.golden.protocol import GoldenSetAttempt
 
-    do = partial(GoldenAttempt(**how).carry_out, request)
-    run_and_show(
+    do = partial(GoldenSetAttempt(**how).carry_out, request)
+    run_and_show_results(
         do,
         out,
         display=display,
@@ -172,12 +172,12 @@ def _show_golden_set(path: Path, display: DisplayOptions, report: bool) -> None:
     if display.json:
         _print_golden_json(path, golden, written)
         return
-    from embassay.report.rag.golden import golden_view
+    from embassay.report.rag.golden import golden_set_view
 
-    show_blocks(golden_view(golden, path), display.wide)
+    print_view_blocks(golden_set_view(golden, path), display.wide)
 
 
-def _print_golden_json(path: Path, golden: GoldenRecord, written: Path | None) -> None:
+def _print_golden_json(path: Path, golden: GoldenRunRecord, written: Path | None) -> None:
     per_query = [row for query in golden.queries for row in _list_query_records(query)]
     print_results_json(path, written, per_query=per_query)
 
@@ -194,7 +194,7 @@ def _list_query_records(query: Any) -> Iterator[dict[str, Any]]:
         }  # fmt: skip
 
 
-check_app = App("Have a person check a golden set.")
+check_app = TitledCommandApp("Have a person check a golden set.")
 
 GoldenRun = Annotated[Path, typer.Argument(help="A run from `embassay rag golden`.")]
 _REMARKS = 10
@@ -254,7 +254,7 @@ def score(
 
     check = score_edited_check_file(run, file, seed=sampling.seed)
     if shown.json:
-        typer.echo(to_json(asdict(check)))
+        typer.echo(format_value_as_json(asdict(check)))
         return
     _show_human_check(check, shown.wide)
     _warn_of_engine_claims(run)
@@ -263,13 +263,13 @@ def score(
 def _warn_of_engine_claims(run: Path) -> None:
     """What the engine claims is another matter: say so, and where it claims nothing."""
     from embassay.protocols.rag.golden.summary import read_golden_record
-    from embassay.protocols.rag.golden.trust import judge_warnings
+    from embassay.protocols.rag.golden.trust import list_judge_warnings
     from embassay.report.rag.golden import say_judge_doubts
 
     if not (record := run / "golden.json").exists():
         return
     golden = read_golden_record(record)
-    for text in judge_warnings(golden):
+    for text in list_judge_warnings(golden):
         typer.echo(f"\n{text}")
     if golden.ranking is not None and (golden.ranking.claims or golden.ranking.doubts):
         typer.echo(
@@ -279,19 +279,19 @@ def _warn_of_engine_claims(run: Path) -> None:
         typer.echo(doubt)
 
 
-def _show_human_check(check: HumanCheck, wide: bool) -> None:
+def _show_human_check(check: HumanCheckOfJudge, wide: bool) -> None:
 
     typer.echo(_describe_check_verdict(check))
     if _is_check_file_untouched(check):
         return
     typer.echo()
-    show_table(
+    print_table_to_fit_screen(
         ["Order and grades", "Person against judge", "95%", "n"], list(_build_check_rows(check)), wide=wide
     )
     if check.table:
         typer.echo("\nGrades of the judge (rows) and of the person (columns):\n")
         rows = [[str(grade), *map(str, check.table[grade - 1])] for grade in (5, 4, 3, 2, 1)]
-        show_table(["", "1", "2", "3", "4", "5"], rows, wide=wide)
+        print_table_to_fit_screen(["", "1", "2", "3", "4", "5"], rows, wide=wide)
     _show_corrected_grades(check, wide)
     for remark in check.remarks[:_REMARKS]:
         typer.echo(f"- {remark.query_id}, {remark.doc_id}: {remark.text}")
@@ -299,17 +299,17 @@ def _show_human_check(check: HumanCheck, wide: bool) -> None:
         typer.echo(f"- and {len(check.remarks) - _REMARKS} more remarks, see --json")
 
 
-def _show_corrected_grades(check: HumanCheck, wide: bool) -> None:
+def _show_corrected_grades(check: HumanCheckOfJudge, wide: bool) -> None:
     """What the person would say of all lists, and where the judge is off."""
     if not check.corrected:
         return
     from embassay.report.rag.decision import judged_quantity_blocks
 
     typer.echo()
-    show_blocks(judged_quantity_blocks(check.corrected, check.off, "All final lists"), wide)
+    print_view_blocks(judged_quantity_blocks(check.corrected, check.off, "All final lists"), wide)
 
 
-def _describe_check_verdict(check: HumanCheck) -> str:
+def _describe_check_verdict(check: HumanCheckOfJudge) -> str:
     head = f"{check.queries:,} questions, {check.items:,} passages"
     if _is_check_file_untouched(check):
         return f"{head}: nothing was changed. If someone looked at all of it, all of it is confirmed."
@@ -319,12 +319,12 @@ def _describe_check_verdict(check: HumanCheck) -> str:
     return f"{head}: {', '.join(parts)}."
 
 
-def _is_check_file_untouched(check: HumanCheck) -> bool:
+def _is_check_file_untouched(check: HumanCheckOfJudge) -> bool:
     """Whether the file is as it was written: figures of it would be of the judge against himself."""
     return not (check.moved or check.changed or check.remarks or check.blind)
 
 
-def _build_check_rows(check: HumanCheck) -> Iterator[list[str]]:
+def _build_check_rows(check: HumanCheckOfJudge) -> Iterator[list[str]]:
     from embassay.protocols.kernel import tables as numbers
 
     def format_estimate_row(name: str, figure: Estimate, *, percent: bool = False) -> list[str]:
@@ -399,15 +399,15 @@ def judges(asked: JudgeComparisonOptions, shown: PrintOptions) -> None:
 
     read = [panels.read_judge_grades(judge, asked.grades) for judge in asked.judges]
     people = None if asked.people is None else panels.read_judge_grades(asked.people, asked.grades)
-    panel = panels.compare_judge_panel(read, people, seed=asked.seed)
+    panel = panels.compare_judges_and_make_panel(read, people, seed=asked.seed)
     written = None if asked.out is None else panels.write_judge_panel(asked.out, panel, asked.panel)
     if shown.json:
-        typer.echo(to_json(panel.as_dict()))
+        typer.echo(format_value_as_json(panel.as_dict()))
         return
 
-    typer.echo(panels.panel_verdict(panel))
+    typer.echo(panels.phrase_judge_panel_verdict(panel))
     for titles, rows in panels.list_terminal_panel_tables(panel):
         typer.echo("")
-        show_table(titles, rows, wide=shown.wide, numbers=True)
+        print_table_to_fit_screen(titles, rows, wide=shown.wide, numbers=True)
     if written is not None:
         typer.echo(f"\nThe panel's grades ({asked.panel}): {written}")

@@ -8,22 +8,28 @@ from pathlib import Path
 from typing import Any
 
 from embassay.cli.options import (
-    App,
     PrintOptions,
+    TitledCommandApp,
     WorkerOptions,
     add_memory_option,
     add_record_options,
-    make_default_folder,
+    make_default_run_folder,
     stopping_at_memory,
 )
-from embassay.cli.session import DisplayOptions, run_and_show, run_protocol_session, show_run, show_run_plan
+from embassay.cli.session import (
+    DisplayOptions,
+    run_and_show_results,
+    run_or_plan_protocol,
+    show_run_plan,
+    write_report_and_show_run,
+)
 from embassay.protocols.kernel.request import OUTPUT, option
-from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest, VersionsRequest
+from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest, VersionsProbeRequest
 from embassay.protocols.rag.probes.tail import RecallTailRequest, measure_recall_tails
 
 
 @dataclass(frozen=True)
-class TailProbeOptions(PrintOptions):
+class ExactSearchCheckOptions(PrintOptions):
     """Where a comparison with exact search is kept."""
 
     out: Path | None = option(
@@ -31,7 +37,7 @@ class TailProbeOptions(PrintOptions):
     )
 
 
-app = App("Find where retrieval fails: names, small talk, old versions, rare questions.")
+app = TitledCommandApp("Find where retrieval fails: names, small talk, old versions, rare questions.")
 
 
 @app.callback()
@@ -69,7 +75,7 @@ def noise(request: NoiseRequest, running: WorkerOptions) -> None:
 @app.command("versions")
 @add_memory_option
 @add_record_options(tasks=(), defaults={"datasets": ..., "tokenizer": "words"})
-def versions(request: VersionsRequest, running: WorkerOptions) -> None:
+def versions(request: VersionsProbeRequest, running: WorkerOptions) -> None:
     """Do old versions outrank current ones, and do copies fill the list?
 
     Passages from your own data get an old version (number, date, status or negation changed) and copies. Results are
@@ -77,15 +83,15 @@ def versions(request: VersionsRequest, running: WorkerOptions) -> None:
 
     Example: embassay rag probe versions -s minilm -d my-data
     """
-    from embassay.protocols.rag.probes.versions import VersionsProbe
+    from embassay.protocols.rag.probes.versions import OldVersionsProbe
 
-    run_protocol_session(VersionsProbe(), request, running, "versions")
+    run_or_plan_protocol(OldVersionsProbe(), request, running, "versions")
 
 
 @app.command("tail")
 @stopping_at_memory
 @add_record_options()
-def tail(request: RecallTailRequest, shown: TailProbeOptions) -> None:
+def tail(request: RecallTailRequest, shown: ExactSearchCheckOptions) -> None:
     """Which questions does an approximate index fail?
 
     Compares an index's lists with exact search, question by question: mean, 5th percentile and minimum recall, also
@@ -93,39 +99,42 @@ def tail(request: RecallTailRequest, shown: TailProbeOptions) -> None:
 
     Example: embassay rag probe tail --run hnsw.trec --exact flat.trec
     """
-    from embassay.cli.terminal import print_rendered, show_table
+    from embassay.cli.terminal import print_rendered_text, print_table_to_fit_screen
     from embassay.protocols.kernel.tables import write_tables
-    from embassay.runs.folder import to_json, write_atomic
+    from embassay.runs.folder import format_value_as_json, write_file_atomically
 
     tails = measure_recall_tails(request)
     if shown.out is not None:
         shown.out.mkdir(parents=True, exist_ok=True)
         write_tables(shown.out, [tails.table()])
-        write_atomic(
-            shown.out / "tail.json", to_json({**tails.as_dict(), "request": vars(request)}, indent=1) + "\n"
+        write_file_atomically(
+            shown.out / "tail.json",
+            format_value_as_json({**tails.as_dict(), "request": vars(request)}, indent=1) + "\n",
         )
     if shown.json:
-        print_rendered(to_json(tails.as_dict(), indent=1))
+        print_rendered_text(format_value_as_json(tails.as_dict(), indent=1))
         return
     for sentence in tails.sentences():
-        print_rendered(sentence)
+        print_rendered_text(sentence)
     printed = tails.table().format_for_printing()
-    print_rendered("")
-    show_table(printed.heads, [list(row) for row in printed.body], wide=shown.wide)
+    print_rendered_text("")
+    print_table_to_fit_screen(printed.heads, [list(row) for row in printed.body], wide=shown.wide)
     for note in (printed.note, *(f"{note}." for note in tails.notes)):
-        print_rendered(f"\n{note}")
+        print_rendered_text(f"\n{note}")
 
 
 def _run_named_probe(request: NamesRequest | NoiseRequest, running: WorkerOptions, name: str) -> None:
 
-    display, out = DisplayOptions(running.json, running.wide), running.out or make_default_folder(name)
+    display, out = DisplayOptions(running.json, running.wide), running.out or make_default_run_folder(name)
     if running.dry_run:
-        plan_probe(request, out, display)
+        show_probe_plan(request, out, display)
     else:
-        run_probe(request, out, display, workers=running.choose_cell_workers(), max_usd=running.max_cost)
+        run_probe_request(
+            request, out, display, workers=running.choose_cell_workers(), max_usd=running.max_cost
+        )
 
 
-def run_probe(
+def run_probe_request(
     request: NamesRequest | NoiseRequest,
     out: Path,
     display: DisplayOptions,
@@ -138,11 +147,11 @@ def run_probe(
     from embassay.report.rag.probes import probe_view
 
     do = partial(NameOrNoiseProbe().carry_out, request)
-    show = partial(show_run, view=lambda run, _: probe_view(run))
-    run_and_show(do, out, display=display, report=report, show=show, **arguments)
+    show = partial(write_report_and_show_run, view=lambda run, _: probe_view(run))
+    run_and_show_results(do, out, display=display, report=report, show=show, **arguments)
 
 
-def plan_probe(request: NamesRequest | NoiseRequest, out: Path, display: DisplayOptions) -> None:
+def show_probe_plan(request: NamesRequest | NoiseRequest, out: Path, display: DisplayOptions) -> None:
     """Show what a request would take."""
     from embassay.protocols.rag.probes.protocol import NameOrNoiseProbe
 

@@ -8,7 +8,13 @@ from pathlib import Path
 import typer
 
 from embassay.cli.options import RunOptions, add_record_options
-from embassay.cli.session import DisplayOptions, RunOnDisk, check_failed_cells, run_protocol_session, show_run
+from embassay.cli.session import (
+    DisplayOptions,
+    RunOnDisk,
+    check_failed_cells,
+    run_or_plan_protocol,
+    write_report_and_show_run,
+)
 from embassay.errors import DataError
 from embassay.protocols.rag.answers.options import AnswerRequest
 from embassay.protocols.rag.questions.options import QuestionsRequest
@@ -22,14 +28,19 @@ def questions(request: QuestionsRequest, running: RunOptions) -> None:
 
     Example: embassay rag questions --corpus docs --llm ollama:gemma3:27b
     """
-    from embassay.protocols.rag.questions.protocol import QuestionAttempt
+    from embassay.protocols.rag.questions.protocol import QuestionSetAttempt
 
-    run_protocol_session(
-        QuestionAttempt(), request, running, "questions", show=_show_questions, check=_check_question_run
+    run_or_plan_protocol(
+        QuestionSetAttempt(),
+        request,
+        running,
+        "questions",
+        show=_show_question_set_results,
+        check=_check_questions_were_made,
     )
 
 
-def _check_question_run(run: RunOnDisk, out: Path) -> None:
+def _check_questions_were_made(run: RunOnDisk, out: Path) -> None:
     """ModelError if a cell failed, DataError if there is no question."""
 
     check_failed_cells(run, out)
@@ -41,11 +52,11 @@ def _check_question_run(run: RunOnDisk, out: Path) -> None:
         )  # fmt: skip
 
 
-def _show_questions(path: Path, display: DisplayOptions, report: bool) -> None:
+def _show_question_set_results(path: Path, display: DisplayOptions, report: bool) -> None:
     """The results as JSON, or the tables and where the set is."""
     from embassay.report.rag.questions import questions_view
 
-    show_run(path, display, report, view=questions_view)
+    write_report_and_show_run(path, display, report, view=questions_view)
 
 
 @add_record_options()
@@ -59,21 +70,23 @@ def answer(request: AnswerRequest, running: RunOptions) -> None:
     """
     from embassay.protocols.rag.answers.protocol import AnswerAttempt
 
-    run_protocol_session(AnswerAttempt(), request, running, "answers", report=False, show=_show_answers)
+    run_or_plan_protocol(
+        AnswerAttempt(), request, running, "answers", report=False, show=_show_scores_with_intervals
+    )
 
 
-def _show_answers(path: Path, display: DisplayOptions, report: bool) -> None:
+def _show_scores_with_intervals(path: Path, display: DisplayOptions, report: bool) -> None:
     """Every figure of every run, with its interval."""
     del report
-    from embassay.runs.folder import RunFolder, to_json
+    from embassay.runs.folder import RunFolder, format_value_as_json
 
     folder = RunFolder(path)
     rows, warnings = folder.read_results(), (folder.read_manifest() or {}).get("warnings", [])
     if display.json:
         results = [row.as_dict() for row in rows]
-        typer.echo(to_json({"run": str(path), "results": results, "warnings": warnings}))
+        typer.echo(format_value_as_json({"run": str(path), "results": results, "warnings": warnings}))
         return
-    from embassay.cli.terminal import show_blocks
-    from embassay.report.rag.questions import answers_view
+    from embassay.cli.terminal import print_view_blocks
+    from embassay.report.rag.questions import answer_correctness_view
 
-    show_blocks(answers_view(path), display.wide)
+    print_view_blocks(answer_correctness_view(path), display.wide)

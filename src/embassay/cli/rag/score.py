@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embassay.cli.options import MatrixOptions, PrintOptions, RunOptions, add_record_options
+from embassay.cli.options import MatrixPrintOptions, PrintOptions, RunOptions, add_record_options
 from embassay.cli.progress import make_progress_listener
-from embassay.cli.terminal import format_command_line, show_blocks, show_table
+from embassay.cli.terminal import format_command_line, print_table_to_fit_screen, print_view_blocks
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import OUTPUT, option, redeclare_option
 from embassay.protocols.rag.scoring.options import DecisionRequest, ScoreRequest
 from embassay.protocols.rag.sessions import (
-    SessionsRequest,
+    SessionScoringRequest,
     prepare_recorded_queries,
-    read_sessions,
-    score_sessions,
-    write_sessions,
+    read_search_sessions,
+    replay_and_score_sessions,
+    write_session_run_folder,
 )
-from embassay.runs.folder import to_json
+from embassay.runs.folder import format_value_as_json
 
 if TYPE_CHECKING:
     from embassay.protocols.kernel.tables import ColumnTable
@@ -44,7 +44,7 @@ class ScorePrintOptions(PrintOptions):
     )
     out: Path | None = option(None, "Folder of the results. Default: none.", group=OUTPUT)
     max_cost: float | None = redeclare_option(RunOptions, "max_cost")
-    matrix: bool = redeclare_option(MatrixOptions, "matrix")
+    matrix: bool = redeclare_option(MatrixPrintOptions, "matrix")
     dry_run: bool = redeclare_option(
         RunOptions,
         "dry_run",
@@ -65,7 +65,7 @@ UntilDecided = Annotated[
 def score(
     scoring: partial[ScoreRequest],
     decision: partial[DecisionRequest],
-    searches: partial[SessionsRequest],
+    searches: partial[SessionScoringRequest],
     printing: ScorePrintOptions,
     until_decided: UntilDecided = False,
 ) -> None:
@@ -77,15 +77,15 @@ def score(
     """
     asked = decision.keywords
     if searches.keywords.get("sessions"):
-        _check_session_options(scoring.keywords, until_decided)
-        _score_sessions(searches(), printing)
+        _refuse_non_session_options(scoring.keywords, until_decided)
+        _score_search_sessions(searches(), printing)
         return
     if until_decided:
         _check_has_runs_to_decide(scoring.keywords)
         measure = _choose_deciding_measure(
             scoring.keywords.get("measures", ()), scoring.keywords.get("cutoffs", ())
         )
-        run_decision(
+        show_decision_or_next_grades(
             decision(measure=measure), printing.out, json=printing.json, wide=printing.wide,
             max_usd=printing.max_cost
         )  # fmt: skip
@@ -93,13 +93,13 @@ def score(
     _reject_until_decided_options({"--bar": asked.get("bar"), "--judge": asked.get("judge")})
     request = scoring()
     if printing.dry_run:
-        for line in preview_retriever_asking(request):
+        for line in preview_retriever_answers(request):
             typer.echo(line)
         return
     _score_runs(request, printing, asked.get("price"))
 
 
-def _check_session_options(asked: Mapping[str, Any], until_decided: bool) -> None:
+def _refuse_non_session_options(asked: Mapping[str, Any], until_decided: bool) -> None:
     """UsageError for what sessions have no use for."""
 
     clashes = {
@@ -114,7 +114,7 @@ def _check_session_options(asked: Mapping[str, Any], until_decided: bool) -> Non
             )
 
 
-def _score_sessions(request: SessionsRequest, printing: ScorePrintOptions) -> None:
+def _score_search_sessions(request: SessionScoringRequest, printing: ScorePrintOptions) -> None:
     """Score sessions of many searches, and show or write them."""
     from embassay.document.blocks import CautionNotes
 
@@ -124,49 +124,53 @@ def _score_sessions(request: SessionsRequest, printing: ScorePrintOptions) -> No
         return
     heard = make_progress_listener() if request.retrievers else None
     try:
-        scored = score_sessions(request, printing.out, listener=heard, max_usd=printing.max_cost)
+        scored = replay_and_score_sessions(request, printing.out, listener=heard, max_usd=printing.max_cost)
     finally:
         if heard is not None:
             heard.announce_run_end()
     if printing.out is not None:
-        write_sessions(scored, request, printing.out, format_command_line())
+        write_session_run_folder(scored, request, printing.out, format_command_line())
     if printing.json:
-        typer.echo(to_json({"results": [row.as_dict() for row in scored.rows], "notes": list(scored.notes)}))
+        typer.echo(
+            format_value_as_json(
+                {"results": [row.as_dict() for row in scored.rows], "notes": list(scored.notes)}
+            )
+        )
         return
     for table in scored.tables():
         printed = table.format_for_printing()
         typer.echo(f"{printed.title}\n")
-        show_table(printed.heads, list(printed.body), wide=printing.wide)
+        print_table_to_fit_screen(printed.heads, list(printed.body), wide=printing.wide)
         typer.echo(f"\n{printed.note}\n")
-    show_blocks([CautionNotes(tuple(f"{note}." for note in scored.notes))], printing.wide)
+    print_view_blocks([CautionNotes(tuple(f"{note}." for note in scored.notes))], printing.wide)
     if printing.out is not None:
         typer.echo(f"\nReport: {_write_report_page(printing.out)}")
 
 
-def preview_session_replay(request: SessionsRequest) -> Iterator[str]:
+def preview_session_replay(request: SessionScoringRequest) -> Iterator[str]:
     """What each retriever answers to the first recorded query, and how many there are to ask."""
-    from embassay.data.judged_runs import CorpusTexts
+    from embassay.data.judged_runs import AnswerTextMatcher
     from embassay.protocols.live.runs import try_retrievers
     from embassay.protocols.rag.scoring.inputs import parse_named_path
 
     if not request.retrievers:
         raise UsageError("There is nothing to ask: --dry-run is for --retriever.", mend="Leave it out.")
-    recorded = read_sessions(parse_named_path(request.sessions[0])[1])
+    recorded = read_search_sessions(parse_named_path(request.sessions[0])[1])
     questions = prepare_recorded_queries(request, recorded)
     documents = {doc: "" for calls in recorded.values() for call in calls for doc in call.documents}
-    yield from try_retrievers(request.retrievers, questions, CorpusTexts(documents, {}))
+    yield from try_retrievers(request.retrievers, questions, AnswerTextMatcher(documents, {}))
 
 
-def preview_retriever_asking(request: ScoreRequest) -> Iterator[str]:
+def preview_retriever_answers(request: ScoreRequest) -> Iterator[str]:
     """What each retriever answers to the first question, how that is read, and how many questions there are to ask."""
     from embassay.protocols.live.runs import AskedQuestions, try_retrievers
-    from embassay.protocols.rag.scoring.inputs import read_judged_questions, read_known_texts
-    from embassay.protocols.rag.scoring.protocol import retrieval_depth
+    from embassay.protocols.rag.scoring.inputs import read_judged_questions, read_texts_for_hit_matching
+    from embassay.protocols.rag.scoring.protocol import compute_retrieval_depth
 
     if not request.retrievers:
         raise UsageError("There is nothing to ask: --dry-run is for --retriever.", mend="Leave it out.")
-    questions = AskedQuestions(read_judged_questions(request), retrieval_depth(request))
-    yield from try_retrievers(request.retrievers, questions, read_known_texts(request))
+    questions = AskedQuestions(read_judged_questions(request), compute_retrieval_depth(request))
+    yield from try_retrievers(request.retrievers, questions, read_texts_for_hit_matching(request))
 
 
 def _score_runs(request: ScoreRequest, printing: ScorePrintOptions, price: float | None) -> None:
@@ -174,7 +178,7 @@ def _score_runs(request: ScoreRequest, printing: ScorePrintOptions, price: float
 
     out, per_query = printing.out, printing.per_query
     if not printing.json:
-        run_scoring(
+        run_and_print_scoring(
             request, out, per_query=bool(per_query), wide=printing.wide, report=True, price=price,
             max_usd=printing.max_cost
         )  # fmt: skip
@@ -220,7 +224,7 @@ def _reject_until_decided_options(options: dict[str, object]) -> None:
             )
 
 
-def run_decision(
+def show_decision_or_next_grades(
     request: DecisionRequest,
     out: Path | None,
     *,
@@ -229,14 +233,14 @@ def run_decision(
     max_usd: float | None = None,
 ) -> None:
     """Say what is decided, or what to grade next."""
-    from embassay.protocols.rag.decision.protocol import run_decision
-    from embassay.report.rag.decision import decision_view
+    from embassay.protocols.rag.decision.protocol import run_decision_study
+    from embassay.report.rag.decision import decision_terminal_view
 
-    decision = run_decision(request, out, max_usd=max_usd)
+    decision = run_decision_study(request, out, max_usd=max_usd)
     if json:
-        typer.echo(to_json(decision.as_dict()))
+        typer.echo(format_value_as_json(decision.as_dict()))
         return
-    show_blocks(decision_view(decision), wide)
+    print_view_blocks(decision_terminal_view(decision), wide)
     if decision.is_open and out is not None:
         typer.echo(
             f"\nGrade the passages in {out / 'ask.jsonl'}, write the grades to {request.labels}, and run "
@@ -245,7 +249,7 @@ def run_decision(
         typer.echo(f"Or in the browser: embassay hume serve {out} --until-decided -a ann -a bob")
 
 
-def run_scoring(
+def run_and_print_scoring(
     request: ScoreRequest,
     out: Path | None,
     *,
@@ -279,27 +283,27 @@ def _show_scoring(
     scored: FinishedScoring, *, per_query: bool, wide: bool, price: float | None = None
 ) -> None:
     from embassay.report.rag.decision import undecided_runs_blocks
-    from embassay.report.rag.tables import score_view, write_per_query_lines
+    from embassay.report.rag.tables import scoring_view, write_query_value_lines
 
-    show_blocks(score_view(scored.record, wide), wide)
+    print_view_blocks(scoring_view(scored.record, wide), wide)
     if scored.by_tag is not None:
         typer.echo(f"\n{scored.by_tag.title}\n")
-        show_table(*_build_table_rows(scored.by_tag), wide=wide)
+        print_table_to_fit_screen(*_build_score_table_rows(scored.by_tag), wide=wide)
     if scored.corrections is not None:
-        from embassay.report.rag.decision import corrections_view
+        from embassay.report.rag.decision import judge_corrections_view
 
         typer.echo("")
-        show_blocks(corrections_view(scored.corrections, scored.record.headline, price), wide)
+        print_view_blocks(judge_corrections_view(scored.corrections, scored.record.headline, price), wide)
     elif bought := list(undecided_runs_blocks(scored.record, price)):
         typer.echo("")
-        show_blocks(bought, wide)
+        print_view_blocks(bought, wide)
     if per_query:
         typer.echo("")
-        for line in write_per_query_lines(scored.as_per_query_frame()):
+        for line in write_query_value_lines(scored.as_per_query_frame()):
             typer.echo(line)
 
 
-def _build_table_rows(table: ColumnTable) -> tuple[list[str], list[list[str]]]:
+def _build_score_table_rows(table: ColumnTable) -> tuple[list[str], list[list[str]]]:
     """Tag, run, value, difference and queries, with intervals."""
     from embassay.protocols.kernel import tables as numbers
 
@@ -326,7 +330,7 @@ def _print_score_json(scored: FinishedScoring, report: Path | None, *, per_query
     """One object; the many values per query are written by columns, which is ten times as fast."""
     import json
 
-    from embassay.protocols.rag.scoring.tables import result_rows
+    from embassay.protocols.rag.scoring.tables import make_score_result_rows
 
     record = scored.record.as_dict()
     if scored.corrections is not None:
@@ -336,6 +340,8 @@ def _print_score_json(scored: FinishedScoring, report: Path | None, *, per_query
     if scored.by_tag is not None:
         titles = [column.name for column in scored.by_tag.columns]
         rest["by_tag"] = [dict(zip(titles, row, strict=True)) for row in scored.by_tag.rows]
-    head = to_json({"results": [row.as_dict() for row in result_rows(scored.record)]})[:-1]
+    head = format_value_as_json(
+        {"results": [row.as_dict() for row in make_score_result_rows(scored.record)]}
+    )[:-1]
     values = scored.as_per_query_frame().write_json() if per_query else json.dumps([])
-    typer.echo(f'{head}, "per_query": {values}, {to_json(rest)[1:]}')
+    typer.echo(f'{head}, "per_query": {values}, {format_value_as_json(rest)[1:]}')

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embassay.cli.options import MatrixOptions, RunOptions, add_record_options, make_default_folder
+from embassay.cli.options import MatrixPrintOptions, RunOptions, add_record_options, make_default_run_folder
 from embassay.cli.session import print_results_json
-from embassay.cli.terminal import show_blocks, show_table
+from embassay.cli.terminal import print_table_to_fit_screen, print_view_blocks
 from embassay.protocols.kernel.request import (
     SPEED,
     RunRequest,
@@ -66,7 +66,7 @@ class SweepRunOptions(RunOptions):
 
     force: bool = option(False, "Repeat finished measurements.", name="--force", group=SPEED)
     price: float | None = declare_label_price_option()
-    matrix: bool = redeclare_option(MatrixOptions, "matrix")
+    matrix: bool = redeclare_option(MatrixPrintOptions, "matrix")
 
 
 ONCE = ("--force",)
@@ -82,40 +82,42 @@ def sweep(config: Config, asked: SweepOverrides, running: SweepRunOptions) -> No
     Example: embassay rag sweep sweep.yaml --sla-ms 200
     """
     from embassay.cli.session import DisplayOptions, show_rank_matrix
-    from embassay.protocols.rag.sweep.config import read_config
-    from embassay.protocols.rag.sweep.protocol import override_request
+    from embassay.protocols.rag.sweep.config import read_sweep_config
+    from embassay.protocols.rag.sweep.protocol import override_sweep_request
 
-    request = override_request(read_config(config), **vars(asked))
+    request = override_sweep_request(read_sweep_config(config), **vars(asked))
     display = DisplayOptions(running.json, running.wide)
     if running.dry_run:
         _show_sweep_plan(request, display)
         if request.retriever and not running.json:
-            _try_retrievers(request)
+            _preview_retriever_answers(request)
         return
-    out = running.out or make_default_folder("sweep")
-    run_sweep(request, out, display, force=running.force, max_usd=running.max_cost, price=running.price)
+    out = running.out or make_default_run_folder("sweep")
+    run_sweep_request(
+        request, out, display, force=running.force, max_usd=running.max_cost, price=running.price
+    )
     if running.matrix and not running.json:
         show_rank_matrix(out, wide=running.wide)
 
 
-def _try_retrievers(request: SweepRequest) -> None:
+def _preview_retriever_answers(request: SweepRequest) -> None:
     """Ask each one question of each dataset, and show how its answer is read."""
-    from embassay.data.judged_runs import CorpusTexts
+    from embassay.data.judged_runs import AnswerTextMatcher
     from embassay.protocols.live.runs import AskedQuestions, try_retrievers
-    from embassay.protocols.rag.sweep.collection import read_collection
-    from embassay.protocols.rag.sweep.retriever import retrieval_depth
+    from embassay.protocols.rag.sweep.collection import read_retrieval_collection
+    from embassay.protocols.rag.sweep.retriever import compute_retrieval_depth
 
     for dataset in request.datasets:
-        collection = read_collection(dataset, request)
+        collection = read_retrieval_collection(dataset, request)
         questions = dict(zip(collection.query_ids, collection.queries, strict=True))
-        known = CorpusTexts(dict(zip(collection.ids, collection.texts, strict=True)), questions)
+        known = AnswerTextMatcher(dict(zip(collection.ids, collection.texts, strict=True)), questions)
         typer.echo(f"\n{collection.name}")
-        asked = AskedQuestions(questions, retrieval_depth(request))
+        asked = AskedQuestions(questions, compute_retrieval_depth(request))
         for line in try_retrievers(request.retriever, asked, known):
             typer.echo(line)
 
 
-def run_sweep(
+def run_sweep_request(
     request: SweepRequest,
     out: Path,
     display: DisplayOptions,
@@ -126,23 +128,23 @@ def run_sweep(
     **how: Any,
 ) -> None:
     """Carry out a request, and say what more labels would cost at a `price` each; `how` is what `Sweeping` takes."""
-    from embassay.cli.session import run_and_show
+    from embassay.cli.session import run_and_show_results
     from embassay.protocols.rag.sweep.protocol import SweepAttempt
 
     do = partial(SweepAttempt(**how).carry_out, request)
     show = (
-        _show_sweep
+        _show_sweep_results
         if price is None
-        else partial(_show_sweep, labels=_average_labels_per_query(request), price=price)
+        else partial(_show_sweep_results, labels=_average_labels_per_query(request), price=price)
     )
-    run_and_show(do, out, display=display, report=report, once=ONCE, show=show, max_usd=max_usd)
+    run_and_show_results(do, out, display=display, report=report, once=ONCE, show=show, max_usd=max_usd)
 
 
 def _average_labels_per_query(request: SweepRequest) -> float:
     """How many judged passages a query has, over the datasets."""
-    from embassay.protocols.rag.sweep.evidence import open_collection
+    from embassay.protocols.rag.sweep.evidence import open_judged_collection
 
-    collections = [open_collection(dataset, request) for dataset in request.datasets]
+    collections = [open_judged_collection(dataset, request) for dataset in request.datasets]
     grades = [grade for collection in collections for grade in collection.grades]
     return sum(map(len, grades)) / max(len(grades), 1)
 
@@ -150,10 +152,10 @@ def _average_labels_per_query(request: SweepRequest) -> float:
 def _show_sweep_plan(request: SweepRequest, display: DisplayOptions) -> None:
     """What would be measured and what it takes; nothing is sent."""
     from embassay.protocols.rag.sweep.forecasts import forecast_sweep
-    from embassay.runs.forecast import describe_forecasts, forecast_table
-    from embassay.systems.remote import NoCallsLedger, open_without_keys
+    from embassay.runs.forecast import build_forecast_table, describe_forecasts
+    from embassay.systems.remote import NoCallsLedger, allow_models_without_keys
 
-    with open_without_keys():
+    with allow_models_without_keys():
         forecast = forecast_sweep(request, NoCallsLedger())
     if display.json:
         import json
@@ -161,13 +163,13 @@ def _show_sweep_plan(request: SweepRequest, display: DisplayOptions) -> None:
         typer.echo(json.dumps(forecast.as_dict(), ensure_ascii=False))
         return
 
-    show_table(*forecast_table(forecast.work), wide=display.wide, numbers=True)
+    print_table_to_fit_screen(*build_forecast_table(forecast.work), wide=display.wide, numbers=True)
     typer.echo("")
     for line in (*forecast.describe_forecast(), *describe_forecasts(forecast.work)):
         typer.echo(line)
 
 
-def _show_sweep(
+def _show_sweep_results(
     path: Path, display: DisplayOptions, report: bool, *, labels: float = 0.0, price: float | None = None
 ) -> None:
     """The results as JSON, or the recommendation and what stands behind it; nothing where all has failed."""
@@ -184,14 +186,14 @@ def _show_sweep(
         from embassay.report.rag.frontier import sweep_view
 
         findings = read_findings(path / FILE)
-        show_blocks(sweep_view(findings, path, display.wide, labels, price), display.wide)
+        print_view_blocks(sweep_view(findings, path, display.wide, labels, price), display.wide)
 
 
 def _print_sweep_json(path: Path, written: Path | None) -> None:
 
-    from embassay.protocols.rag.sweep.protocol import read_sweep
+    from embassay.protocols.rag.sweep.protocol import read_sweep_measurements
 
-    sweep = read_sweep(path)
+    sweep = read_sweep_measurements(path)
     per_query = [
         {
             "run": quality.configuration.id, "dataset": quality.dataset, "query_id": key, "measure": measure,

@@ -8,13 +8,13 @@ from pathlib import Path
 import typer
 
 from embassay.cli.options import PrintOptions, RunOptions, add_record_options
-from embassay.cli.terminal import format_command_line, show_blocks
+from embassay.cli.terminal import format_command_line, print_view_blocks
 from embassay.protocols.kernel.request import OUTPUT, SPEED, option, redeclare_option
 from embassay.protocols.rag.trace.options import TraceRequest
 
 
 @dataclass(frozen=True)
-class TracePrinting(PrintOptions):
+class TracePrintOptions(PrintOptions):
     """What is printed of a trace, and what it may cost."""
 
     each: bool = option(
@@ -37,7 +37,7 @@ class TracePrinting(PrintOptions):
 
 
 @add_record_options()
-def trace(request: TraceRequest, printing: TracePrinting) -> None:
+def trace(request: TraceRequest, printing: TracePrintOptions) -> None:
     """Show at which stage needed passages are lost.
 
     Give the list after each stage as a run file, or name a dataset and a system to build the lists now.
@@ -47,11 +47,11 @@ def trace(request: TraceRequest, printing: TracePrinting) -> None:
     """
     from embassay.cli.progress import make_progress_listener
     from embassay.protocols.kernel.session import SilentListener
-    from embassay.protocols.rag.trace.pipeline import run_trace
-    from embassay.protocols.rag.trace.protocol import describe_trace_plan, trace_into_folder
+    from embassay.protocols.rag.trace.pipeline import run_pipeline_trace
+    from embassay.protocols.rag.trace.protocol import describe_trace_plan, trace_pipeline_into_folder
     from embassay.report import write_report
-    from embassay.report.rag.trace import trace_view
-    from embassay.runs.folder import to_json
+    from embassay.report.rag.trace import retrieval_trace_view
+    from embassay.runs.folder import format_value_as_json
     from embassay.systems.remote import Ledger
 
     out = printing.out
@@ -62,16 +62,18 @@ def trace(request: TraceRequest, printing: TracePrinting) -> None:
     heard = make_progress_listener() if request.dataset else SilentListener()
     try:
         if out is None:
-            traced = run_trace(request, ledger=Ledger(max_usd=printing.max_cost), listener=heard)
+            traced = run_pipeline_trace(request, ledger=Ledger(max_usd=printing.max_cost), listener=heard)
         else:
             command = format_command_line()
-            traced = trace_into_folder(request, out, command, listener=heard, max_usd=printing.max_cost)
+            traced = trace_pipeline_into_folder(
+                request, out, command, listener=heard, max_usd=printing.max_cost
+            )
     finally:
         heard.announce_run_end()
     written = None if out is None else write_report(out)
     if printing.json:
-        typer.echo(to_json(traced.as_dict(), indent=1))
+        typer.echo(format_value_as_json(traced.as_dict(), indent=1))
         return
-    show_blocks(trace_view(traced, each=printing.each), printing.wide)
+    print_view_blocks(retrieval_trace_view(traced, each=printing.each), printing.wide)
     if written is not None:
         typer.echo(f"\nReport: {written}")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from embassay.cli.options import App, stopping_at_memory
+from embassay.cli.options import TitledCommandApp, stopping_at_memory
 from embassay.cli.watch import fingerprints
 
-app = App("Watch: is it still the model you measured, and does it matter?")
+app = TitledCommandApp("Watch: is it still the model you measured, and does it matter?")
 
 
 @app.callback()

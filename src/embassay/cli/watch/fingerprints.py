@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embassay.cli.options import PrintOptions, add_record_options
-from embassay.cli.terminal import format_command_line, show_blocks
+from embassay.cli.terminal import format_command_line, print_view_blocks
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import OUTPUT, SPEED, option
-from embassay.protocols.watch.options import CheckRequest, CompareRequest, RecordRequest
-from embassay.runs.folder import to_json, write_atomic
+from embassay.protocols.watch.options import FingerprintCheckRequest, FingerprintRequest, SystemCompareRequest
+from embassay.runs.folder import format_value_as_json, write_file_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,7 +35,7 @@ class AskingCostOptions(PrintOptions):
 
 
 @dataclass(frozen=True)
-class FingerprintTarget:
+class FingerprintOutputOptions:
     """Where a fingerprint goes."""
 
     out: Path = option(Path("watch.json"), "The file to write.", value="FILE", group=OUTPUT)
@@ -43,7 +43,7 @@ class FingerprintTarget:
 
 
 @add_record_options()
-def record(request: RecordRequest, target: FingerprintTarget, asking: AskingCostOptions) -> None:
+def record(request: FingerprintRequest, target: FingerprintOutputOptions, asking: AskingCostOptions) -> None:
     """Record how a system answers now: a fingerprint to check against.
 
     Sends fixed texts, and some of your own, several times. The file contains the texts that were sent. After an
@@ -78,7 +78,7 @@ def record(request: RecordRequest, target: FingerprintTarget, asking: AskingCost
         "failed": dict(made.fingerprint.failed)
     }  # fmt: skip
     if asking.json:
-        typer.echo(to_json(shown, indent=1))
+        typer.echo(format_value_as_json(shown, indent=1))
         return
     noise = (
         "always the same answers"
@@ -94,7 +94,7 @@ def check(
     file: Annotated[
         Path, typer.Argument(help="The file written by `embassay watch record`.", metavar="FILE")
     ],
-    request: CheckRequest,
+    request: FingerprintCheckRequest,
     asking: AskingCostOptions,
 ) -> None:
     """Check whether a system still answers as recorded.
@@ -107,9 +107,13 @@ def check(
     """
     from embassay.protocols.watch.check import check_fingerprint
     from embassay.protocols.watch.fingerprint import read_fingerprint
-    from embassay.protocols.watch.history import append_check, find_history_file
+    from embassay.protocols.watch.history import append_watch_check, find_history_file
     from embassay.protocols.watch.plan import plan_check, read_recorded_pace
-    from embassay.protocols.watch.verdicts import format_as_junit, format_as_markdown, is_check_failed
+    from embassay.protocols.watch.verdicts import (
+        format_check_as_junit,
+        format_check_as_markdown,
+        is_check_failed,
+    )
     from embassay.report.watch.checks import watch_check_view
 
     fingerprint = read_fingerprint(file)
@@ -122,13 +126,13 @@ def check(
         made = check_fingerprint(
             fingerprint, request, history=history, ledger=_open_ledger(asking), listener=heard
         )
-    append_check(history, made)
+    append_watch_check(history, made)
     if request.junit is not None:
-        write_atomic(request.junit, format_as_junit(made))
+        write_file_atomically(request.junit, format_check_as_junit(made))
     if request.markdown is not None:
-        write_atomic(request.markdown, format_as_markdown(made))
+        write_file_atomically(request.markdown, format_check_as_markdown(made))
     if asking.json:
-        typer.echo(to_json(made.as_dict(), indent=1))
+        typer.echo(format_value_as_json(made.as_dict(), indent=1))
     else:
         _print_blocks(watch_check_view(made), asking)
     if is_check_failed(made, request.fail_on):
@@ -136,7 +140,7 @@ def check(
 
 
 @add_record_options()
-def compare(request: CompareRequest, asking: AskingCostOptions) -> None:
+def compare(request: SystemCompareRequest, asking: AskingCostOptions) -> None:
     """Compare two systems that should be one model.
 
     Reports whether they are equal, close or different, and for which texts.
@@ -153,7 +157,7 @@ def compare(request: CompareRequest, asking: AskingCostOptions) -> None:
     with _show_asking_progress(asking) as heard:
         told = compare_systems(request, ledger=_open_ledger(asking), listener=heard)
     if asking.json:
-        typer.echo(to_json(told.as_dict(), indent=1))
+        typer.echo(format_value_as_json(told.as_dict(), indent=1))
     else:
         _print_blocks(conformance_view(told), asking)
 
@@ -181,16 +185,16 @@ def _open_ledger(asking: AskingCostOptions) -> Any:
 
 def _show_asking_plan(make: Callable[[], Sequence[PlannedStep]], asking: AskingCostOptions) -> None:
     from embassay.report.watch.checks import watch_plan_view
-    from embassay.systems.remote import open_without_keys
+    from embassay.systems.remote import allow_models_without_keys
 
-    with open_without_keys():
+    with allow_models_without_keys():
         steps = make()
     if asking.json:
-        typer.echo(to_json({"plan": [step.as_dict() for step in steps]}, indent=1))
+        typer.echo(format_value_as_json({"plan": [step.as_dict() for step in steps]}, indent=1))
     else:
         _print_blocks(watch_plan_view(steps), asking)
 
 
 def _print_blocks(blocks: Iterable[Block], asking: AskingCostOptions) -> None:
 
-    show_blocks(blocks, asking.wide)
+    print_view_blocks(blocks, asking.wide)

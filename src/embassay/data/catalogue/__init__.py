@@ -11,7 +11,7 @@ from embassay.data.shapes import SHAPES
 from embassay.registry import Registry
 
 
-class Catalogue(Registry[Dataset]):
+class DatasetCatalogue(Registry[Dataset]):
     """The registry of datasets; the records are read when a name is looked for that is not there yet."""
 
     def _load_plugins(self) -> None:
@@ -22,7 +22,7 @@ class Catalogue(Registry[Dataset]):
         super()._load_plugins()
 
 
-DATASETS = Catalogue("dataset", makes=[["load", "shapes"]])
+DATASETS = DatasetCatalogue("dataset", makes=[["load", "shapes"]])
 DATASETS.add(
     "sample",
     "embassay.data.sources:sample",
@@ -32,6 +32,6 @@ DATASETS.add(
 )
 DATASETS.add(
     "hub",
-    "embassay.data.catalogue.hub:open_hub_repository",
+    "embassay.data.catalogue.hub:open_hub_repository_split",
     "hub:ORG/NAME, one table of any dataset on the Hugging Face hub",
 )

@@ -21,7 +21,7 @@ from embassay.data.shapes import OTHERWISE, PARTS, RETRIEVAL_PARTS, SHAPES, TASK
 from embassay.data.tables import FORMATS, find_known_suffix
 from embassay.data.yaml import read_yaml
 from embassay.errors import UsageError
-from embassay.limits import list_bounded_entries
+from embassay.limits import list_bounded_folder_entries
 from embassay.registry import Registry
 
 if TYPE_CHECKING:
@@ -45,13 +45,13 @@ Names = Annotated[list[str], BeforeValidator(_wrap_text_in_list)]
 """One name or several; of several, the first that is there counts."""
 
 
-class CatalogueRecord(BaseModel):
+class StrictCatalogueRecord(BaseModel):
     """A record that has no other fields than its own, of exactly their types."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class TableRecord(CatalogueRecord):
+class CatalogueTableRecord(StrictCatalogueRecord):
     """One table: a file of the mirror, and one or more splits of one configuration on the hub.
 
     `map` is canonical column -> the dataset's own, a dot leading into a nested cell and `.0` to an element of
@@ -90,21 +90,21 @@ class TableRecord(CatalogueRecord):
         return tuple(dict.fromkeys([*needed, *self.map]))
 
     @property
-    def is_large(self) -> bool:
+    def is_streamed(self) -> bool:
         """Whether it is streamed."""
         return (self.rows or 0) > LARGE
 
 
-_CORPUS = TableRecord(part="corpus", shapes=["corpus"], config=["corpus"])
-_QUERIES = TableRecord(part="queries", shapes=["queries"], config=["queries", "query"])
-_QRELS = TableRecord(part="qrels", shapes=["qrels"], config=["default", "qrels"], split=["test"])
-_RANKED = TableRecord(part="top_ranked", shapes=["top_ranked"], config=["top_ranked"])
+_CORPUS = CatalogueTableRecord(part="corpus", shapes=["corpus"], config=["corpus"])
+_QUERIES = CatalogueTableRecord(part="queries", shapes=["queries"], config=["queries", "query"])
+_QRELS = CatalogueTableRecord(part="qrels", shapes=["qrels"], config=["default", "qrels"], split=["test"])
+_RANKED = CatalogueTableRecord(part="top_ranked", shapes=["top_ranked"], config=["top_ranked"])
 _SENTENCES = {"text": ["sentence1", "sent1"], "text2": ["sentence2", "sent2"]}
 
-LAYOUTS: Mapping[str, tuple[TableRecord, ...]] = {
-    "sts": (TableRecord(part="test", shapes=["pairs"], map=_SENTENCES),),
+LAYOUTS: Mapping[str, tuple[CatalogueTableRecord, ...]] = {
+    "sts": (CatalogueTableRecord(part="test", shapes=["pairs"], map=_SENTENCES),),
     "pair_classification": (
-        TableRecord(
+        CatalogueTableRecord(
             part="test",
             shapes=["labelled_pairs"],
             map={**_SENTENCES, "label": ["labels", "label"]},
@@ -112,11 +112,11 @@ LAYOUTS: Mapping[str, tuple[TableRecord, ...]] = {
         ),
     ),
     "classification": (
-        TableRecord(part="train", shapes=["train"]),
-        TableRecord(part="test", shapes=["test", "labelled"]),
+        CatalogueTableRecord(part="train", shapes=["train"]),
+        CatalogueTableRecord(part="test", shapes=["test", "labelled"]),
     ),
     "clustering": (
-        TableRecord(
+        CatalogueTableRecord(
             part="test", shapes=["labelled"], map={"text": ["sentences"], "label": ["labels"]}, nested=True
         ),
     ),
@@ -126,7 +126,7 @@ LAYOUTS: Mapping[str, tuple[TableRecord, ...]] = {
 """Layout -> its tables, as MTEB and BEIR keep them on the hub."""
 
 
-class EntryRecord(CatalogueRecord):
+class CatalogueDatasetRecord(StrictCatalogueRecord):
     """A dataset of the catalogue.
 
     Its tables are those of `layout` with `rows`, `split` and `shapes` by part laid over them, or spelled out.
@@ -159,18 +159,18 @@ class EntryRecord(CatalogueRecord):
     rows: dict[str, int] = {}
     split: dict[str, Names] = {}
     shapes: dict[str, list[str]] = {}
-    tables: list[TableRecord] = []
+    tables: list[CatalogueTableRecord] = []
     by_hand: str = ""
     notes: str = ""
     group: str = Field(default="", pattern=r"^([a-z0-9][a-z0-9-]*)?$")
 
     @property
-    def is_pinned(self) -> bool:
+    def is_pinned_to_commit(self) -> bool:
         """Whether the revision is a commit: then everybody gets the same bytes."""
         return re.fullmatch("[0-9a-f]{40}", self.revision) is not None
 
     @property
-    def all_tables(self) -> tuple[TableRecord, ...]:
+    def all_tables(self) -> tuple[CatalogueTableRecord, ...]:
         """The tables, spelled out."""
         laid = [
             table.model_copy(
@@ -200,7 +200,7 @@ class EntryRecord(CatalogueRecord):
         """The tasks of all protocols that use it."""
         return tuple(dict.fromkeys(task for tasks in self.protocols.values() for task in tasks))
 
-    def list_hub_configs(self, table: TableRecord, lang: str) -> tuple[str, ...]:
+    def list_hub_configs(self, table: CatalogueTableRecord, lang: str) -> tuple[str, ...]:
         """The configurations on the hub that may hold a table, the likeliest first."""
         if not lang or not self.langs:
             return tuple(table.config)
@@ -208,30 +208,30 @@ class EntryRecord(CatalogueRecord):
 
 
 @cache
-def read_all_entries() -> Mapping[str, EntryRecord]:
+def read_catalogue_entries() -> Mapping[str, CatalogueDatasetRecord]:
     """Name -> record, in the order of the files: sts, classification, clustering, and so on."""
 
     files = sorted(Path(__file__).parent.glob("*.yaml"))
-    records = [EntryRecord.model_validate(facts) for file in files for facts in read_yaml(file)]
+    records = [CatalogueDatasetRecord.model_validate(facts) for file in files for facts in read_yaml(file)]
     return {record.name: record for record in records}
 
 
-def find_entry(name: str) -> EntryRecord:
+def find_catalogue_entry(name: str) -> CatalogueDatasetRecord:
     """The record called `name`; UsageError, with the nearest name, for a dataset without one."""
-    if name not in read_all_entries():
-        near = find_nearest_name(name, read_all_entries())
+    if name not in read_catalogue_entries():
+        near = find_nearest_name(name, read_catalogue_entries())
         raise UsageError(
             f"The dataset {name!r} has no record.",
             mend=f"{f'Did you mean {near}? ' if near else ''}`embassay data list` shows all.",
         )
-    return read_all_entries()[name]
+    return read_catalogue_entries()[name]
 
 
 def register_all_datasets(registry: Registry[Dataset]) -> None:
     """Give the registry a factory for every record, nothing of which is opened."""
     from embassay.data.catalogue.hub import open_catalogue_entry
 
-    for record in read_all_entries().values():
+    for record in read_catalogue_entries().values():
         lang = record.lang or "mul"
         registry.add(
             record.name,
@@ -246,7 +246,7 @@ def register_all_datasets(registry: Registry[Dataset]) -> None:
 VARIABLE = "EMBASSAY_DATA"
 
 
-def find_mirror_folder() -> Path:
+def find_data_mirror_folder() -> Path:
     """`$EMBASSAY_DATA`, or the platform's folder for data of users."""
     chosen = os.environ.get(VARIABLE)
     if chosen:
@@ -256,7 +256,7 @@ def find_mirror_folder() -> Path:
     return user_data_path("embassay") / "data"
 
 
-def find_table_files(
+def find_table_files_by_language(
     folder: Path, part: str, split: str, langs: tuple[str, ...]
 ) -> Mapping[str, tuple[Path, ...]]:
     """Language -> the files of the table `part` in `folder`; one key "" where languages are not apart.
@@ -276,7 +276,7 @@ def find_table_files(
         return {"": (single,)}
     shards = tuple(
         path
-        for path in sorted(list_bounded_entries(inside.iterdir(), inside))
+        for path in sorted(list_bounded_folder_entries(inside.iterdir(), inside))
         if find_known_suffix(path.name)
     )
     return {"": shards} if shards else {}
@@ -307,7 +307,7 @@ class DatasetOverview:
 
 def list_dataset_overviews(protocol: str = "", task: str = "") -> Iterator[DatasetOverview]:
     """One per dataset that the protocol uses for the task; the sample, which serves all, is always among them."""
-    known = read_all_entries()
+    known = read_catalogue_entries()
     for dataset in DATASETS:
         record = known.get(dataset.name)
         if record is None:
@@ -321,7 +321,7 @@ def list_dataset_overviews(protocol: str = "", task: str = "") -> Iterator[Datas
             yield make_dataset_overview(record)
 
 
-def make_dataset_overview(record: EntryRecord) -> DatasetOverview:
+def make_dataset_overview(record: CatalogueDatasetRecord) -> DatasetOverview:
     """The record in one line."""
     return DatasetOverview(
         record.name, find_dataset_location(record), record.size, record.tasks, record.title, tuple(record.protocols),
@@ -330,9 +330,9 @@ def make_dataset_overview(record: EntryRecord) -> DatasetOverview:
     )  # fmt: skip
 
 
-def find_dataset_location(record: EntryRecord) -> str:
+def find_dataset_location(record: CatalogueDatasetRecord) -> str:
     """Where it would be read from now; looks at names of files and folders only."""
-    folder = find_mirror_folder() / record.name
+    folder = find_data_mirror_folder() / record.name
     if folder.is_dir():
         return "mirror" if _is_mirror_complete(record, folder) else "part of mirror"
     if not record.hub:
@@ -340,14 +340,15 @@ def find_dataset_location(record: EntryRecord) -> str:
     return "cache" if any(path.is_dir() for path in _list_hub_cache_folders(record.hub)) else "hub"
 
 
-def _is_mirror_complete(record: EntryRecord, folder: Path) -> bool:
+def _is_mirror_complete(record: CatalogueDatasetRecord, folder: Path) -> bool:
     """Whether every table is there in every language, or every shape in a file of its own."""
     langs = tuple(record.langs)
     by_language = [
-        find_table_files(folder, table.part, table.split_names[0], langs) for table in record.all_tables
+        find_table_files_by_language(folder, table.part, table.split_names[0], langs)
+        for table in record.all_tables
     ]
     tables = all(len(files) >= (1 if "" in files else max(1, len(langs))) for files in by_language)
-    return tables or all(find_table_files(folder, shape, "", ()) for shape in record.all_shapes)
+    return tables or all(find_table_files_by_language(folder, shape, "", ()) for shape in record.all_shapes)
 
 
 def _list_hub_cache_folders(repo: str) -> Iterator[Path]:
@@ -359,7 +360,7 @@ def _list_hub_cache_folders(repo: str) -> Iterator[Path]:
     yield Path(datasets).expanduser() / repo.replace("/", "___")
 
 
-def _is_used_for_task(record: EntryRecord, protocol: str, task: str) -> bool:
+def _is_used_for_task(record: CatalogueDatasetRecord, protocol: str, task: str) -> bool:
     used = [tasks for by, tasks in record.protocols.items() if protocol in ("", by)]
     return any(task in ("", *tasks) for tasks in used)
 
@@ -405,7 +406,7 @@ def make_dataset_card(spec: str) -> DatasetCard:
     from embassay.data.catalogue.hub import describe_mirror_layout
 
     name = re.split("[:?]", spec, maxsplit=1)[0]
-    record = read_all_entries().get(name)
+    record = read_catalogue_entries().get(name)
     at_hand = record is None or "mirror" in find_dataset_location(record)
     dataset = _open_dataset_spec(spec) if at_hand else None
     facts = _collect_dataset_facts(record) if record else {}
@@ -429,9 +430,11 @@ def _open_dataset_spec(spec: str) -> Dataset:
     return open_dataset(spec)
 
 
-def _collect_dataset_facts(record: EntryRecord) -> dict[str, str]:
-    pinned = record.revision if record.is_pinned else f"{record.revision} (not pinned: it may change)"
-    folder = find_mirror_folder() / record.name
+def _collect_dataset_facts(record: CatalogueDatasetRecord) -> dict[str, str]:
+    pinned = (
+        record.revision if record.is_pinned_to_commit else f"{record.revision} (not pinned: it may change)"
+    )
+    folder = find_data_mirror_folder() / record.name
     come_from = {
         "mirror": str(folder),
         "part of mirror": f"{folder}, which contains part of it",

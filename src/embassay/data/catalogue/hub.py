@@ -19,22 +19,27 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from embassay.data.catalogue.entries import EntryRecord, TableRecord, find_mirror_folder, find_table_files
+from embassay.data.catalogue.entries import (
+    CatalogueDatasetRecord,
+    CatalogueTableRecord,
+    find_data_mirror_folder,
+    find_table_files_by_language,
+)
 from embassay.data.dataset import Dataset
 from embassay.data.retrieval import GainTable
 from embassay.data.rows import Row, RowOrigin, RowSource
 from embassay.data.shapes import OTHERWISE, PARTS, RETRIEVAL_PARTS, SHAPES
 from embassay.data.sources import assemble_dataset_parts, split_table_by_shape
 from embassay.data.tables import FORMATS
-from embassay.data.tables import open_table as open_table
+from embassay.data.tables import open_table_file as open_table_file
 from embassay.data.views import (
     ALIASES,
-    ChainedView,
-    ConstantView,
-    FilteredView,
-    PrefixedView,
+    ChainedSourcesView,
+    ConstantCellsView,
+    FilteredRowsView,
+    PrefixedKeysView,
     SourceView,
-    TitledView,
+    TitlePrependedView,
     drop_repeated_columns,
 )
 from embassay.errors import AbsentData, DataError, UsageError
@@ -43,7 +48,7 @@ _EXTRA = "pip install 'embassay[hub]'"
 
 
 @dataclass(frozen=True)
-class HubAddress:
+class HubTableAddress:
     """What of the hub is read: `configs` are alternatives, of `splits` all are read.
 
     `only` says that another split will do where there is no more than one: corpora and queries are one split,
@@ -61,7 +66,7 @@ class HubAddress:
         return f"{self.repo}{config} {'+'.join(self.splits)} at {self.revision[:12]}"
 
 
-def open_hub_splits(place: HubAddress, *, streamed: bool) -> list[Any]:
+def open_hub_splits(place: HubTableAddress, *, streamed: bool) -> list[Any]:
     """The splits at `place` as objects of `datasets`: the one function that talks to the hub.
 
     HF_HOME, HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE mean what they mean to `datasets`. AbsentData without
@@ -80,7 +85,7 @@ def open_hub_splits(place: HubAddress, *, streamed: bool) -> list[Any]:
         return _load_hub_tables(datasets, place, streamed)
 
 
-def _load_hub_tables(datasets: Any, place: HubAddress, streamed: bool) -> list[Any]:
+def _load_hub_tables(datasets: Any, place: HubTableAddress, streamed: bool) -> list[Any]:
     at: dict[str, Any] = {"path": place.repo, "revision": place.revision}
     config = place.configs[0] if place.configs else None
     if len(place.configs) > 1:
@@ -126,7 +131,7 @@ class HubTable:
     """A table of the hub as a source of rows, numbered from 1."""
 
     def __init__(
-        self, place: HubAddress, wanted: Iterable[str] | None, *, streamed: bool, instead: str
+        self, place: HubTableAddress, wanted: Iterable[str] | None, *, streamed: bool, instead: str
     ) -> None:
         """`wanted` are the columns that may be asked for (None = all); `instead` is the mend where there is no hub."""
         self.place = place
@@ -218,7 +223,7 @@ class HubTable:
 
 
 @dataclass(frozen=True)
-class MappedSource(SourceView):
+class CanonicalColumnSource(SourceView):
     """Canonical names: `paths` is target -> where it may be, a dot leading into a nested cell.
 
     The first place that holds something counts, row by row; then a column called like the target, in the tables
@@ -288,7 +293,7 @@ def _read_nested_value(cell: Any, place: str) -> Any:
     return cell
 
 
-def open_hub_repository(
+def open_hub_repository_split(
     target: str,
     *,
     mapping: Mapping[str, str],
@@ -302,7 +307,9 @@ def open_hub_repository(
     """
     if not target:
         raise UsageError("`hub:` needs the name of a repository.", mend="Write hub:ORG/NAME?config=NAME.")
-    place = HubAddress(target, revision, (config,) if config else (), (split or "test",), only=split is None)
+    place = HubTableAddress(
+        target, revision, (config,) if config else (), (split or "test",), only=split is None
+    )
     instead = "Check the name, ?config= and --split; or download its files and name them with -d PATH."
     table = HubTable(place, None, streamed=False, instead=instead)
     return Dataset(target, split_table_by_shape(table, mapping, None), settings={"mapping": dict(mapping)})
@@ -325,13 +332,13 @@ class FetchedTable:
     rows: int | None
 
 
-def fetch_tables(record: EntryRecord, advance: Advance) -> list[FetchedTable]:
+def fetch_tables_into_mirror(record: CatalogueDatasetRecord, advance: Advance) -> list[FetchedTable]:
     """Every table of the record as a file of the mirror; those that are there are left alone.
 
     A file appears when it is whole. DataError for what no hub holds, a hub that does not answer, and, once all
     is written, for a pinned revision whose rows are not as many as the record says.
     """
-    folder = find_mirror_folder() / record.name
+    folder = find_data_mirror_folder() / record.name
     if not record.hub:
         raise DataError(
             f"the dataset {record.name!r} is not on a hub",
@@ -342,7 +349,9 @@ def fetch_tables(record: EntryRecord, advance: Advance) -> list[FetchedTable]:
     for table, lang, source in list_hub_tables(record, tuple(record.langs), streamed=True):
         name = f"{table.part}/{lang}" if lang else table.part
         if name not in done:
-            files = find_table_files(folder, table.part, table.split_names[0], tuple(record.langs)).get(lang)
+            files = find_table_files_by_language(
+                folder, table.part, table.split_names[0], tuple(record.langs)
+            ).get(lang)
             if files:
                 done[name] = FetchedTable(record.name, name, files[0], None)
                 continue
@@ -362,7 +371,7 @@ def fetch_tables(record: EntryRecord, advance: Advance) -> list[FetchedTable]:
 
 
 def _make_row_counter(
-    advance: Advance, record: EntryRecord, name: str, expected: int | None
+    advance: Advance, record: CatalogueDatasetRecord, name: str, expected: int | None
 ) -> Callable[[int], None]:
     return lambda rows: advance(f"{record.name} {name}", rows, None if record.langs else expected)
 
@@ -409,7 +418,7 @@ def _concatenate_gzip_pieces(pieces: list[Path], path: Path) -> None:
     part.replace(path)
 
 
-def _write_origin_json(record: EntryRecord, folder: Path, fetched: list[FetchedTable]) -> None:
+def _write_origin_json(record: CatalogueDatasetRecord, folder: Path, fetched: list[FetchedTable]) -> None:
     """`origin.json` beside the tables: what they are, for whoever finds them."""
     new = {table.table: table.rows for table in fetched if table.rows is not None}
     if not new:
@@ -426,8 +435,8 @@ def _write_origin_json(record: EntryRecord, folder: Path, fetched: list[FetchedT
     path.write_text(json.dumps(about, indent=1) + "\n", "utf-8")
 
 
-def _check_row_counts(record: EntryRecord, fetched: list[FetchedTable]) -> None:
-    if not record.is_pinned or any(done.rows is None for done in fetched):
+def _check_row_counts(record: CatalogueDatasetRecord, fetched: list[FetchedTable]) -> None:
+    if not record.is_pinned_to_commit or any(done.rows is None for done in fetched):
         return
     for table in record.all_tables:
         rows = sum(done.rows or 0 for done in fetched if done.table.partition("/")[0] == table.part)
@@ -435,7 +444,7 @@ def _check_row_counts(record: EntryRecord, fetched: list[FetchedTable]) -> None:
             raise DataError(
                 f"{record.name}: the table {table.part!r} was fetched, but does not match its record",
                 expected=f"{table.rows:,} rows", found=f"{rows:,}",
-                mend=f"Remove {find_mirror_folder() / record.name / table.part}* and fetch again; if the hub "
+                mend=f"Remove {find_data_mirror_folder() / record.name / table.part}* and fetch again; if the hub "
                     "really has these bytes, the record is wrong: please report it."
             )  # fmt: skip
 
@@ -446,7 +455,7 @@ Tables = Mapping[str, list[tuple[list[str], RowSource]]]
 
 
 def open_catalogue_entry(
-    record: EntryRecord, *, split: str | None = None, grades: str | None = None, lang: str = ""
+    record: CatalogueDatasetRecord, *, split: str | None = None, grades: str | None = None, lang: str = ""
 ) -> Dataset:
     """The dataset of `record`, from `<mirror>/<name>` if that folder exists.
 
@@ -455,7 +464,7 @@ def open_catalogue_entry(
     """
     langs = _choose_langs(record, lang)
     record = record if split is None else _replace_test_split(record, split)
-    folder = find_mirror_folder() / record.name
+    folder = find_data_mirror_folder() / record.name
     tables = (
         _open_mirror_tables(record, folder, langs)
         if folder.is_dir()
@@ -468,11 +477,11 @@ def open_catalogue_entry(
     return Dataset(
         record.name,
         {
-            part: sources[0] if len(sources) == 1 else ChainedView(tuple(sources))
+            part: sources[0] if len(sources) == 1 else ChainedSourcesView(tuple(sources))
             for part, sources in parts.items()
         },
         record.lang or (lang if len(langs) == 1 else ""),
-        GainTable() if grades is None else GainTable.from_grades(grades),
+        GainTable() if grades is None else GainTable.from_grade_map(grades),
         {
             "tables": [table.model_dump(exclude={"rows", "exact"}) for table in record.all_tables],
             **{"split": split, "grades": grades, "lang": lang},
@@ -484,26 +493,26 @@ def open_catalogue_entry(
 
 
 def list_hub_tables(
-    record: EntryRecord, langs: tuple[str, ...], *, streamed: bool = False
-) -> Iterator[tuple[TableRecord, str, HubTable]]:
+    record: CatalogueDatasetRecord, langs: tuple[str, ...], *, streamed: bool = False
+) -> Iterator[tuple[CatalogueTableRecord, str, HubTable]]:
     """Every table of the record on the hub, once per language that is a configuration of its own."""
-    instead = _advise_mirror_files(record, find_mirror_folder() / record.name)
+    instead = _advise_mirror_files(record, find_data_mirror_folder() / record.name)
     for table in record.all_tables:
         for lang in langs if record.langs else ("",):
             only = table.is_of_retrieval_set and not table.exact
-            place = HubAddress(
+            place = HubTableAddress(
                 record.hub, record.revision, record.list_hub_configs(table, lang), table.split_names, only
             )
             yield (
                 table,
                 lang,
                 HubTable(
-                    place, list_wanted_columns(table), streamed=streamed or table.is_large, instead=instead
+                    place, list_wanted_columns(table), streamed=streamed or table.is_streamed, instead=instead
                 ),
             )
 
 
-def list_wanted_columns(record: TableRecord) -> frozenset[str]:
+def list_wanted_columns(record: CatalogueTableRecord) -> frozenset[str]:
     """The columns of a table that can matter: what its map names, canonical names, and BEIR's for them."""
     mapped = {name for places in record.map.values() for name in places}
     canonical = {name for parts in (SHAPES, OTHERWISE, PARTS) for needed in parts.values() for name in needed}
@@ -513,7 +522,7 @@ def list_wanted_columns(record: TableRecord) -> frozenset[str]:
     )
 
 
-def describe_mirror_layout(record: EntryRecord) -> list[str]:
+def describe_mirror_layout(record: CatalogueDatasetRecord) -> list[str]:
     """The files of the record's folder in a mirror, with their columns: what to put there by hand."""
     lines: dict[str, list[str]] = {}
     for table in record.all_tables:
@@ -525,7 +534,7 @@ def describe_mirror_layout(record: EntryRecord) -> list[str]:
     return [f"{part}{within}.jsonl ({', '.join(names)})" for part, names in lines.items()]
 
 
-def _choose_langs(record: EntryRecord, lang: str) -> tuple[str, ...]:
+def _choose_langs(record: CatalogueDatasetRecord, lang: str) -> tuple[str, ...]:
     every = tuple(record.langs) or (record.lang,)
     if not lang:
         return every
@@ -537,7 +546,7 @@ def _choose_langs(record: EntryRecord, lang: str) -> tuple[str, ...]:
     return tuple(code for code in every if code in chosen)
 
 
-def _replace_test_split(record: EntryRecord, split: str) -> EntryRecord:
+def _replace_test_split(record: CatalogueDatasetRecord, split: str) -> CatalogueDatasetRecord:
     """The record with `split` in the place of its test split; what trains and what is searched stay."""
     stays = {"train", "corpus", "queries", "top_ranked"}
     tables = []
@@ -549,21 +558,23 @@ def _replace_test_split(record: EntryRecord, split: str) -> EntryRecord:
     return record.model_copy(update={"layout": "", "tables": tables})
 
 
-def _open_mirror_tables(record: EntryRecord, folder: Path, langs: tuple[str, ...]) -> Tables:
+def _open_mirror_tables(record: CatalogueDatasetRecord, folder: Path, langs: tuple[str, ...]) -> Tables:
     tables: dict[str, list[tuple[list[str], RowSource]]] = {}
     theirs = {table.part for table in record.all_tables}
-    ours = [TableRecord(part=name, shapes=[name]) for name in record.all_shapes if name not in theirs]
+    ours = [
+        CatalogueTableRecord(part=name, shapes=[name]) for name in record.all_shapes if name not in theirs
+    ]
     for table_record in (*record.all_tables, *ours):
-        by_lang = find_table_files(
+        by_lang = find_table_files_by_language(
             folder, table_record.part, table_record.split_names[0], tuple(record.langs)
         )
         for lang, files in by_lang.items():
             if lang and lang not in langs:
                 continue
-            sources = tuple(open_table(file) for file in files)
-            source = sources[0] if len(sources) == 1 else ChainedView(sources)
+            sources = tuple(open_table_file(file) for file in files)
+            source = sources[0] if len(sources) == 1 else ChainedSourcesView(sources)
             if not lang and record.langs and "lang" in source.columns() and len(langs) < len(record.langs):
-                source = FilteredView(source, {"lang": frozenset(langs)})
+                source = FilteredRowsView(source, {"lang": frozenset(langs)})
             tables.setdefault(lang, []).append((table_record.shapes, _map_columns(table_record, source)))
     if not tables:
         raise AbsentData(
@@ -575,7 +586,7 @@ def _open_mirror_tables(record: EntryRecord, folder: Path, langs: tuple[str, ...
     return tables
 
 
-def _open_hub_tables(record: EntryRecord, folder: Path, langs: tuple[str, ...]) -> Tables:
+def _open_hub_tables(record: CatalogueDatasetRecord, folder: Path, langs: tuple[str, ...]) -> Tables:
     if not record.hub:
         raise AbsentData(
             f"the dataset {record.name!r} is not on a hub", expected=f"the folder {folder}",
@@ -589,11 +600,11 @@ def _open_hub_tables(record: EntryRecord, folder: Path, langs: tuple[str, ...]) 
     return tables
 
 
-def _map_columns(record: TableRecord, source: RowSource) -> RowSource:
+def _map_columns(record: CatalogueTableRecord, source: RowSource) -> RowSource:
     paths = {target: tuple(places) for target, places in record.map.items()}
-    mapped = MappedSource(source, paths, record.part)
+    mapped = CanonicalColumnSource(source, paths, record.part)
     titled = "title" in record.map or "corpus" in record.shapes
-    return TitledView(mapped) if titled and "title" in mapped.columns() else mapped
+    return TitlePrependedView(mapped) if titled and "title" in mapped.columns() else mapped
 
 
 def _select_language(source: RowSource, lang: str) -> RowSource:
@@ -601,10 +612,12 @@ def _select_language(source: RowSource, lang: str) -> RowSource:
         return source
     # Without sets of their own the texts of a language are one: clusters must not follow language.
     apart = {} if "set" in source.columns() else {"set": lang}
-    return ConstantView(PrefixedView(source, lang), {"lang": lang, **apart})
+    return ConstantCellsView(PrefixedKeysView(source, lang), {"lang": lang, **apart})
 
 
-def _find_absent_languages(record: EntryRecord, langs: tuple[str, ...], tables: Tables) -> tuple[str, ...]:
+def _find_absent_languages(
+    record: CatalogueDatasetRecord, langs: tuple[str, ...], tables: Tables
+) -> tuple[str, ...]:
     if not record.langs or "" in tables:
         return ()
     absent = [lang for lang in langs if lang not in tables]
@@ -613,5 +626,5 @@ def _find_absent_languages(record: EntryRecord, langs: tuple[str, ...], tables: 
     )
 
 
-def _advise_mirror_files(record: EntryRecord, folder: Path) -> str:
+def _advise_mirror_files(record: CatalogueDatasetRecord, folder: Path) -> str:
     return f"Fill the folder {folder} with {'; '.join(describe_mirror_layout(record))}: see {PAGE}."

@@ -12,7 +12,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-from embassay.data.catalogue.entries import EntryRecord
+from embassay.data.catalogue.entries import CatalogueDatasetRecord
 
 _OTHERS = {"retrieval": "queries", "reranking": "queries", "classification": "train"}
 
@@ -42,7 +42,7 @@ that are not there (Chinese, Japanese, Korean, those of India) about this much."
 
 
 @dataclass(frozen=True)
-class DatasetAmounts:
+class DatasetSizes:
     """How much a dataset has: `main` documents, texts or pairs, and `other` queries or texts to train with, 0 where
     there is no such part."""
 
@@ -50,65 +50,65 @@ class DatasetAmounts:
     other: float = 0.0
 
 
-def choose_dataset_shape(record: EntryRecord) -> str:
+def choose_representative_shape(record: CatalogueDatasetRecord) -> str:
     """The shape that stands for all that a dataset can give."""
     shapes = record.all_shapes
     return next(shape for shape in (*_OTHERS, "summarised", *shapes) if shape in shapes)
 
 
-def _is_single_table(record: EntryRecord) -> bool:
+def _is_one_row_per_item(record: CatalogueDatasetRecord) -> bool:
     """Whether a row of its one table is an item with all its texts."""
-    return choose_dataset_shape(record) not in _OTHERS or (
+    return choose_representative_shape(record) not in _OTHERS or (
         not record.layout and not record.rows and len(record.tables) == 1
     )
 
 
 def count_dataset_items(
-    record: EntryRecord, langs: Iterable[str] = (), limit: int | None = None
-) -> DatasetAmounts:
+    record: CatalogueDatasetRecord, langs: Iterable[str] = (), limit: int | None = None
+) -> DatasetSizes:
     """What of a dataset is in some of its languages (by default all), with `limit` items of each language and set at
     most: documents of a corpus (all relevant ones stay), queries to rerank, texts, pairs."""
     chosen = tuple(langs) or tuple(record.langs) or (record.lang,)
     most = float("inf") if limit is None else limit * record.sets
-    shape = choose_dataset_shape(record)
+    shape = choose_representative_shape(record)
     by_lang = [_count_items_in_language(record, shape, lang) for lang in chosen]
     main = sum(min(items, most) for items in by_lang)
     share = len(chosen) / max(1, len(record.langs))
-    if _is_single_table(record):
-        return DatasetAmounts(main)
+    if _is_one_row_per_item(record):
+        return DatasetSizes(main)
     if shape == "classification":
         train = record.rows.get("train", 0) or next(
             (t.rows or 0 for t in record.all_tables if t.part == "train"), 0
         )
-        return DatasetAmounts(main, min(train * share, most * len(chosen)))
+        return DatasetSizes(main, min(train * share, most * len(chosen)))
     if shape == "reranking":
         candidates = _count_corpus_documents(record) * share * main / max(1, sum(by_lang))
-        return DatasetAmounts(candidates, main)
+        return DatasetSizes(candidates, main)
     documents = _count_corpus_documents(record) * share
     kept = documents if limit is None else max(limit, record.relevant or documents)
-    return DatasetAmounts(min(documents, kept), record.size * share)
+    return DatasetSizes(min(documents, kept), record.size * share)
 
 
-def _count_items_in_language(record: EntryRecord, shape: str, lang: str) -> float:
+def _count_items_in_language(record: CatalogueDatasetRecord, shape: str, lang: str) -> float:
     if shape == "summaries":
         return record.all_tables[0].rows or record.size
     return record.by_lang.get(lang) or record.size / max(1, len(record.langs))
 
 
-def _count_corpus_documents(record: EntryRecord) -> float:
+def _count_corpus_documents(record: CatalogueDatasetRecord) -> float:
     known = next((table.rows for table in record.all_tables if table.part == "corpus"), None)
     return known or record.size * sum(record.each.values())
 
 
 def write_miniature_dataset(
-    record: EntryRecord, langs: Iterable[str], size: DatasetAmounts, folder: Path
+    record: CatalogueDatasetRecord, langs: Iterable[str], size: DatasetSizes, folder: Path
 ) -> Path:
     """Write a dataset of `size` into `folder`; the path by which it is opened."""
     chosen = tuple(langs) or tuple(record.langs) or (record.lang or "en",)
-    author = _MiniatureWriter(record, chosen)
-    shape = choose_dataset_shape(record)
+    author = _MiniatureDatasetWriter(record, chosen)
+    shape = choose_representative_shape(record)
     main, other = int(size.main), int(size.other)
-    if _is_single_table(record):
+    if _is_one_row_per_item(record):
         return _write_rows(
             folder / f"{record.name}.jsonl", (author.row(shape, number) for number in range(main))
         )
@@ -151,10 +151,10 @@ def _write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
 
 
 @dataclass(frozen=True)
-class _MiniatureWriter:
+class _MiniatureDatasetWriter:
     """Writes the rows of a dataset in some languages, in turn."""
 
-    record: EntryRecord
+    record: CatalogueDatasetRecord
     langs: tuple[str, ...]
 
     def row(self, shape: str, number: int) -> dict[str, Any]:

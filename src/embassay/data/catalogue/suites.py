@@ -16,13 +16,13 @@ from typing import Any
 from pydantic import Field, ValidationError, model_validator
 
 from embassay.data.catalogue.entries import (
-    CatalogueRecord,
-    EntryRecord,
+    CatalogueDatasetRecord,
     Names,
     Protocol,
+    StrictCatalogueRecord,
+    find_catalogue_entry,
     find_dataset_location,
-    find_entry,
-    read_all_entries,
+    read_catalogue_entries,
 )
 from embassay.data.rows import LIKE, find_nearest_name, format_value_for_error
 from embassay.data.sources import split_tasks_from_spec
@@ -32,7 +32,7 @@ from embassay.errors import DataError, UsageError
 _SUFFIXES = (".yaml", ".yml")
 
 
-class MemberRecord(CatalogueRecord):
+class SuiteMemberRecord(StrictCatalogueRecord):
     """One dataset of a suite, or another suite whose members are its own.
 
     `dataset` is a name of the catalogue, or a path from the file's folder; `tasks`, `lang` and `split` what of it is
@@ -48,7 +48,7 @@ class MemberRecord(CatalogueRecord):
     title: str = ""
 
     @model_validator(mode="after")
-    def _check_dataset_or_suite(self) -> MemberRecord:
+    def _check_dataset_or_suite(self) -> SuiteMemberRecord:
         if bool(self.dataset) == bool(self.suite):
             raise ValueError("either dataset or suite")
         if self.suite and (self.lang or self.split or self.group or self.title):
@@ -56,7 +56,7 @@ class MemberRecord(CatalogueRecord):
         return self
 
 
-class SuiteRecord(CatalogueRecord):
+class SuiteRecord(StrictCatalogueRecord):
     """A suite as it is written. `tasks` are those of members that name none."""
 
     name: str = Field(min_length=1)
@@ -64,7 +64,7 @@ class SuiteRecord(CatalogueRecord):
     source: str = ""
     protocol: Protocol | None = None
     tasks: Names = Field(default=[])
-    members: list[MemberRecord] = Field(min_length=1)
+    members: list[SuiteMemberRecord] = Field(min_length=1)
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,9 @@ class SuiteMember:
     title: str = ""
 
     @property
-    def record(self) -> EntryRecord | None:
+    def record(self) -> CatalogueDatasetRecord | None:
         """Its record in the catalogue; None for a path."""
-        return read_all_entries().get(self.dataset)
+        return read_catalogue_entries().get(self.dataset)
 
     @property
     def set(self) -> str:
@@ -119,7 +119,7 @@ def _find_scored_split(splits: Mapping[str, Sequence[str]]) -> str:
 
 
 @dataclass(frozen=True)
-class Suite:
+class DatasetSuite:
     """A suite with its members, those of other suites among them, each dataset once."""
 
     name: str
@@ -135,7 +135,7 @@ class Suite:
         """What it counts: datasets, those of a group as one."""
         return tuple(dict.fromkeys(member.set for member in self.members))
 
-    def narrow_to_tasks(self, tasks: Iterable[str]) -> Suite:
+    def narrow_to_tasks(self, tasks: Iterable[str]) -> DatasetSuite:
         """What it has for some tasks; UsageError if that is nothing."""
         wanted = tuple(tasks)
         members = tuple(narrow_members_to_tasks(self.members, wanted))
@@ -160,7 +160,7 @@ def narrow_members_to_tasks(members: Iterable[SuiteMember], tasks: Sequence[str]
 
 
 @cache
-def read_all_suites() -> Mapping[str, Suite]:
+def read_all_suites() -> Mapping[str, DatasetSuite]:
     """Name -> suite of a paper, in the order of the files."""
     files = sorted((Path(__file__).parent / "suites").glob("*.yaml"))
     written = [SuiteRecord.model_validate(facts) for file in files for facts in read_yaml(file)]
@@ -168,7 +168,7 @@ def read_all_suites() -> Mapping[str, Suite]:
     return {name: _make_suite(record, records, None) for name, record in records.items()}
 
 
-def find_suite(source: str) -> Suite | None:
+def find_suite(source: str) -> DatasetSuite | None:
     """The suite that a source of data names, None where it names none: a paper's, or a YAML file with `members`.
 
     `?tasks=` keeps some of its tasks. DataError for a file that is not what it should be, UsageError for a suite or a
@@ -179,12 +179,12 @@ def find_suite(source: str) -> Suite | None:
     return suite.narrow_to_tasks(tasks) if suite and tasks else suite
 
 
-def find_records_and_members(names: Iterable[str]) -> tuple[list[EntryRecord], list[str]]:
+def find_records_and_file_members(names: Iterable[str]) -> tuple[list[CatalogueDatasetRecord], list[str]]:
     """The records of names of datasets and suites, each once, and the members of suites that are files of one's own.
 
     UsageError, with the nearest name, for one that is neither.
     """
-    records: dict[str, EntryRecord] = {}
+    records: dict[str, CatalogueDatasetRecord] = {}
     files: list[str] = []
     for name in names:
         suite = find_suite(name)
@@ -192,11 +192,11 @@ def find_records_and_members(names: Iterable[str]) -> tuple[list[EntryRecord], l
             if suite and member.record is None:
                 files.append(member.dataset)
             else:
-                records[member.dataset] = member.record or find_entry(member.dataset)
+                records[member.dataset] = member.record or find_catalogue_entry(member.dataset)
     return list(records.values()), files
 
 
-def merge_members(members: Iterable[SuiteMember]) -> tuple[SuiteMember, ...]:
+def merge_suite_members(members: Iterable[SuiteMember]) -> tuple[SuiteMember, ...]:
     """Each dataset once, for the tasks and in the languages of all; the first with a title or a group gives it."""
     by_split: dict[tuple[str, str], SuiteMember] = {}
     for member in members:
@@ -210,19 +210,19 @@ def merge_members(members: Iterable[SuiteMember]) -> tuple[SuiteMember, ...]:
 def _merge_two_members(first: SuiteMember, second: SuiteMember) -> SuiteMember:
     return replace(
         first,
-        tasks=_join_names(first.tasks, second.tasks),
-        langs=_join_names(first.langs, second.langs),
+        tasks=_merge_name_restrictions(first.tasks, second.tasks),
+        langs=_merge_name_restrictions(first.langs, second.langs),
         group=first.group or second.group,
         title=first.title or second.title,
     )
 
 
-def _join_names(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
+def _merge_name_restrictions(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
     """The names of both; none where either means all."""
     return tuple(dict.fromkeys((*first, *second))) if first and second else ()
 
 
-def _read_own_suite(path: Path) -> Suite | None:
+def _read_own_suite(path: Path) -> DatasetSuite | None:
     if path.suffix not in _SUFFIXES or not path.is_file():
         return None
     content = read_yaml(path)
@@ -232,7 +232,7 @@ def _read_own_suite(path: Path) -> Suite | None:
         record = SuiteRecord.model_validate(content)
     except ValidationError as error:
         raise _make_first_fault_error(path, error) from error
-    if record.name in read_all_suites() or record.name in read_all_entries():
+    if record.name in read_all_suites() or record.name in read_catalogue_entries():
         raise DataError(
             f"the name {record.name!r} belongs to a suite or dataset in the catalogue", path=path,
             mend="Give the suite another name."
@@ -246,7 +246,7 @@ def _make_first_fault_error(path: Path, error: ValidationError) -> DataError:
     where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"]).lstrip(".")
     if fault["type"] == "extra_forbidden":
         near = find_nearest_name(
-            str(fault["loc"][-1]), (*SuiteRecord.model_fields, *MemberRecord.model_fields)
+            str(fault["loc"][-1]), (*SuiteRecord.model_fields, *SuiteMemberRecord.model_fields)
         )
         mend = f"Did you mean {near}?" if near else "Leave it out."
         return DataError(f"there is no field {where}.", path=path, mend=mend)
@@ -265,10 +265,10 @@ def _make_first_fault_error(path: Path, error: ValidationError) -> DataError:
     return DataError(f"{where or 'the suite'} is invalid", path=path, expected=expected, found=given)
 
 
-def _make_suite(record: SuiteRecord, records: Mapping[str, SuiteRecord], path: Path | None) -> Suite:
+def _make_suite(record: SuiteRecord, records: Mapping[str, SuiteRecord], path: Path | None) -> DatasetSuite:
     within: dict[str, tuple[SuiteMember, ...]] = {}
     members = _resolve_suite_members(record, records, path, within, ())
-    return Suite(
+    return DatasetSuite(
         record.name, record.title or record.name, record.source, record.protocol or "", members, within
     )
 
@@ -299,18 +299,18 @@ def _resolve_suite_members(
             inner = paper.members
             within.update(paper.within)
         members += narrow_members_to_tasks(inner, tasks) if tasks else inner
-    within[record.name] = merge_members(members)
+    within[record.name] = merge_suite_members(members)
     return within[record.name]
 
 
-def _resolve_dataset_name(record: MemberRecord, path: Path | None) -> str:
+def _resolve_dataset_name(record: SuiteMemberRecord, path: Path | None) -> str:
     """A name of the catalogue as it is, a path from the folder of the file. DataError for neither."""
-    if record.dataset in read_all_entries():
+    if record.dataset in read_catalogue_entries():
         return record.dataset
     file = Path(record.dataset).expanduser()
     file = file if file.is_absolute() or path is None else path.parent / file
     if path is None or not file.exists():
-        near = find_nearest_name(record.dataset, read_all_entries())
+        near = find_nearest_name(record.dataset, read_catalogue_entries())
         raise DataError(
             f"there is no dataset {record.dataset!r}", path=path, expected="a catalogue name, or a path relative to "
                 "this file's folder", mend=f"Did you mean {near}?" if near else "`embassay data list` shows all."
@@ -324,7 +324,7 @@ def _resolve_dataset_name(record: MemberRecord, path: Path | None) -> str:
 
 
 def _check_known_languages(name: str, langs: Sequence[str], path: Path | None) -> tuple[str, ...]:
-    record = read_all_entries().get(name)
+    record = read_catalogue_entries().get(name)
     every = (record.langs or [record.lang]) if record else langs
     for lang in langs:
         if lang not in every:
@@ -335,7 +335,7 @@ def _check_known_languages(name: str, langs: Sequence[str], path: Path | None) -
     return tuple(lang for lang in every if lang in langs)
 
 
-def _find_suite_by_name(name: str, path: Path | None) -> Suite:
+def _find_suite_by_name(name: str, path: Path | None) -> DatasetSuite:
     if name not in read_all_suites():
         near = find_nearest_name(name, read_all_suites())
         raise DataError(

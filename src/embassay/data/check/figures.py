@@ -14,29 +14,29 @@ from numpy.typing import ArrayLike, NDArray
 
 from embassay.contracts import Tokenizer
 from embassay.data.check.files import (
-    AlikeRows,
     NumberSpread,
     RepeatedRows,
-    SideOverlap,
+    SimilarRowPair,
+    SplitTextOverlap,
     TextLengthSummary,
-    ValueBalance,
+    ValueCounts,
 )
 from embassay.data.dataset import Dataset
-from embassay.data.rows import Row, RowSource, collect_faults, format_plain_text
+from embassay.data.rows import Row, RowSource, collect_row_faults, format_plain_text
 from embassay.data.shapes import RETRIEVAL_PARTS
 from embassay.data.views import drop_repeated_columns
 from embassay.errors import DataError, UsageError
 from embassay.records import (
     Classification,
     JudgedSummaries,
-    LabelledPairs,
+    LabelledTextPairs,
     LabelledTexts,
-    Paraphrases,
     RerankingSet,
     RetrievalSet,
-    ScoredPairs,
+    ScoredTextPairs,
     SummaryComparisons,
     SummaryRatings,
+    TextsWithParaphrases,
 )
 
 Advance = Callable[[int, int], None]
@@ -77,7 +77,7 @@ class NearDuplicateRule:
             )
 
 
-class NearPair(NamedTuple):
+class NearDuplicatePair(NamedTuple):
     """Positions of two texts, and the Jaccard index of their shingles."""
 
     first: int
@@ -114,7 +114,7 @@ def compute_hash_jaccard(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> 
     return float(shared / (len(one) + len(other) - shared))
 
 
-class TextSketches:
+class TextMinHashSignatures:
     """The signatures of texts, shape (n, 128), uint32, and the search for pairs among them."""
 
     def __init__(
@@ -128,7 +128,7 @@ class TextSketches:
         earlier: NDArray[np.bool_] | None = None,
         later: NDArray[np.bool_] | None = None,
         advance: Advance = ignore_progress,
-    ) -> list[NearPair]:
+    ) -> list[NearDuplicatePair]:
         """Texts (`second`) that are almost an earlier one (`first`), each with one such, by position.
 
         `earlier` and `later`, shape (n,), say which texts may be `first` and `second`, by default all. A text
@@ -136,11 +136,11 @@ class TextSketches:
         """
         every = np.ones(len(self._texts), np.bool_)
         earlier, later = every if earlier is None else earlier, every if later is None else later
-        alike: list[NearPair] = []
+        alike: list[NearDuplicatePair] = []
         tries = np.full(len(self._texts), TRIES)
         rows = _choose_rows_per_band(self._near.threshold)
-        for number, band in enumerate(_hash_bands(self._signatures, rows), 1):
-            for first, second in _pair_in_bands(band, earlier, later):
+        for number, band in enumerate(_hash_signature_bands(self._signatures, rows), 1):
+            for first, second in _pair_texts_by_band(band, earlier, later):
                 worth = tries[second] > 0
                 pairs = self._filter_pairs_by_signature(first[worth], second[worth])
                 tries[pairs[:, 1]] -= 1
@@ -165,7 +165,7 @@ class TextSketches:
         ]
         return np.concatenate(likely)
 
-    def _confirm_near_pairs(self, pairs: list[list[int]]) -> list[NearPair]:
+    def _confirm_near_pairs(self, pairs: list[list[int]]) -> list[NearDuplicatePair]:
         """Those whose texts are alike enough."""
 
         @lru_cache(maxsize=16)
@@ -173,7 +173,8 @@ class TextSketches:
             return hash_shingles(self._texts[position], self._near.unit)
 
         compared = (
-            NearPair(a, b, compute_hash_jaccard(hash_shingles_at(a), hash_shingles_at(b))) for a, b in pairs
+            NearDuplicatePair(a, b, compute_hash_jaccard(hash_shingles_at(a), hash_shingles_at(b)))
+            for a, b in pairs
         )
         return [pair for pair in compared if pair.jaccard >= self._near.threshold]
 
@@ -205,7 +206,7 @@ def _choose_rows_per_band(threshold: float) -> int:
     return max(fitting, default=1)
 
 
-def _hash_bands(signatures: NDArray[np.uint32], rows: int) -> Iterator[NDArray[np.uint64]]:
+def _hash_signature_bands(signatures: NDArray[np.uint32], rows: int) -> Iterator[NDArray[np.uint64]]:
     """One number per text and band: equal where the band is, and hardly ever elsewhere.
 
     datasketch's own index keeps every text in a set per band and gives all that share one: a hundred thousand
@@ -218,7 +219,7 @@ def _hash_bands(signatures: NDArray[np.uint32], rows: int) -> Iterator[NDArray[n
         yield number
 
 
-def _pair_in_bands(
+def _pair_texts_by_band(
     band: NDArray[np.uint64], earlier: NDArray[np.bool_], later: NDArray[np.bool_]
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Positions of each text's first, second, ... companion of its band, and of the text itself."""
@@ -272,7 +273,7 @@ class TableRows:
     labels: Sequence[str]
 
 
-class RepeatSearch:
+class RepeatedTextSearch:
     """The rows of a table by their text, white space aside, and the search for almost equal ones among them."""
 
     def __init__(self, texts: TableRows, near: NearDuplicateRule | None, say: Said) -> None:
@@ -283,7 +284,9 @@ class RepeatSearch:
         for text in texts.texts:
             self._same.append(self._first.setdefault(" ".join(text.split()), len(self._first)))
         self._sketches = (
-            TextSketches(list(self._first), near, lambda done, total: say("hashing texts", done, total))
+            TextMinHashSignatures(
+                list(self._first), near, lambda done, total: say("hashing texts", done, total)
+            )
             if near is not None
             else None
         )
@@ -305,7 +308,7 @@ class RepeatSearch:
             self._collect_alike_examples(again, near, first, first),
         )
 
-    def overlap(self, of: str, within: str) -> SideOverlap:
+    def overlap(self, of: str, within: str) -> SplitTextOverlap:
         """Rows of the side `of` that are also, or nearly, on the side `within`."""
         in_within, in_of = self._map_text_to_first_row(within), self._map_text_to_first_row(of)
         rows = [row for row, side in enumerate(self._rows.sides) if side == of]
@@ -317,16 +320,16 @@ class RepeatSearch:
             alike = {pair.second for pair in near}
             nearly = sum(self._same[row] in alike for row in rows)
         examples = self._collect_alike_examples(same, near, in_within, in_of)
-        return SideOverlap(self._rows.table, of, within, len(rows), len(same), nearly, examples)
+        return SplitTextOverlap(self._rows.table, of, within, len(rows), len(same), nearly, examples)
 
-    def measure_all_overlaps(self) -> tuple[SideOverlap, ...]:
+    def measure_side_overlaps(self) -> tuple[SplitTextOverlap, ...]:
         """Every two sides: what is tested on against what is trained on, else the later against the earlier."""
         sides = sorted(dict.fromkeys(filter(None, self._rows.sides)), key=_rank_split_side)
         return tuple(self.overlap(of, within) for within, of in combinations(sides, 2))
 
     def _find_near_duplicates(
         self, earlier: NDArray[np.bool_], later: NDArray[np.bool_]
-    ) -> list[NearPair] | None:
+    ) -> list[NearDuplicatePair] | None:
         if self._sketches is None:
             return None
         return self._sketches.pairs(
@@ -349,10 +352,10 @@ class RepeatSearch:
     def _collect_alike_examples(
         self,
         same: Sequence[tuple[int, int]],
-        near: Sequence[NearPair] | None,
+        near: Sequence[NearDuplicatePair] | None,
         firsts: dict[int, int],
         seconds: dict[int, int],
-    ) -> tuple[AlikeRows, ...]:
+    ) -> tuple[SimilarRowPair, ...]:
         exact = [self._make_alike_rows(earlier, later, 1.0, True) for earlier, later in same[:EXAMPLES]]
         alike = [
             self._make_alike_rows(firsts[pair.first], seconds[pair.second], pair.jaccard, False)
@@ -360,10 +363,10 @@ class RepeatSearch:
         ]
         return (*exact, *alike)
 
-    def _make_alike_rows(self, first: int, second: int, jaccard: float, exact: bool) -> AlikeRows:
+    def _make_alike_rows(self, first: int, second: int, jaccard: float, exact: bool) -> SimilarRowPair:
         ids, texts = self._rows.ids, self._rows.texts
         shown = [" ".join(texts[row].split())[:_SHOWN] for row in (first, second)]
-        return AlikeRows(ids[first], ids[second], jaccard, exact, *shown)
+        return SimilarRowPair(ids[first], ids[second], jaccard, exact, *shown)
 
 
 def _rank_split_side(side: str) -> int:
@@ -413,7 +416,7 @@ def read_text_tables(dataset: Dataset, read: Callable[[int], None]) -> Iterator[
     """The tables of a dataset that hold texts, each once; `read` is told how many rows have been read."""
     for name, source in _find_text_sources(dataset).items():
         table = TableTexts(name)
-        with collect_faults(lambda _error: None):  # the loading of shapes has met them
+        with collect_row_faults(lambda _error: None):  # the loading of shapes has met them
             try:
                 _read_rows_into_table(table, source, read)
             except DataError:
@@ -451,7 +454,7 @@ def _find_text_sources(dataset: Dataset) -> dict[str, RowSource]:
     parts = {part: source for part, source in dataset.parts.items() if part != "qrels"}
     reach = {part: frozenset(o.address for o in source.list_origins()) for part, source in parts.items()}
     for part in sorted(parts, key=lambda part: -len(reach[part])):
-        with collect_faults(lambda _error: None):
+        with collect_row_faults(lambda _error: None):
             columns = frozenset(parts[part].columns()) & {*COLUMNS}
         if columns and not any(columns <= names and reach[part] <= files for names, files in taken.values()):
             taken[part] = columns, reach[part]
@@ -491,7 +494,7 @@ def _list_cell_texts(row: Row, column: str) -> list[str]:
     return [text for text in values if isinstance(text, str) and text.strip()]
 
 
-Figures = Mapping[str, NumberSpread | ValueBalance]
+Figures = Mapping[str, NumberSpread | ValueCounts]
 SCALES = ((0, 1), (-1, 1), (1, 5), (0, 5), (0, 10), (0, 100))
 """Scales that people rate on."""
 
@@ -508,13 +511,13 @@ def summarize_number_spread(values: ArrayLike) -> NumberSpread:
     return NumberSpread(len(numbers), low, median, high, top, float(numbers.mean()))
 
 
-def count_values(values: Iterable[object]) -> ValueBalance:
+def count_values(values: Iterable[object]) -> ValueCounts:
     """How often each value is there.
 
     >>> count_values(["b", "a", "b"]).counts
     {'b': 2, 'a': 1}
     """
-    return ValueBalance(dict(Counter(map(_format_value, values)).most_common()))
+    return ValueCounts(dict(Counter(map(_format_value, values)).most_common()))
 
 
 def summarize_data_values(data: Any) -> Figures:
@@ -543,7 +546,7 @@ def find_off_scale_scores(scores: ArrayLike) -> tuple[tuple[int, int], int] | No
 def describe_odd_scores(data: Any) -> Iterator[str]:
     """What is odd about the scores of pairs and the ratings of summaries."""
     columns: Mapping[str, ArrayLike] = (
-        {"score": data.scores} if isinstance(data, ScoredPairs) else getattr(data, "axes", {})
+        {"score": data.scores} if isinstance(data, ScoredTextPairs) else getattr(data, "axes", {})
     )
     for name, values in columns.items():
         if off := find_off_scale_scores(values):
@@ -603,9 +606,9 @@ def _summarize_judged_summaries(data: JudgedSummaries) -> Figures:
 _FIGURES: Mapping[type, Callable[[Any], Figures]] = {
     LabelledTexts: _summarize_labelled_texts,
     Classification: _summarize_classification,
-    LabelledPairs: lambda data: {"labels": count_values(data.labels.tolist())},
+    LabelledTextPairs: lambda data: {"labels": count_values(data.labels.tolist())},
     SummaryComparisons: lambda data: {"choices": count_values(data.choice.tolist())},
-    ScoredPairs: lambda data: {"score": summarize_number_spread(data.scores)},
+    ScoredTextPairs: lambda data: {"score": summarize_number_spread(data.scores)},
     SummaryRatings: lambda data: {
         axis: summarize_number_spread(values)
         for axis, values in data.axes.items()
@@ -614,7 +617,7 @@ _FIGURES: Mapping[type, Callable[[Any], Figures]] = {
     RetrievalSet: _summarize_retrieval_set,
     RerankingSet: _summarize_reranking_set,
     JudgedSummaries: _summarize_judged_summaries,
-    Paraphrases: lambda data: {
+    TextsWithParaphrases: lambda data: {
         "paraphrases per text": summarize_number_spread([len(row) for row in data.wordings])
     },
 }

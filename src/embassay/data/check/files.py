@@ -15,15 +15,15 @@ from typing import Any
 from embassay.data.lines import (
     MARKS,
     USUAL,
+    DelimitedReadOptions,
     DelimitedTable,
-    TableReading,
     check_row_limit,
-    choose_quoting,
+    choose_csv_quoting,
     detect_delimiter,
     is_number,
     open_unpacked_file,
 )
-from embassay.data.rows import collect_faults
+from embassay.data.rows import collect_row_faults
 from embassay.data.shapes import CALLED
 from embassay.data.tables import find_known_suffix, open_one_of_tables
 from embassay.errors import DataError, UsageError
@@ -62,7 +62,7 @@ class CheckedFile:
 
 
 @dataclass(frozen=True)
-class DocumentFiles:
+class DocumentFolderCounts:
     """A folder of documents: how many were read of each kind, in which encodings, and what was left out and why.
     `suffixes` counts all files, `stated` the languages that documents say they are in ("" for none), `told` those they
     seem to be in (None: nothing here can tell), of the first `looked_at` documents."""
@@ -106,7 +106,7 @@ class NumberSpread:
 
 
 @dataclass(frozen=True)
-class ValueBalance:
+class ValueCounts:
     """How often each value is there, the most frequent first."""
 
     counts: Mapping[str, int]
@@ -118,7 +118,7 @@ class ValueBalance:
 
 
 @dataclass(frozen=True)
-class ShapeCheck:
+class DatasetShapeCheck:
     """A shape whose columns are there: the `tasks` it serves, how many items a run would get, and what it is like.
 
     It is `ready` when nothing stops a run.
@@ -130,11 +130,11 @@ class ShapeCheck:
     items: int
     skipped: tuple[SkippedItems, ...] = ()
     warnings: tuple[str, ...] = ()
-    figures: Mapping[str, NumberSpread | ValueBalance] = field(default_factory=dict)
+    figures: Mapping[str, NumberSpread | ValueCounts] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class NearMissShape:
+class MappableDataShape:
     """A shape that a `--map` would give."""
 
     shape: str
@@ -155,7 +155,7 @@ class TextLengthSummary:
 
 
 @dataclass(frozen=True)
-class AlikeRows:
+class SimilarRowPair:
     """Two rows, by id, whose texts are the same (`jaccard` 1 and `exact`) or nearly."""
 
     first: str
@@ -178,11 +178,11 @@ class RepeatedRows:
     exact: int
     near: int | None
     conflicting: int
-    examples: tuple[AlikeRows, ...]
+    examples: tuple[SimilarRowPair, ...]
 
 
 @dataclass(frozen=True)
-class SideOverlap:
+class SplitTextOverlap:
     """Rows of one side (`of`) whose text is also, or nearly, in the other (`within`)."""
 
     table: str
@@ -191,7 +191,7 @@ class SideOverlap:
     texts: int
     exact: int
     near: int | None
-    examples: tuple[AlikeRows, ...]
+    examples: tuple[SimilarRowPair, ...]
 
 
 @dataclass(frozen=True)
@@ -203,16 +203,16 @@ class DataCheckReport:
     usable: bool
     langs: tuple[str, ...]
     files: tuple[CheckedFile, ...]
-    shapes: tuple[ShapeCheck, ...]
-    near_misses: tuple[NearMissShape, ...]
+    shapes: tuple[DatasetShapeCheck, ...]
+    near_misses: tuple[MappableDataShape, ...]
     faults: tuple[Fault, ...]
     remarks: tuple[str, ...]
     lengths: tuple[TextLengthSummary, ...]
     repeats: tuple[RepeatedRows, ...]
-    overlaps: tuple[SideOverlap, ...]
+    overlaps: tuple[SplitTextOverlap, ...]
     threshold: float | None
     command: str = ""
-    documents: DocumentFiles | None = None
+    documents: DocumentFolderCounts | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The report as JSON takes it."""
@@ -229,7 +229,7 @@ class _FaultPlaces:
     shapes: dict[str, None] = field(default_factory=dict)
 
 
-class FaultCollector:
+class DataFaultCollector:
     """Collects faults; one that comes up again, for another shape or in another reading, counts once."""
 
     def __init__(self) -> None:
@@ -237,7 +237,7 @@ class FaultCollector:
 
     def add(self, error: DataError, shape: str = "") -> None:
         """Take a fault, found while reading `shape` (empty: the file itself)."""
-        key = (str(error.path), _strip_row_values(error.what), error.expected)
+        key = (str(error.path), _strip_values_from_fault(error.what), error.expected)
         # A traceback holds the frames, and those the rows, of every fault.
         entry = self._entries.setdefault(key, _FaultPlaces(error.with_traceback(None)))
         entry.places[error.line, error.what] = None
@@ -267,11 +267,11 @@ def _make_fault(entry: _FaultPlaces) -> Fault:
     )
 
 
-def _strip_row_values(what: str) -> str:
+def _strip_values_from_fault(what: str) -> str:
     """What is wrong without the ids, values and numbers of one row; a column's name stays.
 
-    >>> (_strip_row_values("id '7' appears twice, first on line 2."),
-    ... _strip_row_values("the value of 'label' cannot be used"))
+    >>> (_strip_values_from_fault("id '7' appears twice, first on line 2."),
+    ... _strip_values_from_fault("the value of 'label' cannot be used"))
     ('id _ appears twice, first on line _.', "the value of 'label' cannot be used")
     """
     return what if what.startswith("the value of") else re.sub(r"'[^']*'|\"[^\"]*\"|\d+", "_", what)
@@ -286,24 +286,27 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def profile_data_file(
-    path: Path, found: Callable[[DataError], None], read: Callable[[int], None], reading: TableReading = USUAL
+    path: Path,
+    found: Callable[[DataError], None],
+    read: Callable[[int], None],
+    reading: DelimitedReadOptions = USUAL,
 ) -> CheckedFile:
     """The facts of the file at `path`, as far as it can be read, by `reading` if it is of lines and marks; what cannot
     be read goes to `found`.
 
     `read` is told how many rows have been read.
     """
-    columns: dict[str, _ColumnCells] = {}
+    columns: dict[str, _ColumnProfiler] = {}
     rows, blank, over = 0, 0, 0
     try:
         source = open_one_of_tables(path, reading)
         if isinstance(source, DelimitedTable):
-            quotes = choose_quoting(path, source.delimiter, source.reading.quoting)
+            quotes = choose_csv_quoting(path, source.delimiter, source.reading.quoting)
             blank, over = quotes.blank, 0 if quotes.quoting == "none" else len(quotes.over)
-        with collect_faults(lambda _error: None):  # the reading below meets the same rows again
+        with collect_row_faults(lambda _error: None):  # the reading below meets the same rows again
             names = source.columns()
-        columns = {name: _ColumnCells(text_only=isinstance(source, DelimitedTable)) for name in names}
-        with collect_faults(found):
+        columns = {name: _ColumnProfiler(text_only=isinstance(source, DelimitedTable)) for name in names}
+        with collect_row_faults(found):
             for rows, row in enumerate(source.rows(names), 1):
                 for name, cells in columns.items():
                     cells.add(row.cells.get(name))
@@ -313,14 +316,16 @@ def profile_data_file(
         found(error)
     suffix = find_known_suffix(path.name)
     text = bool(suffix) and suffix != ".parquet"
-    encoding, ends = _name_encoding(path) if text else ("", "")
+    encoding, ends = _name_encoding_and_line_ends(path) if text else ("", "")
     facts = tuple(cells.column(name) for name, cells in columns.items())
     return CheckedFile(
         str(path), _name_file_format(suffix), encoding, ends, path.stat().st_size, rows, facts, blank, over
     )
 
 
-def advise_table_reading(path: Path, reading: TableReading) -> tuple[TableReading, tuple[str, ...]]:
+def advise_table_reading(
+    path: Path, reading: DelimitedReadOptions
+) -> tuple[DelimitedReadOptions, tuple[str, ...]]:
     """How a table of lines and marks is better read than by `reading`, and why; what is given stays as it is."""
     notes: list[str] = []
     try:
@@ -344,7 +349,7 @@ def advise_table_reading(path: Path, reading: TableReading) -> tuple[TableReadin
         notes.append(f"{path.name}: its fields are separated by {mark}s, not by {current}s.")
         reading = replace(reading, delimiter=mark)
         source = DelimitedTable(path, MARKS[mark], reading)
-    quotes = choose_quoting(path, source.delimiter, reading.quoting)
+    quotes = choose_csv_quoting(path, source.delimiter, reading.quoting)
     if not reading.quoting and quotes.quoting != "none" and quotes.plain and (quotes.broken or quotes.both):
         notes.append(
             f"{path.name}: its quotation marks do not seem to enclose fields: each line by itself has as many "
@@ -352,7 +357,7 @@ def advise_table_reading(path: Path, reading: TableReading) -> tuple[TableReadin
         )
         reading = replace(reading, quoting="none")
         source = DelimitedTable(path, source.delimiter, reading)
-    if source.header_advice:
+    if source.missing_header_advice:
         notes.append(
             f"{path.name}: its first line looks like data, not column names; read as a header, it would be lost."
         )
@@ -362,7 +367,7 @@ def advise_table_reading(path: Path, reading: TableReading) -> tuple[TableReadin
 
 def _has_other_delimiter(path: Path, source: DelimitedTable, mark: str) -> bool:
     """Whether the first line is one field as it is read, or the lines agree on another mark and not on this one."""
-    with collect_faults(lambda _error: None):
+    with collect_row_faults(lambda _error: None):
         try:
             _, first = next(source.records(), (1, [""]))
         except DataError:
@@ -370,7 +375,7 @@ def _has_other_delimiter(path: Path, source: DelimitedTable, mark: str) -> bool:
     if len(first) == 1:
         return MARKS[mark] in first[0]
     # A text has commas; hardly any has tabs, and as many in every line.
-    return mark == "tab" and choose_quoting(path, "\t").plain
+    return mark == "tab" and choose_csv_quoting(path, "\t").plain
 
 
 def list_file_oddities(file: CheckedFile) -> Iterator[str]:
@@ -395,7 +400,7 @@ def list_file_oddities(file: CheckedFile) -> Iterator[str]:
 
 
 @dataclass
-class _ColumnCells:
+class _ColumnProfiler:
     """What has been seen of a column; the cells of a `text_only` file are numbers where they read as such."""
 
     text_only: bool
@@ -460,7 +465,7 @@ def _name_file_format(suffix: str) -> str:
     return names[kind] + (" in gzip" if packed else "")
 
 
-def _name_encoding(path: Path) -> tuple[str, str]:
+def _name_encoding_and_line_ends(path: Path) -> tuple[str, str]:
     """Encoding and line ends in words, of as much as can be read."""
     ends: Counter[str] = Counter()
     first, wrong, at, line = b"", 0, 0, b""

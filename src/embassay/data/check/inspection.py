@@ -13,7 +13,7 @@ from types import MappingProxyType
 from embassay.contracts import Tokenizer
 from embassay.data.check.figures import (
     NearDuplicateRule,
-    RepeatSearch,
+    RepeatedTextSearch,
     Said,
     TableRows,
     TableTexts,
@@ -26,34 +26,34 @@ from embassay.data.check.files import (
     CheckedFile,
     ColumnProfile,
     DataCheckReport,
-    DocumentFiles,
-    FaultCollector,
-    NearMissShape,
+    DataFaultCollector,
+    DatasetShapeCheck,
+    DocumentFolderCounts,
+    MappableDataShape,
     RepeatedRows,
-    ShapeCheck,
-    SideOverlap,
+    SplitTextOverlap,
     TextLengthSummary,
     advise_table_reading,
     list_file_oddities,
     profile_data_file,
 )
 from embassay.data.dataset import Dataset
-from embassay.data.documents.passages import DocumentFolder
+from embassay.data.documents.passages import FolderPassageSource
 from embassay.data.language import can_identify_language, detect_language
-from embassay.data.lines import MARKS, TableReading, split_reading_from_mapping
-from embassay.data.rows import FileOrigin, collect_faults, find_nearest_name
+from embassay.data.lines import MARKS, DelimitedReadOptions, split_reading_from_mapping
+from embassay.data.rows import FileRowOrigin, collect_row_faults, find_nearest_name
 from embassay.data.shapes import (
     CALLED,
     RETRIEVAL_PARTS,
     SHAPES,
-    find_missing_by_layout,
     find_missing_columns,
+    find_missing_columns_by_layout,
     list_possible_shapes,
     match_usual_columns,
 )
-from embassay.data.sources import open_dataset, prefer_own_path, split_tasks_from_spec
+from embassay.data.sources import open_dataset, prefer_path_over_catalogue, split_tasks_from_spec
 from embassay.data.tables import find_known_suffix, open_one_of_tables
-from embassay.data.views import TitledView
+from embassay.data.views import TitlePrependedView
 from embassay.errors import DataError, UsageError
 from embassay.limits import walk_bounded_folder
 
@@ -86,34 +86,36 @@ Facts = Mapping[str, ColumnProfile]
 """What is known of columns, by name."""
 
 
-def find_near_misses(
+def find_near_miss_shapes(
     columns: Sequence[str], mapping: Mapping[str, str], facts: Facts = MappingProxyType({})
-) -> tuple[NearMissShape, ...]:
+) -> tuple[MappableDataShape, ...]:
     """The shapes that the table would have if other columns of it were read as those that are missing.
 
     `columns` are what can be asked for, `mapping` is the `--map` so far. A column that serves the shape
     already, or is mapped, is not offered for another. Names decide, with `facts` also what the columns hold. Where the
     table has no shape, and no column could give one, the shapes that lack least, without a mend.
 
-    >>> [(miss.shape, miss.mend) for miss in find_near_misses(["body", "topic"], {})]
+    >>> [(miss.shape, miss.mend) for miss in find_near_miss_shapes(["body", "topic"], {})]
     [('documents', '--map text=body'), ('labelled', '--map text=body,label=topic')]
     """
     missing = {shape: find_missing_columns(shape, columns) for shape in list_possible_shapes(columns)}
     mended = tuple(
-        NearMissShape(shape, TASKS[shape], tuple(offer), f"--map {format_map_options({**mapping, **offer})}")
-        for shape, offer in guess_columns(columns, mapping, facts).items()
+        MappableDataShape(
+            shape, TASKS[shape], tuple(offer), f"--map {format_map_options({**mapping, **offer})}"
+        )
+        for shape, offer in guess_missing_columns(columns, mapping, facts).items()
     )
     if mended or not all(missing.values()):
         return mended
     least = min(map(len, missing.values()))
     return tuple(
-        NearMissShape(shape, TASKS[shape], names, "")
+        MappableDataShape(shape, TASKS[shape], names, "")
         for shape, names in missing.items()
         if len(names) == least
     )
 
 
-def guess_columns(
+def guess_missing_columns(
     columns: Sequence[str], mapping: Mapping[str, str], facts: Facts = MappingProxyType({})
 ) -> dict[str, dict[str, str]]:
     """Shape -> the missing columns it would be given, canonical name -> the table's own."""
@@ -125,7 +127,7 @@ def guess_columns(
         return {shape: likely} if likely else {}
     offers = {}
     for shape in list_possible_shapes(columns):
-        ways = find_missing_by_layout(shape, columns)
+        ways = find_missing_columns_by_layout(shape, columns)
         matches = (_match_columns_by_name(shape, missing, free, facts) for missing in ways if all(ways))
         if offer := next(filter(None, matches), {}):
             offers[shape] = offer
@@ -151,9 +153,10 @@ def _match_columns_by_name(
         column = (
             _pick_longest_text_column(called, facts) if target == "text" else next(iter(called), "")
         ) or near
-        if target == "label" and column in facts and not _is_repetitive(facts[column]):
+        if target == "label" and column in facts and not _is_repetitive_column(facts[column]):
             column = next(
-                (name for name in lower.values() if name in facts and _is_repetitive(facts[name])), column
+                (name for name in lower.values() if name in facts and _is_repetitive_column(facts[name])),
+                column,
             )
         if not column:
             return {}
@@ -161,7 +164,7 @@ def _match_columns_by_name(
     return matched if _is_plausible_shape(shape, matched, columns, facts) else {}
 
 
-def _is_repetitive(column: ColumnProfile) -> bool:
+def _is_repetitive_column(column: ColumnProfile) -> bool:
     """Whether a column holds a few short values again and again, as labels do."""
     filled = sum(column.kinds.values()) - column.kinds.get("empty", 0)
     few = column.distinct is not None and 1 < column.distinct <= filled / 2
@@ -272,7 +275,7 @@ class DataCheck:
     def report(self) -> DataCheckReport:
         """All there is to say. UsageError for a spec or an option that means nothing, and DataError where
         `against` cannot be read; what is wrong with the data themselves is in the report."""
-        stops = FaultCollector()
+        stops = DataFaultCollector()
         dataset = self._try_open_dataset(stops)
         folder = find_document_folder(dataset)
         paths, (reading, _) = (
@@ -300,7 +303,7 @@ class DataCheck:
             _list_dataset_languages(dataset),
             files,
             shapes,
-            self._list_near_misses(guessed, bool(stops.list_faults())),
+            self._list_near_miss_shapes(guessed, bool(stops.list_faults())),
             stops.list_faults(),
             tuple(dict.fromkeys(odd)),
             tuple(self._measure_lengths(held)),
@@ -314,7 +317,7 @@ class DataCheck:
             self._summarize_documents(folder) if folder else None,
         )
 
-    def _summarize_documents(self, folder: DocumentFolder) -> DocumentFiles:
+    def _summarize_documents(self, folder: FolderPassageSource) -> DocumentFolderCounts:
         """What a folder of documents holds; the languages that documents seem to be in where that can be told."""
         files, languages, looked_at = folder.folder_contents, Counter[str](), 0
         can_tell = can_identify_language()
@@ -322,13 +325,13 @@ class DataCheck:
             looked_at += 1
             languages[detect_language(document.text)] += 1
             self.say("telling languages", looked_at, min(len(files.ids), LOOKED_AT))
-        return DocumentFiles(
+        return DocumentFolderCounts(
             files.documents, files.characters, folder.chunking.limit, folder.chunking.overlap, files.skipped,
             files.encodings, files.suffixes, files.langs, dict(languages.most_common()) if can_tell else None,
             looked_at, files.notes
         )  # fmt: skip
 
-    def _advise_file_reading(self, files: tuple[CheckedFile, ...]) -> tuple[TableReading, list[str]]:
+    def _advise_file_reading(self, files: tuple[CheckedFile, ...]) -> tuple[DelimitedReadOptions, list[str]]:
         """How the only file, or both sides of a folder, are better read, and what is to be said of that."""
         asked, _ = split_reading_from_mapping(self.mapping)
         better = [advise_table_reading(Path(file.path), asked) for file in files]
@@ -340,8 +343,8 @@ class DataCheck:
         return better[0][0], [*notes, *(line for _, lines in better for line in lines)]
 
     def _guess_file_columns(
-        self, dataset: Dataset | None, files: tuple[CheckedFile, ...], better: TableReading
-    ) -> _GuessedColumns | None:
+        self, dataset: Dataset | None, files: tuple[CheckedFile, ...], better: DelimitedReadOptions
+    ) -> _PossibleColumnMapping | None:
         """What the columns of the file could be, as it is better read; None for what is none or several: of a
         folder only both sides of a classification are tables of their own."""
         retrieval = dataset and set(RETRIEVAL_PARTS) & set(dataset.parts)
@@ -361,7 +364,7 @@ class DataCheck:
         columns = {**columns, **self._match_usual_columns(names)}
         mapped = {target: column for target, column in columns.items() if not column or column in names}
         named = tuple(name for name in dict.fromkeys((*mapped, *names)) if mapped.get(name, name))
-        return _GuessedColumns(
+        return _PossibleColumnMapping(
             (*named, "split") if len(files) > 1 else named, {**better.as_map_options(), **mapped},
             {column.name: column for column in first.columns}, len(files) > 1
         )  # fmt: skip
@@ -371,7 +374,12 @@ class DataCheck:
         return match_usual_columns(columns, split_reading_from_mapping(self.mapping)[1])
 
     def _suggest_check_command(
-        self, guessed: _GuessedColumns | None, better: TableReading, stops: FaultCollector, *, usable: bool
+        self,
+        guessed: _PossibleColumnMapping | None,
+        better: DelimitedReadOptions,
+        stops: DataFaultCollector,
+        *,
+        usable: bool,
     ) -> str:
         """The check to try next; empty where this one reads all that is there."""
         if guessed is None:
@@ -381,7 +389,9 @@ class DataCheck:
             mapping["id"] = ""
         if not usable or better != split_reading_from_mapping(self.mapping)[0]:
             offers = {
-                shape: columns for shape, columns in guessed.guess_by_shape().items() if shape in PREFERRED
+                shape: columns
+                for shape, columns in guessed.guess_columns_by_shape().items()
+                if shape in PREFERRED
             }
             best = next((offers[shape] for shape in PREFERRED if shape in offers), {})
             has = any(
@@ -394,7 +404,7 @@ class DataCheck:
             return ""
         return f"embassay data check {quote(self.spec)} --map {quote(format_map_options(mapping))}"
 
-    def _suggest_run_command(self, shapes: Sequence[ShapeCheck], stops: FaultCollector) -> str:
+    def _suggest_run_command(self, shapes: Sequence[DatasetShapeCheck], stops: DataFaultCollector) -> str:
         """The run to try on data that need nothing else; empty where something would stop it."""
         served = {task for shape in shapes if shape.ready for task in shape.tasks}
         rest = f"-s wordllama -s bm25 -d {quote(self.spec)}"
@@ -406,22 +416,24 @@ class DataCheck:
             return f"embassay sage run {rest}"
         return f"embassay pteb run {rest} --original-only" if any(" " in task for task in served) else ""
 
-    def _try_open_dataset(self, stops: FaultCollector) -> Dataset | None:
+    def _try_open_dataset(self, stops: DataFaultCollector) -> Dataset | None:
         try:
-            with collect_faults(lambda _error: None):  # the reading of the file meets the rows again
+            with collect_row_faults(lambda _error: None):  # the reading of the file meets the rows again
                 return self._open_dataset(self.spec, self.split)
         except DataError as error:
             stops.add(error)
             return None
 
     def _open_dataset(self, spec: str, split: str | None) -> Dataset:
-        return open_dataset(prefer_own_path(spec), mapping=self.mapping, split=split, grades=self.grades)
+        return open_dataset(
+            prefer_path_over_catalogue(spec), mapping=self.mapping, split=split, grades=self.grades
+        )
 
     def _list_dataset_files(self, dataset: Dataset | None) -> list[Path]:
         """The files of the dataset; of one that cannot be opened, those that lie there."""
         if dataset:
             origins = [origin for source in dataset.parts.values() for origin in source.list_origins()]
-            return list(dict.fromkeys(origin.path for origin in origins if isinstance(origin, FileOrigin)))
+            return list(dict.fromkeys(origin.path for origin in origins if isinstance(origin, FileRowOrigin)))
         path = Path(split_tasks_from_spec(self.spec)[0]).expanduser()
         if path.is_dir():
             return sorted(
@@ -437,18 +449,22 @@ class DataCheck:
     def _make_reading_notice(self, what: str) -> Callable[[int], None]:
         return lambda rows: self.say(f"reading {what}", rows, 0)
 
-    def _check_shapes(self, dataset: Dataset, stops: FaultCollector, odd: list[str]) -> Iterator[ShapeCheck]:
+    def _check_shapes(
+        self, dataset: Dataset, stops: DataFaultCollector, odd: list[str]
+    ) -> Iterator[DatasetShapeCheck]:
         for shape in dataset.shapes():
             self.say(f"loading {shape}", 0, 0)
             ready = _check_dataset_shape(dataset, shape, stops, odd)
             # How files are read is said once, with what else there is to know of them.
             yield replace(ready, warnings=tuple(warning for warning in ready.warnings if warning not in odd))
 
-    def _list_near_misses(self, guessed: _GuessedColumns | None, stopped: bool) -> tuple[NearMissShape, ...]:
+    def _list_near_miss_shapes(
+        self, guessed: _PossibleColumnMapping | None, stopped: bool
+    ) -> tuple[MappableDataShape, ...]:
         """Of a table: the parts of a folder are known by the names of its files."""
         if guessed is None:
             return ()
-        misses = find_near_misses(guessed.columns, guessed.mapping, guessed.facts)
+        misses = find_near_miss_shapes(guessed.columns, guessed.mapping, guessed.facts)
         return tuple(
             miss
             for miss in misses
@@ -463,7 +479,7 @@ class DataCheck:
 
     def _find_repeats_and_overlaps(
         self, held: list[TableTexts], odd: list[str]
-    ) -> tuple[tuple[RepeatedRows, ...], tuple[SideOverlap, ...]]:
+    ) -> tuple[tuple[RepeatedRows, ...], tuple[SplitTextOverlap, ...]]:
         """Repeats of every table, and what it shares: with `against`, else between its splits."""
         if self.against is not None:
             return self._find_shared_rows(
@@ -480,19 +496,19 @@ class DataCheck:
             held = list(
                 read_text_tables(self._open_dataset(self.spec, None), self._make_reading_notice("texts"))
             )
-        compared = [RepeatSearch(table.texts(), self.near, self.say) for table in held]
+        compared = [RepeatedTextSearch(table.texts(), self.near, self.say) for table in held]
         repeats = tuple(
             comparison.find_repeated_rows(self.split if self.split in table.sides else None)
             for comparison, table in zip(compared, held, strict=True)
         )
-        overlaps = (overlap for comparison in compared for overlap in comparison.measure_all_overlaps())
+        overlaps = (overlap for comparison in compared for overlap in comparison.measure_side_overlaps())
         return repeats, tuple(
             overlap for overlap in overlaps if self.split in (None, overlap.of, overlap.within)
         )
 
     def _find_shared_rows(
         self, held: list[TableTexts], theirs: list[TableTexts], odd: list[str]
-    ) -> tuple[tuple[RepeatedRows, ...], tuple[SideOverlap, ...]]:
+    ) -> tuple[tuple[RepeatedRows, ...], tuple[SplitTextOverlap, ...]]:
         repeats, overlaps = [], []
         for table in held:
             fitting = [two for two in theirs if set(two.columns) == set(table.columns)]
@@ -501,7 +517,7 @@ class DataCheck:
                 names = ", ".join(table.columns)
                 odd.append(f"{self.against}: no table with just {names}, to compare {table.name} with.")
             joined = _join_table_sides(table, self.spec, twin, str(self.against))
-            comparison = RepeatSearch(joined, self.near, self.say)
+            comparison = RepeatedTextSearch(joined, self.near, self.say)
             repeats.append(comparison.find_repeated_rows(self.spec))
             overlaps += [comparison.overlap(self.spec, str(self.against))] if twin else []
         return tuple(repeats), tuple(overlaps)
@@ -511,15 +527,15 @@ LOOKED_AT = 2_000
 """Documents whose language is looked for."""
 
 
-def find_document_folder(dataset: Dataset | None) -> DocumentFolder | None:
+def find_document_folder(dataset: Dataset | None) -> FolderPassageSource | None:
     """The folder of documents that a dataset is; None where it is none."""
     part = dataset.parts.get("corpus") if dataset else None
-    inside = part.source if isinstance(part, TitledView) else part
-    return inside if isinstance(inside, DocumentFolder) else None
+    inside = part.source if isinstance(part, TitlePrependedView) else part
+    return inside if isinstance(inside, FolderPassageSource) else None
 
 
 @dataclass(frozen=True)
-class _GuessedColumns:
+class _PossibleColumnMapping:
     """The columns of a table as it could be read: those that can be asked for, the `--map` for that, and what they
     hold. `only_sides`: it is one side of a classification."""
 
@@ -528,13 +544,13 @@ class _GuessedColumns:
     facts: Facts
     only_sides: bool
 
-    def guess_by_shape(self) -> dict[str, dict[str, str]]:
+    def guess_columns_by_shape(self) -> dict[str, dict[str, str]]:
         """What other columns could be, by shape."""
-        offers = guess_columns(self.columns, self.mapping, self.facts)
+        offers = guess_missing_columns(self.columns, self.mapping, self.facts)
         return {name: own for name, own in offers.items() if not self.only_sides or name == "classification"}
 
 
-def _list_reading_notes(path: Path, reading: TableReading) -> tuple[str, ...]:
+def _list_reading_notes(path: Path, reading: DelimitedReadOptions) -> tuple[str, ...]:
     """What a run says of how the file is read."""
     try:
         return tuple(
@@ -546,17 +562,19 @@ def _list_reading_notes(path: Path, reading: TableReading) -> tuple[str, ...]:
         return ()
 
 
-def _check_dataset_shape(dataset: Dataset, shape: str, stops: FaultCollector, odd: list[str]) -> ShapeCheck:
+def _check_dataset_shape(
+    dataset: Dataset, shape: str, stops: DataFaultCollector, odd: list[str]
+) -> DatasetShapeCheck:
     """What a run would get of `shape`; what stops it goes to `stops`."""
     try:
-        with collect_faults(lambda error: stops.add(error, shape)):
+        with collect_row_faults(lambda error: stops.add(error, shape)):
             loaded = dataset.load(shape)
     except DataError as error:
         if error.what != _CONSEQUENCE or not stops.of(shape):
             stops.add(error, shape)
-        return ShapeCheck(shape, TASKS[shape], False, 0)
+        return DatasetShapeCheck(shape, TASKS[shape], False, 0)
     odd.extend(describe_odd_scores(loaded.data))
-    return ShapeCheck(
+    return DatasetShapeCheck(
         shape,
         TASKS[shape],
         not stops.of(shape),
@@ -575,7 +593,7 @@ def _is_readme_file(path: Path) -> bool:
 def _list_dataset_languages(dataset: Dataset | None) -> tuple[str, ...]:
     if dataset is None or dataset.declared_lang:
         return (dataset.declared_lang,) if dataset else ()
-    with collect_faults(lambda _error: None):
+    with collect_row_faults(lambda _error: None):
         try:
             return dataset.langs
         except DataError:

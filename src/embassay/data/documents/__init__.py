@@ -2,22 +2,22 @@
 
 from embassay.data.documents.passages import (
     Document,
-    DocumentFolder,
+    FolderPassageSource,
     Passage,
     PlacedPassage,
-    open_documents,
+    open_document_folder,
     read_passage_texts,
-    read_placed_passages,
+    read_passages_with_origin,
     split_into_passages,
 )
 
 __all__ = [
     "Document",
-    "DocumentFolder",
+    "FolderPassageSource",
     "Passage",
     "PlacedPassage",
-    "open_documents",
+    "open_document_folder",
     "read_passage_texts",
-    "read_placed_passages",
+    "read_passages_with_origin",
     "split_into_passages",
 ]

@@ -20,11 +20,11 @@ from threading import Timer
 from typing import IO, cast
 
 from embassay.data.documents.folder import NEEDS
-from embassay.data.documents.markup import ProseDocument, UnreadableDocument, find_first_heading
+from embassay.data.documents.markup import DocumentAsText, UnreadableDocument, find_first_heading
 from embassay.errors import DataError
-from embassay.limits import CONVERTER, PROSE, SECONDS, TIMES, list_bounded_entries
+from embassay.limits import CONVERTER, PROSE, SECONDS, TIMES, list_bounded_folder_entries
 from embassay.machine import find_cache_folder
-from embassay.parquet import close_idle_at_exit, close_pipes, end_process
+from embassay.parquet import close_idle_readers_at_exit, close_process_pipes, end_process
 
 VERSION = "1"
 """Part of what conversions are kept under; raised when the same bytes give another text."""
@@ -41,7 +41,7 @@ def list_converter_versions(kind: str) -> tuple[str, ...]:
     return (VERSION, *(f"{name} {metadata.version(name)}" for name in packages))
 
 
-def convert_document(path: Path, kind: str) -> ProseDocument:
+def convert_document(path: Path, kind: str) -> DocumentAsText:
     """The document in `path`. Unread, with the reason, for one that is damaged, locked, without text, or takes more
     than the limits allow (CONVERTER, SECONDS, PROSE, TIMES)."""
     cached = _find_conversion_file(path, kind)
@@ -53,7 +53,7 @@ def convert_document(path: Path, kind: str) -> ProseDocument:
     if "refused" in reply:
         raise UnreadableDocument(reply["refused"])
     title = reply["title"] or (find_first_heading(reply["text"]) if kind != "PDF" else "")
-    return ProseDocument(reply["text"], title, reply["lang"])
+    return DocumentAsText(reply["text"], title, reply["lang"])
 
 
 def _make_conversion_request(path: Path, kind: str) -> dict[str, str]:
@@ -61,7 +61,7 @@ def _make_conversion_request(path: Path, kind: str) -> dict[str, str]:
         "path": str(path.absolute()), "kind": kind, "memory": CONVERTER.most, "seconds": SECONDS.most,
         "characters": PROSE.most, "times": TIMES.most
     }  # fmt: skip
-    process = _idle.pop() if _idle else _ConverterProcess()
+    process = _idle.pop() if _idle else _DocumentConverterProcess()
     reply = process.request_answer_line(json.dumps(request), SECONDS.most)
     if reply is None:
         process.close()
@@ -70,7 +70,7 @@ def _make_conversion_request(path: Path, kind: str) -> dict[str, str]:
     return cast(dict[str, str], json.loads(reply))
 
 
-class _ConverterProcess:
+class _DocumentConverterProcess:
     """One process, and what is said to it."""
 
     def __init__(self) -> None:
@@ -114,11 +114,11 @@ class _ConverterProcess:
 
     def forget(self) -> None:
         """Close the ends here; of a process that is another's, no more than that."""
-        close_pipes(self._process)
+        close_process_pipes(self._process)
 
 
-_idle: list[_ConverterProcess] = []
-close_idle_at_exit(_idle)
+_idle: list[_DocumentConverterProcess] = []
+close_idle_readers_at_exit(_idle)
 
 
 def find_conversions_folder() -> Path:
@@ -157,7 +157,7 @@ def _write_kept_conversion(kept: Path, said: dict[str, str]) -> None:
         return
 
 
-def clear_conversions() -> int:
+def clear_kept_conversions() -> int:
     """Remove what is kept of conversions; the bytes that it took."""
     freed = 0
     for path, size in _list_conversions():
@@ -183,5 +183,5 @@ class ConversionFolder:
 
 def _list_conversions() -> list[tuple[Path, int]]:
     folder = find_conversions_folder()
-    files = list_bounded_entries(folder.iterdir(), folder) if folder.is_dir() else []
+    files = list_bounded_folder_entries(folder.iterdir(), folder) if folder.is_dir() else []
     return [(path, path.stat().st_size) for path in files if path.suffix in (".json", ".part")]

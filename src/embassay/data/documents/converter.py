@@ -81,18 +81,18 @@ def _remove_invalid_characters(text: str) -> str:
 def _convert_html(asked: dict[str, Any]) -> tuple[str, str, str]:
     from embassay.data.documents.markup import (
         UnreadableDocument,
-        clean_text,
-        decode_text,
-        extract_html_text,
+        cut_pictures_fix_line_ends,
+        detect_and_decode_text,
+        extract_html_text_and_title,
         find_declared_charset,
     )
 
     content = Path(asked["path"]).read_bytes()
     try:
-        page = clean_text(decode_text(content, find_declared_charset(content))[0])
+        page = cut_pictures_fix_line_ends(detect_and_decode_text(content, find_declared_charset(content))[0])
     except UnreadableDocument as unread:
         raise DocumentRefused(str(unread)) from None
-    text, title, lang = extract_html_text(page)
+    text, title, lang = extract_html_text_and_title(page)
     return title, lang, text
 
 
@@ -178,7 +178,7 @@ def import_document_reader(kind: str) -> None:
         import markitdown.converters  # noqa: F401
 
 
-def read_address_space() -> int:
+def read_address_space_size() -> int:
     """Bytes of address space of this process; 0 where the system does not say."""
     try:
         # The first number of statm is the size in pages.
@@ -197,7 +197,7 @@ def limit_process_resources(asked: dict[str, Any]) -> None:
     for kind, limit in (
         # Limits count from the start of the process, which has converted others before.
         (resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + asked["seconds"]),
-        (resource.RLIMIT_AS, read_address_space() + asked["memory"]),
+        (resource.RLIMIT_AS, read_address_space_size() + asked["memory"]),
     ):
         _, hard = resource.getrlimit(kind)
         resource.setrlimit(kind, (limit if hard < 0 else min(limit, hard), hard))

@@ -88,7 +88,7 @@ class FolderSurvey:
 
 
 @cache
-def can_read_kind(kind: str) -> bool:
+def can_read_document_kind(kind: str) -> bool:
     """Whether what reads documents of this kind is installed."""
     return kind not in NEEDS or find_spec(NEEDS[kind]) is not None
 
@@ -123,12 +123,12 @@ def scan_folder(folder: Path) -> FolderSurvey:
         try:
             status = path.lstat()
         except OSError:
-            tally.count_skipped("files that cannot be read", name)
+            tally.count_skipped_item("files that cannot be read", name)
             continue
         suffixes[path.suffix.lower()] += 1
         kind = find_document_kind(name)
-        if reason := _explain_refusal(path, status, kind):
-            tally.count_skipped(reason, name)
+        if reason := _explain_file_left_out(path, status, kind):
+            tally.count_skipped_item(reason, name)
         else:
             entries.append(FolderFile(format_path_as_id(name), path, kind, status.st_size))
     # Sorted by id: each file system lists files in an order of its own.
@@ -148,7 +148,7 @@ def _walk_visible_files(folder: Path, tally: ReasonTally) -> Iterator[tuple[Path
     browser saves beside a page (its frames, scripts and pictures), and every link are counted, a folder once."""
 
     def report_closed_folder(error: OSError) -> None:
-        tally.count_skipped(
+        tally.count_skipped_item(
             "folders that cannot be read", _format_shown_path(Path(os.fsdecode(error.filename)), folder)
         )
 
@@ -159,11 +159,11 @@ def _walk_visible_files(folder: Path, tally: ReasonTally) -> Iterator[tuple[Path
             path = Path(parent, name)
             within = _format_shown_path(path, folder)
             if path.is_symlink():
-                tally.count_skipped(LINKS, within)
+                tally.count_skipped_item(LINKS, within)
             elif name.startswith("."):
-                tally.count_skipped(HIDDEN, within)
+                tally.count_skipped_item(HIDDEN, within)
             elif name in saved:
-                tally.count_skipped(SAVED, within)
+                tally.count_skipped_item(SAVED, within)
             else:
                 entered.append(name)
         # os.walk goes only into the folders that this list still has.
@@ -172,7 +172,7 @@ def _walk_visible_files(folder: Path, tally: ReasonTally) -> Iterator[tuple[Path
             path = Path(parent, name)
             # Office programs put a lock file that begins with ~$ beside a document that is open.
             if name.startswith((".", "~$")):
-                tally.count_skipped(HIDDEN, _format_shown_path(path, folder))
+                tally.count_skipped_item(HIDDEN, _format_shown_path(path, folder))
             else:
                 yield path, str(path.relative_to(folder))
 
@@ -199,7 +199,7 @@ def _explain_not_prose(path: Path, kind: str) -> str:
     return FOR_PROGRAMS if kind == "text" and _FOR_PROGRAMS.fullmatch(path.stem) else ""
 
 
-def _explain_refusal(path: Path, found: os.stat_result, kind: str) -> str:
+def _explain_file_left_out(path: Path, found: os.stat_result, kind: str) -> str:
     """Why a file is left out; empty where it is to be read."""
     if stat.S_ISLNK(found.st_mode):
         return LINKS
@@ -213,7 +213,7 @@ def _explain_refusal(path: Path, found: os.stat_result, kind: str) -> str:
         return reason
     if not found.st_size:
         return EMPTY
-    if not can_read_kind(kind):
+    if not can_read_document_kind(kind):
         return f"{kind} files, which need pip install 'embassay[documents]'"
     limit = CONVERTED if kind in NEEDS else PROSE
     return f"files larger than {limit.shown(limit.most)}" if found.st_size > limit.most else ""

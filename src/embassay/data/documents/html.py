@@ -23,7 +23,7 @@ _RAW = {tag: re.compile(rf"</{tag}(?=[\s/>])", re.IGNORECASE) for tag in ("scrip
 
 
 @dataclass(frozen=True)
-class StartTag:
+class HtmlStartTag:
     """A tag that begins an element, its name and its attributes' in lower case."""
 
     tag: str
@@ -31,13 +31,13 @@ class StartTag:
 
 
 @dataclass(frozen=True)
-class EndTag:
+class HtmlEndTag:
     """A tag that ends an element; one that ends itself, as `<br/>`, gives both."""
 
     tag: str
 
 
-def tokenize_html(page: str) -> Iterator[StartTag | EndTag | str]:
+def tokenize_html(page: str) -> Iterator[HtmlStartTag | HtmlEndTag | str]:
     """The tags of a page and the texts between them, with characters in place of their references.
 
     Comments and declarations are left out; one without its end goes to the next `>`. A tag without its end is text.
@@ -45,10 +45,10 @@ def tokenize_html(page: str) -> Iterator[StartTag | EndTag | str]:
     >>> list(tokenize_html("<p class=a>1 &lt; 2<!-- no --></p>"))
     [StartTag(tag='p', attributes={'class': 'a'}), '1 < 2', EndTag(tag='p')]
     """
-    yield from _TagReader(page)
+    yield from _HtmlScanPosition(page)
 
 
-class _TagReader:
+class _HtmlScanPosition:
     """A position in a page, and what was looked for beyond it in vain: that is looked for no more."""
 
     def __init__(self, page: str) -> None:
@@ -56,7 +56,7 @@ class _TagReader:
         self._absent: set[str] = set()
         self._unclosed_tags = False
 
-    def __iter__(self) -> Iterator[StartTag | EndTag | str]:
+    def __iter__(self) -> Iterator[HtmlStartTag | HtmlEndTag | str]:
         page = self._page
         while self._at < len(page):
             opened = page.find("<", self._at)
@@ -80,7 +80,7 @@ class _TagReader:
             self._absent.add(sign)
         return place
 
-    def _read_markup(self) -> Iterator[StartTag | EndTag | str]:
+    def _read_markup(self) -> Iterator[HtmlStartTag | HtmlEndTag | str]:
         """What begins with the `<` at this position."""
         page, at = self._page, self._at
         following = page[at + 1 : at + 2]
@@ -106,15 +106,15 @@ class _TagReader:
     def _skip_past_sign(self, closing: str) -> None:
         self._at = self._find_sign(closing, self._at + 2) + len(closing)
 
-    def _read_end_tag(self) -> Iterator[EndTag]:
+    def _read_end_tag(self) -> Iterator[HtmlEndTag]:
         name = _ENDED.match(self._page, self._at + 2)
         self._skip_past_sign(">")
         if name:
-            yield EndTag(name[1].lower())
+            yield HtmlEndTag(name[1].lower())
 
-    def _read_start_tag(self, name: re.Match[str]) -> Iterator[StartTag | EndTag]:
+    def _read_start_tag(self, name: re.Match[str]) -> Iterator[HtmlStartTag | HtmlEndTag]:
         page = self._page
-        attributes, after = self._read_attributes(name.end())
+        attributes, after = self._read_tag_attributes(name.end())
         between = _BETWEEN.match(page, after)
         at = between.end() if between else after
         if page[at : at + 1] != ">":
@@ -124,15 +124,15 @@ class _TagReader:
             at = self._find_sign(">", after)
         self._at = at + 1
         tag = name[0].lower()
-        yield StartTag(tag, attributes)
+        yield HtmlStartTag(tag, attributes)
         # In `<a href=b/>` the stroke is part of the value.
         if at > after and page[at - 1] == "/":
-            yield EndTag(tag)
+            yield HtmlEndTag(tag)
         elif tag in _RAW:
             closing = _RAW[tag].search(page, self._at)
             self._at = closing.start() if closing else len(page)
 
-    def _read_attributes(self, at: int) -> tuple[dict[str, str], int]:
+    def _read_tag_attributes(self, at: int) -> tuple[dict[str, str], int]:
         """The attributes from a position on, and where they end."""
         attributes: dict[str, str] = {}
         if self._unclosed_tags:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from embassay.data.documents.html import StartTag, tokenize_html
+from embassay.data.documents.html import HtmlStartTag, tokenize_html
 from embassay.data.yaml import parse_yaml
 from embassay.errors import DataError
 
@@ -23,7 +23,7 @@ class UnreadableDocument(Exception):
 
 
 @dataclass(frozen=True)
-class ProseDocument:
+class DocumentAsText:
     """A document as text. `about` are other facts that it states of itself, `notes` what is odd but no reason to leave
     it out."""
 
@@ -46,13 +46,13 @@ _SAMPLE = 2**16
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\v\x1b\x08")) + b"\x7f"
 
 
-def decode_text(content: bytes, declared: str = "") -> tuple[str, str]:
+def detect_and_decode_text(content: bytes, declared: str = "") -> tuple[str, str]:
     """The text, and its encoding: that of a byte order mark, the `declared` one, UTF-8, or what the bytes look most
     like. Unread for what is no text, or in no encoding that can be told."""
     for mark, name in _MARKS:
         if content.startswith(mark):
             return _decode_as(content, name), name
-    if is_binary(content):
+    if is_binary_content(content):
         raise UnreadableDocument("files without text")
     # UTF-8 before any guess, because text in another encoding is hardly ever valid in it.
     for name in filter(None, (declared, "utf-8")):
@@ -63,7 +63,7 @@ def decode_text(content: bytes, declared: str = "") -> tuple[str, str]:
     return _guess_encoding(content)
 
 
-def is_binary(content: bytes) -> bool:
+def is_binary_content(content: bytes) -> bool:
     """Whether there is a NUL byte among them, or one byte in ten of the first is a control character."""
     first = content[:_SAMPLE]
     return b"\0" in content or len(first) - len(first.translate(None, _CONTROLS)) > len(first) / 10
@@ -82,7 +82,9 @@ def _guess_encoding(content: bytes) -> tuple[str, str]:
     if best is None:
         raise UnreadableDocument("files whose encoding cannot be detected")
     alike = (match for match in matches if match.encoding == _WESTERN and _is_equally_good_guess(match, best))
-    encoding = next((match.encoding for match in alike if _is_plausible_western(str(match))), best.encoding)
+    encoding = next(
+        (match.encoding for match in alike if _is_plausible_western_text(str(match))), best.encoding
+    )
     return _decode_as(content, encoding), encoding
 
 
@@ -95,7 +97,7 @@ def _is_equally_good_guess(match: Any, best: Any) -> bool:
     return bool(match.chaos <= best.chaos and match.coherence >= best.coherence)
 
 
-def _is_plausible_western(text: str) -> bool:
+def _is_plausible_western_text(text: str) -> bool:
     """Whether a text, read so, may be: the detector names the first of its alphabet among equals, and so took French
     for Czech. Hungarian shows by an õ where Portuguese would have an ã as well."""
     return not _WITHIN_WORDS.search(text) and ("õ" not in text or "ã" in text)
@@ -112,31 +114,31 @@ _ENDS = re.compile(r"\r\n?")
 _EMBEDDED = re.compile(r"(data:[\w/+.-]{1,40};base64,)[A-Za-z0-9+/=]{100,}")
 
 
-def clean_text(text: str) -> str:
+def cut_pictures_fix_line_ends(text: str) -> str:
     r"""Line ends as \n, and pictures that are written out as letters cut."""
     text = _ENDS.sub("\n", text) if "\r" in text else text
     return _EMBEDDED.sub(r"\1...", text) if ";base64," in text else text
 
 
-def read_plain_text(content: bytes) -> ProseDocument:
+def read_plain_text(content: bytes) -> DocumentAsText:
     """A text file, which has no title."""
-    text, encoding = decode_text(content)
-    return ProseDocument(clean_text(text), encoding=encoding)
+    text, encoding = detect_and_decode_text(content)
+    return DocumentAsText(cut_pictures_fix_line_ends(text), encoding=encoding)
 
 
 _TITLE = re.compile(r"\s*#[ \t]+(?P<atx>[^\n]+)|\s*(?P<setext>\S[^\n]*)\n=+[ \t]*(?:\n|\Z)")
 
 
-def read_markdown(content: bytes, path: Path) -> ProseDocument:
+def read_markdown(content: bytes, path: Path) -> DocumentAsText:
     """A Markdown file: its text without the front matter, which says its title, language and more.
 
     Without a title there, that is the first line where it is a heading of the first level.
     """
-    whole, encoding = decode_text(content)
-    text, about, notes = split_front_matter(clean_text(whole), path)
+    whole, encoding = detect_and_decode_text(content)
+    text, about, notes = split_front_matter(cut_pictures_fix_line_ends(whole), path)
     title = _find_stated_field(about, "title") or find_first_heading(text)
     lang = _find_stated_field(about, "lang", "language", "locale")
-    return ProseDocument(text, title, lang.replace("_", "-"), about, encoding, notes)
+    return DocumentAsText(text, title, lang.replace("_", "-"), about, encoding, notes)
 
 
 def find_first_heading(text: str) -> str:
@@ -205,19 +207,19 @@ def find_declared_charset(content: bytes) -> str:
     return match[1].decode("ascii") if match else ""
 
 
-def extract_html_text(page: str) -> tuple[str, str, str]:
+def extract_html_text_and_title(page: str) -> tuple[str, str, str]:
     """The text of a page, its title and its language, each empty where there is none.
 
     Headings are lines of `#`, entries of lists lines with `-`, rows of tables lines with `|`, and preformatted text
     stands in fences. Scripts, styles, pictures, forms and navigation are left out; where the page has a `main`, so is
     all outside it. Never fails.
 
-    >>> extract_html_text("<html lang=en><title>T</title><nav>Menu</nav><h2>A</h2><p>One<br>two.<script>x</script>")
+    >>> extract_html_text_and_title("<html lang=en><title>T</title><nav>Menu</nav><h2>A</h2><p>One<br>two.<script>x</script>")
     ('## A\\n\\nOne\\ntwo.', 'T', 'en')
     """
     reader = _parse_page(page, _UNREAD)
     # A second pass that leaves these in: a tag without its end would swallow the page.
-    if reader.unended_tags & _BOUNDARIES:
+    if reader.unclosed_skipped_tags & _BOUNDARIES:
         reader = _parse_page(page, _UNREAD - _BOUNDARIES)
     return reader.text(), _clean_line("".join(reader.title)), reader.lang
 
@@ -227,7 +229,7 @@ def _parse_page(page: str, unread: frozenset[str]) -> _HtmlBlockReader:
     for token in tokenize_html(page):
         if isinstance(token, str):
             reader.take_text(token)
-        elif isinstance(token, StartTag):
+        elif isinstance(token, HtmlStartTag):
             reader.start(token.tag, token.attributes)
         else:
             reader.end_element(token.tag)
@@ -255,7 +257,7 @@ class _HtmlBlockReader:
         self.lang = ""
 
     @property
-    def unended_tags(self) -> set[str]:
+    def unclosed_skipped_tags(self) -> set[str]:
         """The tags of what is left out and never ended."""
         return set(self._skipped)
 

@@ -25,16 +25,24 @@ from embassay.data.documents.folder import (
     is_html_template,
     scan_folder,
 )
-from embassay.data.documents.markup import ProseDocument, UnreadableDocument, read_markdown, read_plain_text
+from embassay.data.documents.markup import DocumentAsText, UnreadableDocument, read_markdown, read_plain_text
 from embassay.data.documents.rst import read_restructured_text
 from embassay.data.intake import ReasonTally
-from embassay.data.rows import FileOrigin, Row, RowOrigin, read_label, read_number, read_row_id, read_text
-from embassay.data.views import TitledView
+from embassay.data.rows import (
+    FileRowOrigin,
+    Row,
+    RowOrigin,
+    read_label_cell,
+    read_number_cell,
+    read_row_id,
+    read_text_cell,
+)
+from embassay.data.views import TitlePrependedView
 from embassay.errors import DataError, UsageError
 from embassay.limits import CONVERSIONS, PROSE, announce_reading, read_bounded_file
 from embassay.records import SkippedItems
 from embassay.text.chunking import Breadcrumb, Chunking, chunk
-from embassay.text.questions import SourcePassage
+from embassay.text.questions import TitledPassage
 
 VERSION = "4"
 """Part of the fingerprint; raised when the same folder gives other passages."""
@@ -65,7 +73,7 @@ class Document:
 
 
 @dataclass(frozen=True)
-class FolderContents:
+class DocumentFolderContents:
     """What the folder turned out to hold. `documents` are by kind, `encodings` those of the text files."""
 
     ids: frozenset[str]
@@ -80,7 +88,7 @@ class FolderContents:
 
 
 @dataclass(frozen=True)
-class DocumentFolder:
+class FolderPassageSource:
     """The passages of the documents in a folder as a source of rows, in the order of their ids `path#number`.
 
     Columns are `id`, `title` (that of the document and the headings the passage is under), `text`, `document`, `start`
@@ -95,7 +103,7 @@ class DocumentFolder:
     def list_origins(self) -> tuple[RowOrigin, ...]:
         """The files that were read, in order; each counts with its id, and converted ones with what converted them."""
         return tuple(
-            FileOrigin(
+            FileRowOrigin(
                 entry.path,
                 json.dumps([entry.id, *(list_converter_versions(entry.kind) if entry.kind in NEEDS else ())]),
             )
@@ -141,7 +149,7 @@ class DocumentFolder:
                     ) from None  # fmt: skip
 
     @cached_property
-    def folder_contents(self) -> FolderContents:
+    def folder_contents(self) -> DocumentFolderContents:
         """What is there, told from a reading of every file. DataError where no document can be read."""
         return self._contents_and_documents[0]
 
@@ -154,9 +162,9 @@ class DocumentFolder:
         return scan_folder(self.path)
 
     @cached_property
-    def _contents_and_documents(self) -> tuple[FolderContents, tuple[Document, ...] | None]:
+    def _contents_and_documents(self) -> tuple[DocumentFolderContents, tuple[Document, ...] | None]:
         tally = ReasonTally()
-        tally.add_counts(self._folder_survey.tally.skipped())
+        tally.add_earlier_counts(self._folder_survey.tally.skipped())
         counts = _DocumentReader(tally)
         began, most = time.monotonic(), CONVERSIONS.most
         with announce_reading(f"the folder {self.path}", "file") as progress:
@@ -168,10 +176,10 @@ class DocumentFolder:
 
 
 @dataclass(frozen=True)
-class WholeDocuments:
+class WholeDocumentSource:
     """The documents of a folder as they are, a row each: `id`, `title`, `text`, `kind`, and what they state."""
 
-    folder: DocumentFolder
+    folder: FolderPassageSource
 
     @property
     def path(self) -> Path:
@@ -219,18 +227,18 @@ class _DocumentReader:
         try:
             document, prose = _read_document_and_prose(entry)
         except UnreadableDocument as unread:
-            self.tally.count_skipped(str(unread), entry.id)
+            self.tally.count_skipped_item(str(unread), entry.id)
             return
         key = hashlib.sha256(document.text.strip().encode()).digest()
         if key in self._texts:
-            self.tally.count_skipped("copies of another document", f"{entry.id}, as {self._texts[key]}")
+            self.tally.count_skipped_item("copies of another document", f"{entry.id}, as {self._texts[key]}")
             return
         self._texts[key] = entry.id
         for note in prose.notes:
             self.tally.note(note, entry.id)
         self._add_document(document, prose)
 
-    def _add_document(self, document: Document, prose: ProseDocument) -> None:
+    def _add_document(self, document: Document, prose: DocumentAsText) -> None:
         self.ids.append(document.id)
         self.kinds[document.kind] += 1
         if document.kind not in NEEDS and document.kind != "HTML":
@@ -248,14 +256,14 @@ class _DocumentReader:
         elif self.held is not None:
             self.held.append(document)
 
-    def summarize_contents(self, folder: DocumentFolder) -> FolderContents:
+    def summarize_contents(self, folder: FolderPassageSource) -> DocumentFolderContents:
         """All of it; DataError where there is no document."""
         skipped = tuple(sorted(self.tally.skipped(), key=lambda left: left.reason in EXPECTED))
         if not self.ids:
-            raise make_unreadable_error(folder.path, skipped)
+            raise make_unreadable_folder_error(folder.path, skipped)
         langs = ("lang",) if any(self.langs) else ()
         stated = tuple(name for name in self.columns if name not in (*COLUMNS, "lang"))
-        return FolderContents(
+        return DocumentFolderContents(
             frozenset(self.ids), dict(sorted(self.kinds.items())), dict(sorted(self.encodings.items())),
             self.characters, skipped, self.tally.warnings(), folder._folder_survey.suffixes,
             dict(sorted(self.langs.items())), (*COLUMNS, *langs, *stated)
@@ -267,15 +275,15 @@ def read_document(entry: FolderFile) -> Document:
     return _read_document_and_prose(entry)[0]
 
 
-def _read_document_and_prose(entry: FolderFile) -> tuple[Document, ProseDocument]:
+def _read_document_and_prose(entry: FolderFile) -> tuple[Document, DocumentAsText]:
     prose = _read_prose(entry)
     if not prose.text.strip():
         raise UnreadableDocument("documents without text")
-    about = {name: value for name, value in prose.about.items() if _is_worth_keeping(name, value)}
+    about = {name: value for name, value in prose.about.items() if _is_metadata_worth_keeping(name, value)}
     return Document(entry.id, entry.path, entry.kind, prose.title, prose.lang, prose.text, about), prose
 
 
-def _read_prose(entry: FolderFile) -> ProseDocument:
+def _read_prose(entry: FolderFile) -> DocumentAsText:
     try:
         if entry.kind == "HTML" and is_html_template(read_bounded_file(entry.path, PROSE)):
             raise UnreadableDocument(TEMPLATES)
@@ -290,7 +298,7 @@ def _read_prose(entry: FolderFile) -> ProseDocument:
     return readers[entry.kind](content, entry.path) if entry.kind in readers else read_plain_text(content)
 
 
-def _is_worth_keeping(name: str, value: Any) -> bool:
+def _is_metadata_worth_keeping(name: str, value: Any) -> bool:
     """Whether what front matter says is worth keeping beside each passage: short, and something that JSON can hold."""
     if name in (*COLUMNS, "lang", "language", "locale") or not name.strip():
         return False
@@ -325,13 +333,13 @@ def split_into_passages(document: Document, chunking: Chunking = USUAL) -> Itera
         text = document.text[piece.start : piece.end]
         start = piece.start + len(text) - len(text.lstrip())  # a passage's body is stripped
         body = piece.body
-        if headings.headings == "markdown" and (below := _strip_headings(body, under)):
+        if headings.headings == "markdown" and (below := _strip_leading_headings(body, under)):
             start += len(body) - len(below)
             body = below
         yield Passage(start, start + len(body), body, crumb, under)
 
 
-def _strip_headings(body: str, section: str) -> str:
+def _strip_leading_headings(body: str, section: str) -> str:
     """What stands below the headings that a passage begins with, as far as they are those it is under."""
     while (heading := _HEADING.match(body)) and _join_lines(heading["title"].rstrip("#")) in section:
         body = body[heading.end() :].lstrip()
@@ -361,11 +369,11 @@ def _make_slow_error(folder: Path) -> DataError:
         "reading its documents takes longer than allowed", path=folder,
         expected=f"{CONVERSIONS.most:,} seconds at most",
         mend=("Converted documents are kept: the same command continues from there. To allow more: export "
-            f"{CONVERSIONS.raising_setting}")
+            f"{CONVERSIONS.doubled_limit_setting}")
     )  # fmt: skip
 
 
-def make_unreadable_error(folder: Path, skipped: tuple[SkippedItems, ...]) -> DataError:
+def make_unreadable_folder_error(folder: Path, skipped: tuple[SkippedItems, ...]) -> DataError:
     """The error for a folder without a document that can be read."""
     reasons = "; ".join(f"{skip.reason}: {skip.count}" for skip in skipped)
     return DataError(
@@ -375,14 +383,14 @@ def make_unreadable_error(folder: Path, skipped: tuple[SkippedItems, ...]) -> Da
     )  # fmt: skip
 
 
-def open_documents(folder: Path, chunking: Chunking = USUAL) -> Dataset:
+def open_document_folder(folder: Path, chunking: Chunking = USUAL) -> Dataset:
     """The documents of `folder` as a dataset of the shape `documents`, whose corpus are their passages.
 
     Everything is read here once, so what is left out is known and counted. DataError where nothing can be read.
     """
-    source = DocumentFolder(folder.resolve(), chunking)
+    source = FolderPassageSource(folder.resolve(), chunking)
     contents = source.folder_contents
-    corpus = TitledView(source)
+    corpus = TitlePrependedView(source)
     settings = {"documents": [VERSION, chunking.limit, chunking.overlap, chunking.headings]}
     return Dataset(
         source.path.name, {"documents": corpus, "corpus": corpus}, settings=settings, notes=contents.notes,
@@ -403,7 +411,7 @@ class PlacedPassage:
     lang: str = ""
 
 
-def read_placed_passages(dataset: Dataset) -> tuple[PlacedPassage, ...]:
+def read_passages_with_origin(dataset: Dataset) -> tuple[PlacedPassage, ...]:
     """The passages of any corpus, with title and body apart, and where they are from; rows without text are left out.
     DataError where the dataset has no corpus."""
     whole = dataset.parts.get("corpus") or dataset.parts.get("documents")
@@ -412,34 +420,35 @@ def read_placed_passages(dataset: Dataset) -> tuple[PlacedPassage, ...]:
             f"the dataset {dataset.name!r} has no corpus", expected="documents, or a table with text",
             found=", ".join(dataset.shapes()) or "nothing", mend="Name a folder of documents."
         )  # fmt: skip
-    source = whole.source if isinstance(whole, TitledView) else whole
+    source = whole.source if isinstance(whole, TitlePrependedView) else whole
     available = set(source.columns())
     names = [name for name in ("id", "text", "title", "document", "start", "lang") if name in available]
     passages = []
     for number, row in enumerate(source.rows(names), 1):
-        if (body := read_text(row, "text")) is not None:
-            start = read_number(row, "start") if "start" in available else None
+        if (body := read_text_cell(row, "text")) is not None:
+            start = read_number_cell(row, "start") if "start" in available else None
             passages.append(
                 PlacedPassage(
-                    read_row_id(row, "id") if "id" in available else str(number), body, read_text(row, "title") or "",
-                    read_text(row, "document") or "", int(start or 0), read_label(row, "lang") or "",
+                    read_row_id(row, "id") if "id" in available else str(number), body,
+                    read_text_cell(row, "title") or "",
+                    read_text_cell(row, "document") or "", int(start or 0), read_label_cell(row, "lang") or "",
                 )
             )  # fmt: skip
     return tuple(passages)
 
 
-def read_passage_texts(dataset: Dataset) -> tuple[SourcePassage, ...]:
+def read_passage_texts(dataset: Dataset) -> tuple[TitledPassage, ...]:
     """The same as `embassay.text.questions` takes them."""
     return tuple(
-        SourcePassage(place.id, place.body, place.title, place.document)
-        for place in read_placed_passages(dataset)
+        TitledPassage(place.id, place.body, place.title, place.document)
+        for place in read_passages_with_origin(dataset)
     )
 
 
-def parse_chunking(query: str, spec: str) -> Chunking:
+def parse_chunking_options(query: str, spec: str) -> Chunking:
     """How documents are cut, as written after the `?` of `DIR?chunk=200&overlap=20`; UsageError if it is not.
 
-    >>> parse_chunking("chunk=100&overlap=20", "docs?chunk=100&overlap=20")
+    >>> parse_chunking_options("chunk=100&overlap=20", "docs?chunk=100&overlap=20")
     Chunking(limit=100, overlap=20, headings='markdown')
     """
     pairs = dict(parse_qsl(query, keep_blank_values=True))

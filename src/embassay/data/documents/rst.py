@@ -10,7 +10,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from embassay.data.documents.markup import ProseDocument, clean_text, decode_text, find_first_heading
+from embassay.data.documents.markup import (
+    DocumentAsText,
+    cut_pictures_fix_line_ends,
+    detect_and_decode_text,
+    find_first_heading,
+)
 
 _ADORNED = re.compile(r"([=\-~`:'\"^_*+#<>.])\1{2,}\s*")
 _DIRECTIVE = re.compile(r"(?P<indent>\s*)\.\.\s+(?P<name>[\w:+-]+)::(?:\s+(?P<about>.*))?")
@@ -50,12 +55,12 @@ _WORD_LINK = re.compile(r"(?<![\w`])(?P<text>[A-Za-z][\w.-]*\w)_(?![\w`])")
 _BRACKETED = re.compile(r"\s?\[(\d+|#\w*|\*)\]_")
 
 
-def read_restructured_text(content: bytes, path: Path) -> ProseDocument:
+def read_restructured_text(content: bytes, path: Path) -> DocumentAsText:
     """A file of reStructuredText; its title is the heading that it begins with."""
     del path
-    whole, encoding = decode_text(content)
-    text = convert_rst_to_markdown(clean_text(whole))
-    return ProseDocument(text, find_first_heading(text), encoding=encoding)
+    whole, encoding = detect_and_decode_text(content)
+    text = convert_rst_to_markdown(cut_pictures_fix_line_ends(whole))
+    return DocumentAsText(text, find_first_heading(text), encoding=encoding)
 
 
 def convert_rst_to_markdown(text: str) -> str:
@@ -68,10 +73,10 @@ def convert_rst_to_markdown(text: str) -> str:
     words = {match["name"]: match["text"] for line in lines if (match := _SUBSTITUTED.match(line))}
     reader = _RstBlockReader()
     reader.read(lines)
-    return "\n".join(_resolve_paragraphs(reader.out, words)).strip("\n") + "\n"
+    return "\n".join(_resolve_block_references(reader.out, words)).strip("\n") + "\n"
 
 
-def _resolve_paragraphs(lines: Sequence[str], words: Mapping[str, str]) -> Iterator[str]:
+def _resolve_block_references(lines: Sequence[str], words: Mapping[str, str]) -> Iterator[str]:
     """One blank line between blocks, and within fences all of them; references as their texts, which may be on two
     lines."""
     paragraph: list[str] = []
@@ -81,7 +86,7 @@ def _resolve_paragraphs(lines: Sequence[str], words: Mapping[str, str]) -> Itera
             paragraph.append(line)
             continue
         if paragraph:
-            yield _resolve_references("\n".join(paragraph), words)
+            yield _strip_reference_marks("\n".join(paragraph), words)
             paragraph = []
             if not line:
                 yield ""
@@ -93,7 +98,7 @@ def _resolve_paragraphs(lines: Sequence[str], words: Mapping[str, str]) -> Itera
             fenced = not fenced
 
 
-def _resolve_references(text: str, words: Mapping[str, str]) -> str:
+def _strip_reference_marks(text: str, words: Mapping[str, str]) -> str:
     """Without the marks of references; literals in single backquotes, as Markdown has them."""
     if "|" in text:
         for name, word in words.items():
@@ -156,7 +161,7 @@ class _RstBlockReader:
         match = _DIRECTIVE.fullmatch(lines[at])
         if match is None:
             return at
-        end = _find_block_end(lines, at + 1, len(match["indent"]))
+        end = _find_indented_block_end(lines, at + 1, len(match["indent"]))
         body = _dedent(lines[at + 1 : end])
         name, about = match["name"].lower(), (match["about"] or "").strip()
         while body and (not body[0] or _FIELD.fullmatch(body[0])):
@@ -184,7 +189,7 @@ class _RstBlockReader:
         match = _COMMENT.fullmatch(lines[at])
         if match is None:
             return at
-        end = _find_block_end(lines, at + 1, len(match["indent"]))
+        end = _find_indented_block_end(lines, at + 1, len(match["indent"]))
         if footnote := _FOOTNOTE.fullmatch(lines[at]):
             self.read(["", footnote["text"], *_dedent(lines[at + 1 : end]), ""])
         return end
@@ -215,7 +220,7 @@ class _RstBlockReader:
         indent = _count_indent(lines[at])
         if start == at + 1 or start == len(lines) or _count_indent(lines[start]) <= indent:
             return at
-        end = _find_block_end(lines, start, indent)
+        end = _find_indented_block_end(lines, start, indent)
         if text := lines[at].strip()[:-1].rstrip().removesuffix(":"):
             self.out.append(f"{lines[at][:indent]}{text}:")
         self._write_code_fence(_dedent(lines[start:end]))
@@ -229,7 +234,7 @@ class _RstBlockReader:
             return at
         indent = _count_indent(line)
         if at + 1 < len(lines) and lines[at + 1] and _count_indent(lines[at + 1]) > indent:
-            end = _find_block_end(lines, at + 1, indent)
+            end = _find_indented_block_end(lines, at + 1, indent)
             self.out += ["", line.strip(), ""]
             self.read(_dedent(lines[at + 1 : end]))
             self.out.append("")
@@ -262,7 +267,7 @@ def _count_indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _find_block_end(lines: Sequence[str], start: int, indent: int) -> int:
+def _find_indented_block_end(lines: Sequence[str], start: int, indent: int) -> int:
     """Where what is indented by more than `indent` ends, with the blank lines inside."""
     end = start
     for place in range(start, len(lines)):

@@ -11,18 +11,18 @@ from embassay.data.judged_runs.runs import (
     RunOrQrelsEntries,
     rank_entries,
     rank_passages_by_question,
-    read_held_entries,
+    read_entries_in_memory,
     read_qrels,
-    read_run,
+    read_run_entries,
 )
-from embassay.data.judged_runs.texts import CorpusTexts
+from embassay.data.judged_runs.texts import AnswerTextMatcher
 
 __all__ = [
-    "CorpusTexts",
+    "AnswerTextMatcher",
     "RunOrQrelsEntries",
     "rank_entries",
     "rank_passages_by_question",
-    "read_held_entries",
+    "read_entries_in_memory",
     "read_qrels",
-    "read_run",
+    "read_run_entries",
 ]

@@ -29,7 +29,7 @@ RISING = (
 
 
 @dataclass(frozen=True)
-class DirectedRun:
+class HigherIsBetterRun:
     """A run with the best number highest: `query`, `doc` and `value` in the file's order; whether the numbers are
     scores, not made from ranks; and what is to be said of them."""
 
@@ -39,7 +39,7 @@ class DirectedRun:
 
 
 @dataclass(frozen=True)
-class ScoreSteps:
+class ScoreRisesAndFalls:
     """How often a number rises and falls from an entry to the next of its query; `row` is the first entry that it rises
     to."""
 
@@ -60,7 +60,7 @@ class ScoreSteps:
 
 def orient_scores_best_highest(
     frame: pl.DataFrame, named: str, fault: Callable[..., DataError], *, by_trec: bool
-) -> DirectedRun:
+) -> HigherIsBetterRun:
     """A run's entries (`query`, `doc`, `value`, and `rank` where there is one) with the best number highest.
 
     `named` is what the numbers are called in the file, `fault` makes the error for a row. Ranks alone are an order.
@@ -85,8 +85,8 @@ def orient_scores_best_highest(
 
 
 def _read_rising_scores(
-    frame: pl.DataFrame, called: str, steps: ScoreSteps, fault: Callable[..., DataError]
-) -> DirectedRun:
+    frame: pl.DataFrame, called: str, steps: ScoreRisesAndFalls, fault: Callable[..., DataError]
+) -> HigherIsBetterRun:
     if called in DISTANCES:
         return _orient_distances(frame, steps, fault)
     value, rank = (frame[name][steps.row] for name in ("value", "rank"))
@@ -98,7 +98,9 @@ def _read_rising_scores(
     )  # fmt: skip
 
 
-def _orient_distances(frame: pl.DataFrame, steps: ScoreSteps, fault: Callable[..., DataError]) -> DirectedRun:
+def _orient_distances(
+    frame: pl.DataFrame, steps: ScoreRisesAndFalls, fault: Callable[..., DataError]
+) -> HigherIsBetterRun:
     """Numbers that are called distances: the smallest is the best where they rise, and where they fall they are
     similarities, as Milvus gives them for inner products."""
     if steps.are_rising and steps.rises:
@@ -114,14 +116,14 @@ def _orient_distances(frame: pl.DataFrame, steps: ScoreSteps, fault: Callable[..
     )  # fmt: skip
 
 
-def _make_run_without_rank(frame: pl.DataFrame, sign: str, is_scored: bool, *notes: str) -> DirectedRun:
+def _make_run_without_rank(frame: pl.DataFrame, sign: str, is_scored: bool, *notes: str) -> HigherIsBetterRun:
     import polars as pl
 
     value = -pl.col("value") if sign else pl.col("value")
-    return DirectedRun(frame.select("query", "doc", value.alias("value")), is_scored, notes)
+    return HigherIsBetterRun(frame.select("query", "doc", value.alias("value")), is_scored, notes)
 
 
-def _count_score_steps_by_rank(frame: pl.DataFrame) -> ScoreSteps | None:
+def _count_score_steps_by_rank(frame: pl.DataFrame) -> ScoreRisesAndFalls | None:
     """The steps from rank to rank; None where there are no ranks, or they are all one."""
     import polars as pl
 
@@ -134,7 +136,7 @@ def _count_score_steps_by_rank(frame: pl.DataFrame) -> ScoreSteps | None:
     return _count_score_steps(rows) if rows["onward"].any() else None
 
 
-def _count_steps_by_line(frame: pl.DataFrame) -> ScoreSteps:
+def _count_steps_by_line(frame: pl.DataFrame) -> ScoreRisesAndFalls:
     """The steps from line to line of each query."""
     import polars as pl
 
@@ -143,14 +145,14 @@ def _count_steps_by_line(frame: pl.DataFrame) -> ScoreSteps:
     return _count_score_steps(rows.select("row", "value", onward=onward.fill_null(value=False)))
 
 
-def _count_score_steps(rows: pl.DataFrame) -> ScoreSteps:
+def _count_score_steps(rows: pl.DataFrame) -> ScoreRisesAndFalls:
     import polars as pl
 
     change = pl.col("value") - pl.col("value").shift()
     risen = rows.filter(pl.col("onward") & (change > 0))
     fallen = rows.select((pl.col("onward") & (change < 0)).sum()).item()
     first = int(risen["row"].min()) if len(risen) else 0  # type: ignore[arg-type]
-    return ScoreSteps(len(risen), int(fallen or 0), first)
+    return ScoreRisesAndFalls(len(risen), int(fallen or 0), first)
 
 
 def _untie_by_rank(frame: pl.DataFrame) -> pl.DataFrame:
@@ -178,7 +180,7 @@ def _untie_by_rank(frame: pl.DataFrame) -> pl.DataFrame:
 def note_rising_scores(columns: Iterable[Sequence[float]]) -> tuple[str, ...]:
     """A word on scores that rise from one to the next in all columns, each of a query."""
     steps = [after - before for column in columns for before, after in pairwise(column)]
-    counted = ScoreSteps(sum(step > 0 for step in steps), sum(step < 0 for step in steps), 0)
+    counted = ScoreRisesAndFalls(sum(step > 0 for step in steps), sum(step < 0 for step in steps), 0)
     return (RISING,) if counted.are_rising and counted.rises >= LEAST_STEPS else ()
 
 

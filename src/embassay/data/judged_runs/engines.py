@@ -30,16 +30,21 @@ from typing import Any
 
 from embassay.data.judged_runs.content import split_nonblank_lines
 from embassay.data.judged_runs.direction import note_rising_scores, separate_tied_scores
-from embassay.data.judged_runs.hits import EngineHit, is_distance_name, read_hit, replace_lone_surrogates
+from embassay.data.judged_runs.hits import (
+    EngineHit,
+    is_distance_name,
+    read_search_hit,
+    replace_lone_surrogates,
+)
 from embassay.data.judged_runs.layouts import NAMES, RUN
 from embassay.data.judged_runs.lists import (
     LISTS,
+    AmbiguousQuestionLists,
     HitList,
-    SeveralQuestions,
     find_hit_lists,
-    read_answer_table,
+    read_sql_answer_rows,
 )
-from embassay.data.judged_runs.texts import CorpusTexts
+from embassay.data.judged_runs.texts import AnswerTextMatcher
 from embassay.data.rows import format_value_for_error
 from embassay.errors import DataError
 from embassay.limits import LINE, parse_bounded_json
@@ -70,7 +75,7 @@ def is_engine_answer(content: bytes) -> bool:
         return True
     try:
         lists = find_hit_lists(value)
-    except SeveralQuestions:
+    except AmbiguousQuestionLists:
         return True
     return bool(lists) or (bool(value) and all(isinstance(value, list | dict) for value in value.values()))
 
@@ -105,22 +110,22 @@ def _find_engine_refusal(record: Any) -> str:
     return ": ".join(str(error[key]) for key in ("type", "reason") if error.get(key)) or "an error"
 
 
-def find_answer_fault(record: Any) -> str:
+def find_engine_answer_fault(record: Any) -> str:
     """Why what an engine sent is no answer: an error, or nothing that could be a list of documents. Empty where it is
     one; an empty list is.
 
-    >>> find_answer_fault({"hits": []}), find_answer_fault({"detail": "not ready"})
+    >>> find_engine_answer_fault({"hits": []}), find_engine_answer_fault({"detail": "not ready"})
     ('', "it contains no list of documents: {'detail': 'not ready'}")
     """
     if refusal := _find_engine_refusal(record):
         return f"the engine answered with an error: {refusal}"
     try:
         lists = find_hit_lists(record)
-    except SeveralQuestions:
+    except AmbiguousQuestionLists:
         return "it contains lists within its list"
     return (
         ""
-        if lists or read_answer_table(record)
+        if lists or read_sql_answer_rows(record)
         else f"it contains no list of documents: {format_value_for_error(record)}"
     )
 
@@ -138,12 +143,12 @@ def _parse_first_json(content: bytes) -> Any:
 
 
 def read_engine_hits(
-    path: Path, content: bytes, mapping: Mapping[str, str], known: CorpusTexts | None = None
+    path: Path, content: bytes, mapping: Mapping[str, str], known: AnswerTextMatcher | None = None
 ) -> list[EngineHit]:
     """The items of all answers in a file, in its order. DataError, with the line where there is one, for what is no
     answer, or has several lists."""
     hits = []
-    for line, query, answer in _read_answers(path, content, mapping, known):
+    for line, query, answer in _iterate_answers_with_query(path, content, mapping, known):
         if refusal := _find_engine_refusal(answer):
             raise DataError(
                 "the engine answered with an error", path=path, line=line, found=refusal,
@@ -152,7 +157,7 @@ def read_engine_hits(
         chosen = _find_hit_list(path, line, answer, mapping)
         is_partial = _is_partial_answer(answer)
         for rank, item in enumerate(_sort_by_stated_rank(chosen.items), 1):
-            hit = read_hit(query, item, rank, line, mapping)
+            hit = read_search_hit(query, item, rank, line, mapping)
             is_known = known is not None and any(name in known.document_ids for name in hit.sources.values())
             if not hit.ids and not hit.text.strip() and not is_known:
                 raise _make_unnamed_document_error(path, line, item)
@@ -168,7 +173,7 @@ def _find_hit_list(path: Path, line: int, answer: Any, mapping: Mapping[str, str
     """The list of hits in an answer. DataError where there is none, or nobody knows which of several it is."""
     try:
         lists = find_hit_lists(answer)
-    except SeveralQuestions:
+    except AmbiguousQuestionLists:
         raise DataError(
             "an answer contains lists within its list", path=path, line=line,
             expected="one list of documents, or of pairs of a document and its score",
@@ -187,7 +192,7 @@ def _find_hit_list(path: Path, line: int, answer: Any, mapping: Mapping[str, str
             path=path, line=line, expected="the list that the engine returned last", found=names,
             mend=f"Name it: --map documents={lists[-1].name}."
         )  # fmt: skip
-    if table := read_answer_table(answer):
+    if table := read_sql_answer_rows(answer):
         raise _make_unnamed_document_error(path, line, table[0])
     raise DataError(
         "an answer cannot be read", path=path, line=line,
@@ -213,8 +218,8 @@ def _sort_by_stated_rank(items: Sequence[Any]) -> Sequence[Any]:
     return [item for _, item in sorted(zip(numbers, items, strict=True), key=lambda pair: pair[0])]
 
 
-def _read_answers(
-    path: Path, content: bytes, mapping: Mapping[str, str], known: CorpusTexts | None
+def _iterate_answers_with_query(
+    path: Path, content: bytes, mapping: Mapping[str, str], known: AnswerTextMatcher | None
 ) -> Iterator[tuple[int, str, Any]]:
     """Line, query and answer of each."""
     if _is_ragas_csv(content):
@@ -230,14 +235,16 @@ def _read_answers(
             "the answers of an _msearch do not say which questions they answer", path=path,
             mend='Write one object per line: {"query_id": "q1", "hits": {"hits": [...]}}.'
         )  # fmt: skip
-    if isinstance(whole, dict) and not _find_queries(whole, mapping):
+    if isinstance(whole, dict) and not _find_queries_by_key(whole, mapping):
         if not any(key in whole for key in LISTS):
             yield from (
                 (1, replace_lone_surrogates(str(query)).strip(), answer) for query, answer in whole.items()
             )
             return
         within: list[Any] = next((whole[key] for key in LISTS if isinstance(whole.get(key), list)), [])
-        if within and all(_find_queries(record, mapping) and _has_hit_list(record) for record in within):
+        if within and all(
+            _find_queries_by_key(record, mapping) and _has_hit_list(record) for record in within
+        ):
             whole = within
     if isinstance(whole, list | dict):
         records = [(1, record) for record in (whole if isinstance(whole, list) else [whole])]
@@ -245,7 +252,7 @@ def _read_answers(
         records = list(_read_json_objects(path, content, fault))
     order = _find_query_keys(records, mapping, known)
     for line, record in records:
-        asked = _find_queries(record, mapping)
+        asked = _find_queries_by_key(record, mapping)
         if not asked:
             raise DataError(
                 "the answer does not say which question it answers", path=path, line=line,
@@ -259,17 +266,17 @@ def _read_answers(
 def _has_hit_list(record: Any) -> bool:
     try:
         return bool(find_hit_lists(record))
-    except SeveralQuestions:
+    except AmbiguousQuestionLists:
         return True
 
 
 def _find_query_keys(
-    records: Sequence[tuple[int, Any]], mapping: Mapping[str, str], known: CorpusTexts | None
+    records: Sequence[tuple[int, Any]], mapping: Mapping[str, str], known: AnswerTextMatcher | None
 ) -> list[str]:
     """The keys under which questions may stand, those first whose values are known questions."""
     counts = Counter[str]()
     for _, record in records if known is not None else ():
-        for key, asked in _find_queries(record, mapping).items():
+        for key, asked in _find_queries_by_key(record, mapping).items():
             counts[key] += known is not None and known.is_known_question(asked)
     keys = [mapping.get("query_id", ""), *QUERIES]
     return sorted(keys, key=lambda key: (key != mapping.get("query_id"), -counts[key]))
@@ -289,7 +296,7 @@ def _read_ragas_records(path: Path, content: bytes) -> Iterator[tuple[int, str, 
     csv.field_size_limit(LINE.most)
     rows = csv.DictReader(io.StringIO(content.decode("utf-8").lstrip()))
     for number, row in enumerate(rows, 1):
-        asked = _find_queries(row, {})
+        asked = _find_queries_by_key(row, {})
         query = next(iter(asked.values()), None)
         lists = {
             name: _parse_printed_list(row[name] or "") for name in (_CONTEXTS, _CONTEXT_IDS) if name in row
@@ -335,7 +342,7 @@ def _read_json_objects(path: Path, content: bytes, fault: ValueError | None) -> 
             ) from error  # fmt: skip
 
 
-def _find_queries(record: Any, mapping: Mapping[str, str]) -> dict[str, str]:
+def _find_queries_by_key(record: Any, mapping: Mapping[str, str]) -> dict[str, str]:
     """Key -> question, or its id, for all keys of an answer under which one stands."""
     questions: dict[str, str] = {}
     for name in (*((mapping["query_id"],) if "query_id" in mapping else ()), *QUERIES):
@@ -361,11 +368,11 @@ REPEATS = "!again"
 """Ends the name of a document that stood further up already."""
 
 
-def read_engine_answers(
-    path: Path, content: bytes, mapping: Mapping[str, str], known: CorpusTexts | None
+def read_engine_answers_as_run(
+    path: Path, content: bytes, mapping: Mapping[str, str], known: AnswerTextMatcher | None
 ) -> EngineAnswers:
     """The answers in a file as a run. Documents are in the order of the engine, under the ids that the corpus or the
-    judgements know (`_IdChoice`), else that of the passage with their text, else their own.
+    judgements know (`_DocumentIdChoice`), else that of the passage with their text, else their own.
 
     Numbers are the engine's scores where these fall with the rank in every answer, equal ones told apart in the order
     of the engine, else minus the rank. DataError for what is no answer.
@@ -375,8 +382,8 @@ def read_engine_answers(
     by_query: dict[str, list[EngineHit]] = {}
     for hit in hits:
         by_query.setdefault(hit.query if known is None else known.question(hit.query), []).append(hit)
-    scored = _choose_scores(by_query)
-    naming = _IdChoice(by_query, known)
+    scored = _choose_engine_scores(by_query)
+    naming = _DocumentIdChoice(by_query, known)
     answers = EngineAnswers([], [], {}, ())
     for query, of_query in by_query.items():
         taken: dict[str, int] = {}
@@ -397,7 +404,7 @@ def read_engine_answers(
 
 
 @dataclass(frozen=True)
-class _QueryScores:
+class _AnswerScoresByQuery:
     """The numbers of the answers to each query, what they are called (empty: made from ranks), and what is to be
     said."""
 
@@ -406,7 +413,7 @@ class _QueryScores:
     notes: tuple[str, ...] = ()
 
 
-def _choose_scores(by_query: Mapping[str, Sequence[EngineHit]]) -> _QueryScores:
+def _choose_engine_scores(by_query: Mapping[str, Sequence[EngineHit]]) -> _AnswerScoresByQuery:
     """The engine's scores under the first name under which every hit has one and none rises with the rank."""
     hits = [hit for of_query in by_query.values() for hit in of_query]
     names = dict.fromkeys(name for hit in hits for name in hit.scores)
@@ -424,20 +431,22 @@ def _choose_scores(by_query: Mapping[str, Sequence[EngineHit]]) -> _QueryScores:
                 query: separate_tied_scores(column) if query in ordered else column
                 for query, column in columns.items()
             }
-            return _QueryScores(numbers, name, () if ordered else note_rising_scores(columns.values()))
+            return _AnswerScoresByQuery(
+                numbers, name, () if ordered else note_rising_scores(columns.values())
+            )
         risen = risen or name
     ranks = {query: [-float(rank) for rank in range(1, len(hits) + 1)] for query, hits in by_query.items()}
     if not risen:
-        return _QueryScores(ranks, "")
+        return _AnswerScoresByQuery(ranks, "")
     note = f"{risen} rises with the rank in an answer, like a distance: the order of the answers counts"
-    return _QueryScores(ranks, "", (note,))
+    return _AnswerScoresByQuery(ranks, "", (note,))
 
 
-class _IdChoice:
+class _DocumentIdChoice:
     """Which of their ids documents are called by: that under the key whose values most often are ids of the corpus, or
     judged ones; where the keys are alike in that, the document's own before that of what it is from."""
 
-    def __init__(self, by_query: Mapping[str, Sequence[EngineHit]], known: CorpusTexts | None) -> None:
+    def __init__(self, by_query: Mapping[str, Sequence[EngineHit]], known: AnswerTextMatcher | None) -> None:
         self._known = known
         self._counts = Counter[str]()
         self._others: dict[str, int] = {}
@@ -517,7 +526,7 @@ def _list_repetition_notes(
 
 
 def _list_matching_notes(
-    hits: Sequence[EngineHit], known: CorpusTexts | None, matched: int, unmatched: int, ambiguous: int
+    hits: Sequence[EngineHit], known: AnswerTextMatcher | None, matched: int, unmatched: int, ambiguous: int
 ) -> Iterator[str]:
     """What is to be said of how documents were found; the numbers are the counts before."""
     if known is not None and (matches := known.matched - matched):

@@ -43,7 +43,7 @@ _NUMBERED = "with letters before the number"
 
 
 @dataclass(frozen=True)
-class IdForm:
+class IdSpellingMatch:
     """A way of writing under which `matched` ids of one side are ids of the other; `given` and `known` are such two."""
 
     words: str
@@ -57,7 +57,7 @@ class IdForm:
         return f"They match if {self.given!r} is {self.known!r}: one side has ids {self.words}. Write both alike."
 
 
-def find_nearest_id_form(given: Iterable[str], known: Collection[str]) -> IdForm | None:
+def find_nearest_id_form(given: Iterable[str], known: Collection[str]) -> IdSpellingMatch | None:
     """The way of writing under which most of the `given` ids, none of them known, are known; None where there is
     none."""
     ids, forms = list(given), {**_FORMS, "written otherwise": _normalise_id}
@@ -65,7 +65,7 @@ def find_nearest_id_form(given: Iterable[str], known: Collection[str]) -> IdForm
     by_form[CHUNKED] = _pair_ids_by_part(ids, known, _strip_chunk_number)
     by_form[_PREFIXED] = _pair_ids_by_part(ids, known, _strip_prefix)
     by_form[_NUMBERED] = [(a, b) for a, b in by_form[_NUMBERED] if a.isdecimal() != b.isdecimal()]
-    candidates = [IdForm(words, len(pairs), *pairs[0]) for words, pairs in by_form.items() if pairs]
+    candidates = [IdSpellingMatch(words, len(pairs), *pairs[0]) for words, pairs in by_form.items() if pairs]
     return max(candidates, key=lambda form: form.matched, default=None)
 
 

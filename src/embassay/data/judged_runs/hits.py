@@ -85,22 +85,22 @@ def is_document_score_pair(item: Any) -> bool:
     return is_document and isinstance(score, int | float) and not isinstance(score, bool)
 
 
-def is_hit(item: Any) -> bool:
+def is_search_hit(item: Any) -> bool:
     """Whether it is an id, a text, an object with either, or one of these with its score."""
     if is_document_score_pair(item):
-        return is_hit(item[0])
+        return is_search_hit(item[0])
     if isinstance(item, bool):
         return False
     if isinstance(item, str | int):
         return bool(str(item).strip())
     if not isinstance(item, dict) or "role" in item:
         return False
-    levels = list_hit_levels(item)
+    levels = list_nested_hit_objects(item)
     return bool(_find_hit_ids(levels) or _find_hit_sources(levels) or find_hit_text(item, levels))
 
 
-def read_hit(query: str, item: Any, rank: int, line: int, mapping: Mapping[str, str]) -> EngineHit:
-    """The hit that `is_hit` says an item is."""
+def read_search_hit(query: str, item: Any, rank: int, line: int, mapping: Mapping[str, str]) -> EngineHit:
+    """The hit that `is_search_hit` says an item is."""
     scores: dict[str, float] = {}
     if is_document_score_pair(item):
         item, given = item
@@ -110,14 +110,14 @@ def read_hit(query: str, item: Any, rank: int, line: int, mapping: Mapping[str, 
         # One word may be an id; a text of the corpus is known by its text all the same.
         is_id = len(text) <= _LONGEST_ID and not re.search(r"\s", text.strip())
         return EngineHit(query, {"the text itself": text.strip()} if is_id else {}, text, scores, rank, line)
-    levels = list_hit_levels(item)
+    levels = list_nested_hit_objects(item)
     scores = scores or _find_hit_scores(levels, mapping.get("score"))
     text = find_hit_text(item, levels)
     ids = _find_hit_ids(levels)
     if "doc_id" in mapping and (chosen := _format_id(find_dotted_value(levels, mapping["doc_id"]))):
         ids = {mapping["doc_id"]: chosen}
     return EngineHit(
-        query, ids, text, scores, rank, line, _find_hit_sources(levels), *_find_hit_place(levels, text)
+        query, ids, text, scores, rank, line, _find_hit_sources(levels), *_find_hit_source_span(levels, text)
     )
 
 
@@ -138,7 +138,7 @@ def parse_finite_number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def list_hit_levels(item: Mapping[str, Any]) -> Levels:
+def list_nested_hit_objects(item: Mapping[str, Any]) -> Levels:
     """The objects of a hit: the document that it wraps, itself, and what stands in them, the outer ones first."""
     inner, path = item, ""
     while (key := next((key for key in _WRAPPERS if isinstance(inner.get(key), dict)), "")) and len(
@@ -230,12 +230,12 @@ def find_hit_text(item: Mapping[str, Any], levels: Levels) -> str:
 
 def _read_text_under_key(level: Mapping[str, Any], name: str) -> str:
     for key, value in level.items():
-        if normalise_key(key) == name and (text := _join_texts(value)).strip():
+        if normalise_key(key) == name and (text := _join_text_parts(value)).strip():
             return text
     return ""
 
 
-def _join_texts(value: Any) -> str:
+def _join_text_parts(value: Any) -> str:
     """A text, or the texts of a list of parts."""
     if isinstance(value, str):
         return value
@@ -251,7 +251,7 @@ def _find_highlighted_text(item: Mapping[str, Any]) -> str:
     for value in within.values() if isinstance(within, dict) else ():
         hits = value.get("hits", {}).get("hits") if isinstance(value.get("hits"), dict) else None
         if isinstance(hits, list) and hits and isinstance(hits[0], dict):
-            return find_hit_text(hits[0], list_hit_levels(hits[0]))
+            return find_hit_text(hits[0], list_nested_hit_objects(hits[0]))
     marked = item.get("highlight")
     parts = (
         next((parts for parts in marked.values() if isinstance(parts, list)), [])
@@ -290,7 +290,7 @@ def find_dotted_value(levels: Levels, name: str) -> Any:
     return None
 
 
-def _find_hit_place(levels: Levels, text: str) -> tuple[str, int | None, int | None]:
+def _find_hit_source_span(levels: Levels, text: str) -> tuple[str, int | None, int | None]:
     """The document that an item is from, and its characters there; empty where it doesn't say."""
 
     def find_first_value(*names: str) -> Any:

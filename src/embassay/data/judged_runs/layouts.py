@@ -28,7 +28,7 @@ NAMES = {
 
 
 @dataclass(frozen=True)
-class FileKind:
+class RunOrQrelsKind:
     """What a file is to hold: `run` or `qrels`. `target` is what its number is called in `--map`, `names` are the
     columns it is looked for in, best first; `fields` maps the number of columns without a header to what they are."""
 
@@ -40,17 +40,17 @@ class FileKind:
     other: str
 
     @property
-    def column_targets(self) -> dict[str, str]:
+    def map_names_by_column(self) -> dict[str, str]:
         """Our column -> what it is called in `--map`."""
         return {"query": "query_id", "doc": "doc_id", "value": self.target}
 
 
-RUN = FileKind(
+RUN = RunOrQrelsKind(
     "run", "score", ("score", "sim", "similarity", *DISTANCES, *RANKS),
     {6: ("query", "", "doc", "rank", "value", "")},
     "6 columns: query Q0 document rank score tag", "qrels"
 )  # fmt: skip
-QRELS = FileKind(
+QRELS = RunOrQrelsKind(
     "qrels", "relevance", ("relevance", "grade", "score", "rel", "label", "judgement", "judgment"),
     {4: ("query", "", "doc", "value"), 3: ("query", "doc", "value")},
     "4 columns: query 0 document grade, or 3: query document grade", "run"
@@ -58,7 +58,7 @@ QRELS = FileKind(
 
 
 @dataclass(frozen=True)
-class FieldLayout:
+class DelimitedFieldLayout:
     """Lines of fields: what is called so in words, the byte between fields (a blank stands for any of ASCII's white
     space), what each field is (empty: not used), whether a header comes first, and whether texts stand in quotation
     marks."""
@@ -89,37 +89,41 @@ class FieldLayout:
 _BLANKS = re.compile(r"[ \t\v\f\r]+")
 
 
-def _make_unnamed_layout(separator: str, line: str) -> FieldLayout:
+def _detect_headerless_layout(separator: str, line: str) -> DelimitedFieldLayout:
     """How a line is split: pandas puts texts into quotation marks between tabs, too."""
     start = line.lstrip().partition(separator)[0].rstrip()
     in_marks = len(start) > 1 and start.startswith('"') and start.endswith('"')
-    return FieldLayout("", separator, (), quoted=separator == "\t" and in_marks)
+    return DelimitedFieldLayout("", separator, (), quoted=separator == "\t" and in_marks)
 
 
-def detect_layout(path: Path, content: bytes, kind: FileKind, mapping: Mapping[str, str]) -> FieldLayout:
+def detect_text_file_layout(
+    path: Path, content: bytes, kind: RunOrQrelsKind, mapping: Mapping[str, str]
+) -> DelimitedFieldLayout:
     """The layout of a text file by its first line that is not blank; DataError if that fits none."""
     first = find_first_line(content).decode("utf-8")
     for separator in "\t", ",", " ":
-        headed = _read_header_layout(path, kind, _make_unnamed_layout(separator, first), first, mapping)
+        headed = _read_header_layout(path, kind, _detect_headerless_layout(separator, first), first, mapping)
         if headed is not None:
             return headed
-    by_tabs = _make_unnamed_layout("\t", first)
-    tabs, blanks = by_tabs.split(first), FieldLayout("", " ", ()).split(first)
+    by_tabs = _detect_headerless_layout("\t", first)
+    tabs, blanks = by_tabs.split(first), DelimitedFieldLayout("", " ", ()).split(first)
     # Tabs alone separate where ids hold blanks: the two then differ in number.
     apart = len(tabs) in kind.fields and (by_tabs.quoted or len(tabs) != len(blanks))
     if (n := len(tabs if apart else blanks)) in kind.fields:
         title = f"TREC {kind.name}" if n != 3 else "BEIR qrels"
-        return FieldLayout(title, "\t" if apart else " ", kind.fields[n], quoted=apart and by_tabs.quoted)
+        return DelimitedFieldLayout(
+            title, "\t" if apart else " ", kind.fields[n], quoted=apart and by_tabs.quoted
+        )
     raise _make_unknown_layout_error(path, content, kind, first)
 
 
-def choose_columns(
-    path: Path, kind: FileKind, columns: Sequence[str], mapping: Mapping[str, str]
+def map_needed_to_file_columns(
+    path: Path, kind: RunOrQrelsKind, columns: Sequence[str], mapping: Mapping[str, str]
 ) -> dict[str, str]:
     """Our column -> theirs, by `--map` where it names one that is there and by its usual names otherwise; DataError
     for one that is missing. `rank` is among them where a run has such a column besides its scores."""
     chosen = {}
-    for key, target in kind.column_targets.items():
+    for key, target in kind.map_names_by_column.items():
         usual = kind.names if key == "value" else NAMES[key]
         names = (mapping[target], *usual) if target in mapping else usual
         name = next((name for name in names if name in columns), None)
@@ -137,26 +141,30 @@ def choose_columns(
 
 
 def _read_header_layout(
-    path: Path, kind: FileKind, layout: FieldLayout, first: str, mapping: Mapping[str, str]
-) -> FieldLayout | None:
+    path: Path, kind: RunOrQrelsKind, layout: DelimitedFieldLayout, first: str, mapping: Mapping[str, str]
+) -> DelimitedFieldLayout | None:
     """The layout under a header, None if the line is none: a header names query and document."""
     names = [field.strip() for field in layout.split(first)]
     lowered = {name.lower() for name in names}
-    mapped = {mapping[target] for target in kind.column_targets.values() if target in mapping}
+    mapped = {mapping[target] for target in kind.map_names_by_column.values() if target in mapping}
     if not (mapped & set(names) or all(lowered & set(NAMES[key]) for key in NAMES)):
         return None
     if len(names) < 3:
         return None
     heads = names if mapped & set(names) else [name.lower() for name in names]
-    columns = {theirs: ours for ours, theirs in choose_columns(path, kind, heads, mapping).items()}
+    columns = {
+        theirs: ours for ours, theirs in map_needed_to_file_columns(path, kind, heads, mapping).items()
+    }
     title = {"\t": "TSV", ",": "CSV", " ": "text"}[layout.separator] + " with a header"
     fields = tuple(columns.get(name, "") for name in heads)
     value = heads[fields.index("value")]
-    return FieldLayout(title, layout.separator, fields, header=True, quoted=layout.quoted, value=value)
+    return DelimitedFieldLayout(
+        title, layout.separator, fields, header=True, quoted=layout.quoted, value=value
+    )
 
 
-def _make_unknown_layout_error(path: Path, content: bytes, kind: FileKind, first: str) -> DataError:
-    fields = FieldLayout("", " ", ()).split(first)
+def _make_unknown_layout_error(path: Path, content: bytes, kind: RunOrQrelsKind, first: str) -> DataError:
+    fields = DelimitedFieldLayout("", " ", ()).split(first)
     n = len(fields)
     # Of judgements the second of four columns is 0. A run of three or four may end in a score or a rank, as MS MARCO's.
     is_short_run = n == 3 or (n == 4 and fields[1] not in ("0", "Q0"))

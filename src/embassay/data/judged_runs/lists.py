@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from embassay.data.judged_runs.hits import is_document_score_pair, is_hit
+from embassay.data.judged_runs.hits import is_document_score_pair, is_search_hit
 from embassay.data.rows import parse_plain_number
 
 _LISTS_IN_WORDS = """
@@ -57,7 +57,7 @@ class HitList:
         return ".".join(self.path) or "the list"
 
 
-class SeveralQuestions(Exception):
+class AmbiguousQuestionLists(Exception):
     """Lists within a list: of several questions, of which nobody knows which is which."""
 
 
@@ -66,7 +66,7 @@ def find_hit_lists(answer: Any) -> list[HitList]:
     if (
         isinstance(answer, dict)
         and not any(key in answer for key in LISTS)
-        and (scored := read_scored_ids(answer))
+        and (scored := read_document_score_mapping(answer))
     ):
         return [HitList((), scored, is_ordered=False)]
     lists = list(_find_lists_in_value(answer, ()))
@@ -102,15 +102,19 @@ def _find_lists_in_value(value: Any, path: tuple[str, ...]) -> Iterator[HitList]
         return
     if not isinstance(value, dict):
         return
-    if table := read_answer_table(value):
+    if table := read_sql_answer_rows(value):
         yield HitList(path, table)
         return
-    columns = _read_column_hits(value)
+    columns = _read_hits_from_columns(value)
     if columns:
         yield HitList((*path, columns[0]), columns[1])
     for key, part in value.items():
         if not _NONE.search(key) and not (columns and key in columns[2]):
-            scored = read_scored_ids(part) if isinstance(part, dict) and _SCORED_UNDER.search(key) else []
+            scored = (
+                read_document_score_mapping(part)
+                if isinstance(part, dict) and _SCORED_UNDER.search(key)
+                else []
+            )
             yield from (
                 [HitList((*path, key), scored, is_ordered=False)]
                 if scored
@@ -130,7 +134,7 @@ def _find_hits_in_list(value: list[Any], path: tuple[str, ...]) -> Iterator[HitL
         if objects:
             yield from objects
             return
-    if all(map(is_hit, items)):
+    if all(map(is_search_hit, items)):
         yield HitList(path, items)
 
 
@@ -140,11 +144,11 @@ def _unnest_list(value: list[Any]) -> list[Any]:
     if not lists or all(is_document_score_pair(item) for item in lists):
         return value
     if len(value) > 1:
-        raise SeveralQuestions
+        raise AmbiguousQuestionLists
     return _unnest_list(value[0])
 
 
-def _read_column_hits(answer: Mapping[str, Any]) -> tuple[str, list[Any], set[str]] | None:
+def _read_hits_from_columns(answer: Mapping[str, Any]) -> tuple[str, list[Any], set[str]] | None:
     """The hits that stand in columns, ids in one list and texts or distances in others: a name, the hits, and the keys
     that are columns; None where there are none."""
     lists = {
@@ -197,7 +201,7 @@ def _are_numbers(values: Sequence[Any]) -> bool:
     return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
-def read_answer_table(answer: Any) -> list[dict[str, Any]]:
+def read_sql_answer_rows(answer: Any) -> list[dict[str, Any]]:
     """The rows of an ES|QL or SQL answer, as objects by the names of its columns; none where it is no such answer."""
     if not isinstance(answer, dict) or not isinstance(columns := answer.get("columns"), list):
         return []
@@ -212,7 +216,7 @@ def read_answer_table(answer: Any) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=False)) for row in rows]
 
 
-def read_scored_ids(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
+def read_document_score_mapping(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Document -> score, as pytrec_eval, ranx and BEIR keep a run; empty where that is no such answer."""
     try:
         # To Python a truth value is a number, but it is no score: as NaN it turns the answer down.

@@ -24,19 +24,24 @@ from embassay.data.judged_runs.content import (
     split_nonblank_lines,
 )
 from embassay.data.judged_runs.direction import orient_scores_best_highest
-from embassay.data.judged_runs.engines import is_engine_answer, read_engine_answers
+from embassay.data.judged_runs.engines import is_engine_answer, read_engine_answers_as_run
 from embassay.data.judged_runs.hits import is_document_score_pair
 from embassay.data.judged_runs.layouts import (
     KEYS,
     QRELS,
     RUN,
-    FieldLayout,
-    FileKind,
-    choose_columns,
-    detect_layout,
+    DelimitedFieldLayout,
+    RunOrQrelsKind,
+    detect_text_file_layout,
+    map_needed_to_file_columns,
 )
-from embassay.data.judged_runs.texts import CorpusTexts
-from embassay.data.rows import clean_id, format_value_for_error, parse_plain_number, unescape_formula
+from embassay.data.judged_runs.texts import AnswerTextMatcher
+from embassay.data.rows import (
+    clean_id,
+    format_value_for_error,
+    parse_plain_number,
+    unescape_spreadsheet_formula,
+)
 from embassay.errors import DataError
 from embassay.limits import has_surrogate_escapes, parse_bounded_json
 from embassay.parquet import read_parquet
@@ -51,7 +56,7 @@ Entry = tuple[str, str, float]
 
 
 def parse_text_entries(
-    path: Path, content: bytes, kind: FileKind, layout: FieldLayout
+    path: Path, content: bytes, kind: RunOrQrelsKind, layout: DelimitedFieldLayout
 ) -> dict[int, Entry | None]:
     """The number of every line, and its query, document and number; DataError for the first that has none. Of
     judgements in a table a line may have no grade yet: it has None."""
@@ -70,11 +75,13 @@ def parse_text_entries(
             )  # fmt: skip
         cells = dict(zip(layout.fields, fields, strict=True))
         is_ungraded = kind.name == "qrels" and layout.header and not cells["value"].strip()
-        entries[number] = None if is_ungraded else make_entry(path, number, cells, kind)
+        entries[number] = None if is_ungraded else make_run_or_qrels_entry(path, number, cells, kind)
     return _check_any_entry(path, entries, layout)
 
 
-def parse_json_entries(path: Path, content: bytes, kind: FileKind, names: Mapping[str, str]) -> list[Entry]:
+def parse_json_entries(
+    path: Path, content: bytes, kind: RunOrQrelsKind, names: Mapping[str, str]
+) -> list[Entry]:
     """Every object as query, document and number; DataError for the first line that is not one."""
     entries = []
     for number, line in _split_text_lines(path, content):
@@ -90,11 +97,13 @@ def parse_json_entries(path: Path, content: bytes, kind: FileKind, names: Mappin
                 "the line is not a JSON object", path=path, line=number, found=format_value_for_error(value),
                 mend="Write one object per line (JSON Lines)."
             )  # fmt: skip
-        entries.append(make_entry(path, number, {key: value.get(names[key]) for key in KEYS}, kind))
+        entries.append(
+            make_run_or_qrels_entry(path, number, {key: value.get(names[key]) for key in KEYS}, kind)
+        )
     return entries
 
 
-def make_entry(path: Path, line: int, cells: Mapping[str, Any], kind: FileKind) -> Entry:
+def make_run_or_qrels_entry(path: Path, line: int, cells: Mapping[str, Any], kind: RunOrQrelsKind) -> Entry:
     """The cells KEYS of a line as an entry; DataError for one that is not what it should be."""
     for key, what in (("query", "query"), ("doc", "document")):
         if not clean_id(cells[key]):
@@ -106,7 +115,7 @@ def make_entry(path: Path, line: int, cells: Mapping[str, Any], kind: FileKind) 
     return clean_id(cells["query"]), clean_id(cells["doc"]), number
 
 
-def _parse_number(path: Path, line: int, cell: Any, kind: FileKind) -> float:
+def _parse_number(path: Path, line: int, cell: Any, kind: RunOrQrelsKind) -> float:
     number = math.nan
     if not isinstance(cell, bool) and isinstance(cell, str | int | float):
         try:
@@ -129,11 +138,11 @@ def _split_text_lines(path: Path, content: bytes) -> Iterator[tuple[int, str]]:
         yield number, line.decode("utf-8")
 
 
-def _name_layout(kind: FileKind, layout: FieldLayout) -> str:
+def _name_layout(kind: RunOrQrelsKind, layout: DelimitedFieldLayout) -> str:
     return f"{layout.title}" if layout.title else kind.name
 
 
-def _suggest_layout_mend(layout: FieldLayout, n: int) -> str:
+def _suggest_layout_mend(layout: DelimitedFieldLayout, n: int) -> str:
     if n < len(layout.fields):
         return "Check that the file was written completely."
     if layout.separator == " ":
@@ -142,7 +151,7 @@ def _suggest_layout_mend(layout: FieldLayout, n: int) -> str:
 
 
 def _check_any_entry(
-    path: Path, entries: dict[int, Entry | None], layout: FieldLayout
+    path: Path, entries: dict[int, Entry | None], layout: DelimitedFieldLayout
 ) -> dict[int, Entry | None]:
     if entries and not any(entries.values()):
         raise DataError(
@@ -157,7 +166,7 @@ def _check_any_entry(
     return entries
 
 
-def parse_text_ranks(path: Path, content: bytes, layout: FieldLayout) -> list[float | None]:
+def parse_text_ranks(path: Path, content: bytes, layout: DelimitedFieldLayout) -> list[float | None]:
     """The rank that each line says, None for what is none."""
     at = layout.fields.index("rank")
     lines = islice(_split_text_lines(path, content), int(layout.header), None)
@@ -171,7 +180,7 @@ def _parse_rank(cell: Any) -> float | None:
         return None
 
 
-def parse_text_columns(content: bytes, layout: FieldLayout) -> pl.DataFrame | None:
+def parse_text_columns(content: bytes, layout: DelimitedFieldLayout) -> pl.DataFrame | None:
     """The columns KEYS of lines of fields, and `rank` where the layout has it: None where a line has other fields, or a
     number is none."""
     body = _skip_header_line(content) if layout.header else content
@@ -184,7 +193,7 @@ def parse_text_columns(content: bytes, layout: FieldLayout) -> pl.DataFrame | No
     return _parse_csv_body(_collapse_blanks(body), layout) if frame is None else frame
 
 
-def _parse_csv_body(body: bytes, layout: FieldLayout) -> pl.DataFrame | None:
+def _parse_csv_body(body: bytes, layout: DelimitedFieldLayout) -> pl.DataFrame | None:
     import polars as pl
     from polars.exceptions import PolarsError
 
@@ -290,8 +299,8 @@ class RunOrQrelsEntries:
         return DataError(message, path=self.path, line=line, expected=expected, found=found, mend=mend)
 
 
-def read_run(
-    path: Path, mapping: Mapping[str, str] = _NOTHING, known: CorpusTexts | None = None
+def read_run_entries(
+    path: Path, mapping: Mapping[str, str] = _NOTHING, known: AnswerTextMatcher | None = None
 ) -> RunOrQrelsEntries:
     """The lines of a run: TREC's six columns, JSONL, CSV, TSV or Parquet with `query_id`, `doc_id` and `score`; or what
     an engine answered, as JSON (`engines`), whose texts are found among the passages of `known`.
@@ -308,7 +317,7 @@ def read_qrels(
     """The lines of qrels: TREC's four columns, BEIR's three, or a table with `query_id`, `doc_id` and `relevance`.
 
     A folder in BEIR's layout stands for its `qrels/<split>.tsv` (`test` unless one is named); in JSONL and Parquet a
-    named split selects the rows whose `split` is that. Other rules as for `read_run`.
+    named split selects the rows whose `split` is that. Other rules as for `read_run_entries`.
     """
     entries = (
         _read_entries(_find_qrels_file(path, split), QRELS, mapping)
@@ -324,11 +333,15 @@ def _strip_apostrophes(frame: pl.DataFrame) -> Iterator[pl.Series]:
     for name in ("query", "doc"):
         ids = frame[name]
         quoted = ids.filter(ids.str.starts_with("'")).unique().to_list()
-        if changed := {text: unescape_formula(text) for text in quoted if unescape_formula(text) != text}:
+        if changed := {
+            text: unescape_spreadsheet_formula(text)
+            for text in quoted
+            if unescape_spreadsheet_formula(text) != text
+        }:
             yield ids.replace(changed)
 
 
-def read_held_entries(held: Held | pl.DataFrame, kind: str, name: str) -> RunOrQrelsEntries:
+def read_entries_in_memory(held: Held | pl.DataFrame, kind: str, name: str) -> RunOrQrelsEntries:
     """The entries of a run (`kind` "run") or qrels ("qrels") in memory, called `name` in errors."""
     import polars as pl
     from polars.exceptions import PolarsError
@@ -355,7 +368,7 @@ def read_held_entries(held: Held | pl.DataFrame, kind: str, name: str) -> RunOrQ
             f"the {what.name} has no entries" if len(frame) == 0 else "a value is not a finite number",
             path=name, mend="Give query -> document -> number."
         )  # fmt: skip
-    entries = _make_entries(Path(name), what, "mapping", frame, lambda _: None, "")
+    entries = _make_entries_from_frame(Path(name), what, "mapping", frame, lambda _: None, "")
     is_order = any(_are_unscored_documents(pairs) for pairs in held.values())
     return replace(entries, path=name, is_scored=not is_order)
 
@@ -389,10 +402,10 @@ def _pair_documents_with_numbers(values: Any) -> Sequence[tuple[str, float]]:
 
 def _read_entries(
     path: Path,
-    kind: FileKind,
+    kind: RunOrQrelsKind,
     mapping: Mapping[str, str],
     split: str | None = None,
-    known: CorpusTexts | None = None,
+    known: AnswerTextMatcher | None = None,
 ) -> RunOrQrelsEntries:
     content = read_text_content(path)
     if content.startswith(PARQUET):
@@ -401,17 +414,17 @@ def _read_entries(
         return _read_engine_entries(path, content, mapping, known)
     if find_first_line(content).lstrip().startswith(b"{"):
         return _read_json_entries(path, content, kind, mapping, split)
-    layout = detect_layout(path, content, kind, mapping)
+    layout = detect_text_file_layout(path, content, kind, mapping)
     frame = parse_text_columns(content, layout)
     if frame is not None:
         lines = partial(find_line_of_row, content, header=layout.header)
-        return _make_entries(path, kind, layout.title, frame, lines, layout.value)
+        return _make_entries_from_frame(path, kind, layout.title, frame, lines, layout.value)
     lines_read = parse_text_entries(path, content, kind, layout)
     entries = {number: entry_ for number, entry_ in lines_read.items() if entry_ is not None}
     frame = _make_entries_frame(list(entries.values()))
     if layout.rank:
         frame = frame.with_columns(_make_rank_series(parse_text_ranks(path, content, layout)))
-    made = _make_entries(path, kind, layout.title, frame, list(entries).__getitem__, layout.value)
+    made = _make_entries_from_frame(path, kind, layout.title, frame, list(entries).__getitem__, layout.value)
     total = len(lines_read)
     ungraded = f"{total - len(entries):,} of {total:,} rows have no grade yet and are left out"
     return replace(made, notes=(*made.notes, ungraded)) if len(entries) < total else made
@@ -423,9 +436,9 @@ def _make_rank_series(values: Sequence[float | None]) -> pl.Series:
     return pl.Series("rank", values, dtype=pl.Float64)
 
 
-def _make_entries(
+def _make_entries_from_frame(
     path: Path,
-    kind: FileKind,
+    kind: RunOrQrelsKind,
     title: str,
     frame: pl.DataFrame,
     line_of: Callable[[int], int | None],
@@ -440,10 +453,10 @@ def _make_entries(
 
 
 def _read_engine_entries(
-    path: Path, content: bytes, mapping: Mapping[str, str], known: CorpusTexts | None
+    path: Path, content: bytes, mapping: Mapping[str, str], known: AnswerTextMatcher | None
 ) -> RunOrQrelsEntries:
     """What an engine answered, as entries."""
-    answers = read_engine_answers(path, content, mapping, known)
+    answers = read_engine_answers_as_run(path, content, mapping, known)
     lines = answers.lines
     return RunOrQrelsEntries(
         str(path), "engine", _make_entries_frame(answers.entries), lambda row: lines[row], answers.places,
@@ -453,13 +466,13 @@ def _read_engine_entries(
 
 
 def _read_json_entries(
-    path: Path, content: bytes, kind: FileKind, mapping: Mapping[str, str], split: str | None
+    path: Path, content: bytes, kind: RunOrQrelsKind, mapping: Mapping[str, str], split: str | None
 ) -> RunOrQrelsEntries:
     try:
         keys = list(parse_bounded_json(find_first_line(content)))
     except ValueError:
-        keys = list(kind.column_targets.values())
-    names = choose_columns(path, kind, keys, mapping)
+        keys = list(kind.map_names_by_column.values())
+    names = map_needed_to_file_columns(path, kind, keys, mapping)
     if split is not None and "split" in keys:
         content = _select_split_lines(path, content, split)
     frame = parse_json_columns(content, names)
@@ -470,7 +483,7 @@ def _read_json_entries(
                 parse_bounded_json(line).get(names["rank"]) for _, line in _split_text_lines(path, content)
             ]
             frame = frame.with_columns(_make_rank_series([_parse_rank(rank) for rank in ranks]))
-    return _make_entries(
+    return _make_entries_from_frame(
         path, kind, "JSONL", frame, partial(find_line_of_row, content, header=False), names["value"]
     )
 
@@ -491,7 +504,7 @@ def _select_split_lines(path: Path, content: bytes, split: str) -> bytes:
 
 
 def _read_parquet_entries(
-    path: Path, content: bytes, kind: FileKind, mapping: Mapping[str, str], split: str | None
+    path: Path, content: bytes, kind: RunOrQrelsKind, mapping: Mapping[str, str], split: str | None
 ) -> RunOrQrelsEntries:
     import polars as pl
 
@@ -504,14 +517,14 @@ def _read_parquet_entries(
 
 
 def _convert_frame_to_entries(
-    frame: pl.DataFrame, path: Path, kind: FileKind, mapping: Mapping[str, str], title: str
+    frame: pl.DataFrame, path: Path, kind: RunOrQrelsKind, mapping: Mapping[str, str], title: str
 ) -> RunOrQrelsEntries:
     import polars as pl
 
     if not len(frame):
         raise DataError("the table has no rows.", path=path, mend="Check that it was written completely.")
     columns = frame.columns
-    names = choose_columns(path, kind, columns, mapping)
+    names = map_needed_to_file_columns(path, kind, columns, mapping)
     chosen = frame.select(pl.col(theirs).alias(ours) for ours, theirs in names.items())
     right = all(chosen[key].dtype == pl.String or chosen[key].dtype.is_integer() for key in ("query", "doc"))
     numeric = chosen["value"].dtype.is_numeric()
@@ -524,12 +537,14 @@ def _convert_frame_to_entries(
     # Row by row, which is slower and names the row that cannot be read.
     if sound is None:
         rows = enumerate(chosen.iter_rows(named=True), start=1)
-        sound = _make_entries_frame([make_entry(path, number, row, kind) for number, row in rows])
+        sound = _make_entries_frame(
+            [make_run_or_qrels_entry(path, number, row, kind) for number, row in rows]
+        )
         if "rank" in names:
             sound = sound.with_columns(
                 _make_rank_series([_parse_rank(rank) for rank in chosen["rank"].to_list()])
             )
-    return _make_entries(path, kind, title, sound, lambda row: row + 1, names["value"])
+    return _make_entries_from_frame(path, kind, title, sound, lambda row: row + 1, names["value"])
 
 
 def _make_entries_frame(entries: Sequence[Entry]) -> pl.DataFrame:
@@ -586,7 +601,7 @@ __all__ = [
     "RunOrQrelsEntries",
     "rank_entries",
     "rank_passages_by_question",
-    "read_held_entries",
+    "read_entries_in_memory",
     "read_qrels",
-    "read_run",
+    "read_run_entries",
 ]

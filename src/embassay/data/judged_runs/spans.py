@@ -131,7 +131,9 @@ def rename_passages_by_evidence(
     counts = {"matched": 0, "unmatched": 0, "unplaced": 0}
     for row, query, doc in ordered.select("row", "query", "doc").iter_rows():
         place = places.get(doc)
-        overlaps = [] if place is None else _find_evidence(by_document.get((query, place[0]), ()), place)
+        overlaps = (
+            [] if place is None else _find_passage_evidence(by_document.get((query, place[0]), ()), place)
+        )
         free = [span for span in overlaps if (query, span.name) not in claimed]
         counts["unplaced" if place is None else "matched" if overlaps else "unmatched"] += 1
         named[row] = free[0].name if free else f"{doc}{REPEATS}" if overlaps else doc
@@ -144,7 +146,7 @@ def rename_passages_by_evidence(
     return EvidenceRun(replace(run, frame=_make_run_frame(pl, rows)), **counts)
 
 
-def _find_evidence(spans: Iterable[EvidenceSpan], place: Place) -> list[EvidenceSpan]:
+def _find_passage_evidence(spans: Iterable[EvidenceSpan], place: Place) -> list[EvidenceSpan]:
     """The evidence in a passage: most in common first, then worth most."""
     _, start, end = place
     overlaps = []

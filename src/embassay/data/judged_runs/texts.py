@@ -67,11 +67,12 @@ def _fold_case(text: str) -> str:
     return _normalise_blanks(usual.translate(_ALIKE).casefold())
 
 
-def normalize_text(text: str) -> str:
+def normalize_text_for_matching(text: str) -> str:
     """A text without what converters change: letter case, blanks, Markdown's marks, quotation marks around words and
     punctuation after them.
 
-    >>> normalize_text("# The  **plug-in** works, with C#."), normalize_text("Set it to +5, not to -5.")
+    >>> normalize_text_for_matching("# The  **plug-in** works, with C#."),
+    normalize_text_for_matching("Set it to +5, not to -5.")
     ('the plug-in works with c#', 'set it to +5 not to -5')
     """
     lines = _HEADING.sub("", html.unescape(text))
@@ -85,12 +86,12 @@ _STEPS: tuple[Callable[[str], str], ...] = (
     _keep_text_unchanged,
     _normalise_blanks,
     _fold_case,
-    normalize_text,
+    normalize_text_for_matching,
 )
 
 
 @dataclass(frozen=True)
-class TextMatch:
+class PassagesMatchingText:
     """The passages that a text may be: one, several that it fits alike, or none. `is_same` says that they are of one
     text."""
 
@@ -98,23 +99,23 @@ class TextMatch:
     is_same: bool = False
 
 
-class KnownTexts:
+class TextsFoundByWording:
     """Texts by their ids, and how they are found."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts = texts
         self._by_step: list[dict[str, list[str]]] = []
 
-    def equal(self, text: str) -> TextMatch:
+    def equal(self, text: str) -> PassagesMatchingText:
         """The texts that are this one, by the first step that finds any."""
         if not _normalise_blanks(text):
-            return TextMatch()
+            return PassagesMatchingText()
         for number, step in enumerate(_STEPS):
             if ids := self._index_by_matching_step(number).get(step(text)):
-                return TextMatch(tuple(ids), len({self._texts[name] for name in ids}) == 1)
-        return TextMatch()
+                return PassagesMatchingText(tuple(ids), len({self._texts[name] for name in ids}) == 1)
+        return PassagesMatchingText()
 
-    def find_alike_texts(self, text: str) -> TextMatch:
+    def find_alike_texts(self, text: str) -> PassagesMatchingText:
         """The texts that are this one; else those that are cut otherwise, with half of the shorter in common."""
         same = self.equal(text)
         return same if same.ids else self._find_overlapping_texts(text)
@@ -142,13 +143,13 @@ class KnownTexts:
     def _word_runs_by_text(self) -> dict[str, frozenset[tuple[str, ...]]]:
         return {name: frozenset(_list_word_runs(text)) for name, text in self._texts.items()}
 
-    def _find_overlapping_texts(self, text: str) -> TextMatch:
+    def _find_overlapping_texts(self, text: str) -> PassagesMatchingText:
         wanted = frozenset(_list_word_runs(text))
         if _count_letters(text) < LEAST or not wanted:
-            return TextMatch()
+            return PassagesMatchingText()
         votes = Counter(name for run in wanted for name in self._texts_by_word_run.get(run, ()))
         if not votes:
-            return TextMatch()
+            return PassagesMatchingText()
         most = max(votes.values())
         best = [name for name, count in votes.items() if count == most]
         inside = [name for name, count in votes.items() if count == len(self._word_runs_by_text[name])]
@@ -158,8 +159,8 @@ class KnownTexts:
         best = [name for name in best if _is_same_text_cut_otherwise(text, self._texts[name])]
         # Less than half of the shorter text in common is no match.
         if 2 * most < least or not best:
-            return TextMatch()
-        return TextMatch(tuple(best), len({self._texts[name] for name in best}) == 1)
+            return PassagesMatchingText()
+        return PassagesMatchingText(tuple(best), len({self._texts[name] for name in best}) == 1)
 
     def _drop_inner_passages(self, names: Iterable[str]) -> list[str]:
         """Those passages, all inside one text, that are not inside another of them."""
@@ -174,7 +175,10 @@ class KnownTexts:
 def _is_same_text_cut_otherwise(text: str, passage: str) -> bool:
     """Whether two texts are parts of one, or one of the other: they have half of the shorter in common, word for word,
     and before and after it one of them ends. A word that differs within is another text."""
-    here, there = _WORDS.findall(normalize_text(text)), _WORDS.findall(normalize_text(passage))
+    here, there = (
+        _WORDS.findall(normalize_text_for_matching(text)),
+        _WORDS.findall(normalize_text_for_matching(passage)),
+    )
     places: dict[tuple[str, ...], list[int]] = {}
     for place in range(len(there) - RUN + 1):
         places.setdefault(tuple(there[place : place + RUN]), []).append(place)
@@ -210,7 +214,7 @@ def _is_truncated_word(word: str, other: str) -> bool:
 
 def _list_word_runs(text: str) -> Iterable[tuple[str, ...]]:
     """The runs of words of a text; all of it where it has fewer."""
-    words = _WORDS.findall(normalize_text(text))
+    words = _WORDS.findall(normalize_text_for_matching(text))
     if len(words) < RUN:
         return [tuple(words)] if words else []
     return (tuple(words[place : place + RUN]) for place in range(len(words) - RUN + 1))
@@ -228,7 +232,7 @@ Judged = Mapping[str, Mapping[str, float]]
 
 
 @dataclass
-class CorpusTexts:
+class AnswerTextMatcher:
     """What answers are held against: id -> text of passages and of questions, and what is judged.
 
     It counts the items of answers that were found by their text (`matched`), that are in no passage (`unmatched`), and
@@ -244,7 +248,10 @@ class CorpusTexts:
     ambiguous: int = 0
 
     def __post_init__(self) -> None:
-        self._passages, self._questions = KnownTexts(self.passages), KnownTexts(self.questions)
+        self._passages, self._questions = (
+            TextsFoundByWording(self.passages),
+            TextsFoundByWording(self.questions),
+        )
 
     @cached_property
     def judgements(self) -> Judged:
@@ -293,7 +300,9 @@ class CorpusTexts:
             self.unmatched += 1
         return name
 
-    def _choose_among_equal_passages(self, match: TextMatch, query: str, taken: set[str]) -> str | None:
+    def _choose_among_equal_passages(
+        self, match: PassagesMatchingText, query: str, taken: set[str]
+    ) -> str | None:
         grades = {name: self.judgements.get(query, {}).get(name) for name in match.ids}
         judged = [name for name, grade in grades.items() if grade is not None]
         if not match.is_same or len({grades[name] for name in judged}) > 1:

@@ -76,7 +76,7 @@ class TracedSearches:
 
 
 @dataclass(frozen=True)
-class _Span:
+class _TraceSpan:
     """A span of any of the formats."""
 
     trace: str
@@ -92,7 +92,7 @@ class _Span:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_traces(paths: Sequence[Path]) -> TracedSearches:
+def read_searches_from_traces(paths: Sequence[Path]) -> TracedSearches:
     """The searches in files of JSON lines, or of one JSON value. DataError, with the line, for one that is no span, and
     where no file has a search."""
     spans = [span for path in paths for span in _read_spans(path)]
@@ -120,7 +120,7 @@ def read_traces(paths: Sequence[Path]) -> TracedSearches:
 
 
 def _make_search(
-    span: _Span, query: str, documents: tuple[TracedDocument, ...], question: str
+    span: _TraceSpan, query: str, documents: tuple[TracedDocument, ...], question: str
 ) -> TracedSearch:
     seconds = None if span.end is None or span.end < span.start else round(span.end - span.start, 6)
     return TracedSearch(
@@ -129,7 +129,7 @@ def _make_search(
     )  # fmt: skip
 
 
-def _read_spans(path: Path) -> Iterator[_Span]:
+def _read_spans(path: Path) -> Iterator[_TraceSpan]:
     for number, value in _read_json_values(read_text_content(path), path):
         rows = value if isinstance(value, list) else [value]
         for row in rows:
@@ -159,7 +159,7 @@ def _parse_whole_file(content: bytes, path: Path, error: Exception) -> Any:
         raise DataError("this is not JSON", path=path, line=1, found=str(error)[:80]) from None
 
 
-def _parse_spans_of_row(row: Any, path: Path, line: int) -> Iterator[_Span]:
+def _parse_spans_of_row(row: Any, path: Path, line: int) -> Iterator[_TraceSpan]:
     if isinstance(row, dict) and "resourceSpans" in row:
         yield from _parse_otlp_spans(row, path, line)
     elif isinstance(row, dict) and isinstance(row.get("data"), list) and "attributes" not in row:
@@ -179,7 +179,7 @@ def _parse_spans_of_row(row: Any, path: Path, line: int) -> Iterator[_Span]:
         )  # fmt: skip
 
 
-def _parse_otlp_spans(row: Mapping[str, Any], path: Path, line: int) -> Iterator[_Span]:
+def _parse_otlp_spans(row: Mapping[str, Any], path: Path, line: int) -> Iterator[_TraceSpan]:
     try:
         for resource in row["resourceSpans"]:
             for scope in resource.get("scopeSpans", ()):
@@ -223,7 +223,7 @@ def _nanoseconds_to_seconds(value: Any) -> float | None:
         return None
 
 
-def _parse_sdk_span(row: Mapping[str, Any]) -> _Span:
+def _parse_sdk_span(row: Mapping[str, Any]) -> _TraceSpan:
     """A span as the SDK's console exporter and Phoenix write it; Phoenix's tables have `attributes.input.value`."""
     flat = _flatten_object(row)
     attributes = {
@@ -240,7 +240,7 @@ def _parse_sdk_span(row: Mapping[str, Any]) -> _Span:
     )  # fmt: skip
 
 
-def _parse_langfuse_span(row: Mapping[str, Any]) -> _Span:
+def _parse_langfuse_span(row: Mapping[str, Any]) -> _TraceSpan:
     """An observation, with names as its API (`traceId`) or its exports (`trace_id`) write them."""
 
     def take_first_value(*names: str) -> Any:
@@ -254,7 +254,7 @@ def _parse_langfuse_span(row: Mapping[str, Any]) -> _Span:
     usd = float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0 else None
     kind = str(row["type"]).lower()
     start = _parse_moment(take_first_value("startTime", "start_time"))
-    return _Span(
+    return _TraceSpan(
         str(take_first_value("traceId", "trace_id") or ""), str(row.get("name") or ""), kind, attributes, start or 0.0,
         _parse_moment(take_first_value("endTime", "end_time")),
         take_first_value("parentObservationId", "parent_observation_id") is None,
@@ -272,7 +272,7 @@ def _make_span(
     parent: Any,
     status: str,
     kind: str = "",
-) -> _Span:
+) -> _TraceSpan:
     session = next(
         (
             str(attributes[key])
@@ -282,7 +282,7 @@ def _make_span(
         "",
     )
     cost = attributes.get("llm.cost.total")
-    return _Span(
+    return _TraceSpan(
         trace, name, _find_span_kind(attributes, kind), attributes, start or 0.0, end, not parent,
         status.upper() in ("2", "ERROR", "STATUS_CODE_ERROR", "STATUSCODE.ERROR"),
         float(cost) if isinstance(cost, int | float) else None, session
@@ -321,7 +321,7 @@ def _parse_moment(value: Any) -> float | None:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def _find_span_query(span: _Span) -> str:
+def _find_span_query(span: _TraceSpan) -> str:
     names = ("gen_ai.retrieval.query.text", "reranker.query", "input.value", "langfuse.observation.input")
     value = next((span.attributes[name] for name in names if span.attributes.get(name)), None)
     return " ".join(_find_text(_unpack_json_text(value)).split())
@@ -350,7 +350,7 @@ def _find_text(value: Any) -> str:
     return ""
 
 
-def _find_span_documents(span: _Span) -> tuple[TracedDocument, ...] | None:
+def _find_span_documents(span: _TraceSpan) -> tuple[TracedDocument, ...] | None:
     """What the search brought; None where the trace does not say."""
     attributes = span.attributes
     prefix = "reranker.output_documents" if span.kind == "reranker" else "retrieval.documents"
@@ -420,13 +420,13 @@ _ANNOUNCED = re.compile(
 )
 
 
-def mask_text(text: str, words: re.Pattern[str] | None = None) -> str:
+def mask_personal_data(text: str, words: re.Pattern[str] | None = None) -> str:
     """The text without e-mail addresses, IBANs, card and telephone numbers, IP addresses, names that a title, an
     introduction or a farewell announces, and what `words` finds; other names stay.
 
-    >>> mask_text("Write to ada@example.org or call +49 30 1234567, IBAN DE89370400440532013000")
+    >>> mask_personal_data("Write to ada@example.org or call +49 30 1234567, IBAN DE89370400440532013000")
     'Write to <email> or call <phone>, IBAN <iban>'
-    >>> mask_text("My name is Ada King. Does Dr. Boole still owe me the Analytical Engine?")
+    >>> mask_personal_data("My name is Ada King. Does Dr. Boole still owe me the Analytical Engine?")
     'My name is <name>. Does Dr. <name> still owe me the Analytical Engine?'
     """
     for name, pattern in _MASKS:
@@ -435,7 +435,7 @@ def mask_text(text: str, words: re.Pattern[str] | None = None) -> str:
     return text if words is None else words.sub("<name>", text)
 
 
-def read_masked_words(path: Path) -> re.Pattern[str] | None:
+def build_masked_words_pattern(path: Path) -> re.Pattern[str] | None:
     """What finds the words of a file, one a line, in any case and not within others; None where it has none."""
     lines = read_bounded_file(path).decode("utf-8", "replace").splitlines()
     # The longest first: a whole name before a part of it.
@@ -443,10 +443,10 @@ def read_masked_words(path: Path) -> re.Pattern[str] | None:
     return re.compile(rf"(?i)(?<!\w)(?:{'|'.join(map(re.escape, words))})(?!\w)") if words else None
 
 
-def mask_search(search: TracedSearch, words: re.Pattern[str] | None = None) -> TracedSearch:
+def mask_search_texts(search: TracedSearch, words: re.Pattern[str] | None = None) -> TracedSearch:
     """A search whose texts are masked; ids and names of stacks stay."""
     documents = tuple(
-        replace(document, text=mask_text(document.text, words)) for document in search.documents
+        replace(document, text=mask_personal_data(document.text, words)) for document in search.documents
     )
-    query, question = mask_text(search.query, words), mask_text(search.question, words)
+    query, question = mask_personal_data(search.query, words), mask_personal_data(search.question, words)
     return replace(search, query=query, question=question, documents=documents)

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.data import Dataset, open_dataset
-from embassay.data.rows import make_missing_column_error, read_text
+from embassay.data.rows import make_missing_column_error, read_text_cell
 from embassay.errors import DataError
 from embassay.protocols.calibration.probability import Calibration, calibration
-from embassay.protocols.calibration.shift import FEWEST_COMPARED, PairLikeness
+from embassay.protocols.calibration.shift import FEWEST_COMPARED, NewPairDifferences
 from embassay.protocols.calibration.slices import make_pairs_loader, mask_same_pairs
-from embassay.stats.calibration import clopper_pearson
+from embassay.stats.calibration import compute_clopper_pearson
 
 MOST_PAIRS = 100_000
 """New pairs that are read at most; so many tell more than anybody asks."""
@@ -49,7 +49,7 @@ class CalibrationCheck:
 
     system: str
     dataset: str
-    likeness: PairLikeness
+    likeness: NewPairDifferences
     accepted: Mapping[str, float]
     kept: tuple[PromiseCheck, ...]
     left_out: int
@@ -57,14 +57,18 @@ class CalibrationCheck:
     @property
     def is_calibration_usable(self) -> bool:
         """Whether nothing speaks against using the calibration on such pairs."""
-        return self.likeness.is_alike and not any(promise.is_promise_broken for promise in self.kept)
+        return self.likeness.is_like_reference and not any(promise.is_promise_broken for promise in self.kept)
 
     def as_dict(self) -> dict[str, Any]:
         """The record as plain values, with what follows from it."""
-        return {**asdict(self), "is_alike": self.likeness.is_alike, "is_passed": self.is_calibration_usable}
+        return {
+            **asdict(self),
+            "is_alike": self.likeness.is_like_reference,
+            "is_passed": self.is_calibration_usable,
+        }
 
 
-def check_calibration(
+def compare_pairs_with_calibration(
     path: str | Path,
     dataset: str | Path,
     *,
@@ -111,7 +115,7 @@ def _load_unlabelled_pairs(opened: Dataset) -> Pairs:
             raise make_missing_column_error(source, name, target=name)
     pairs: list[tuple[str, str]] = []
     for row in source.rows(("text", "text2")):
-        pairs.append((read_text(row, "text") or "", read_text(row, "text2") or ""))
+        pairs.append((read_text_cell(row, "text") or "", read_text_cell(row, "text2") or ""))
         if len(pairs) == MOST_PAIRS:
             break
     return [pair[0] for pair in pairs], [pair[1] for pair in pairs], None
@@ -126,5 +130,5 @@ def _check_promises(
         accepted = similar >= bar.value
         of = int(accepted.sum() if bar.measure == "precision" else same.sum())
         hits = int((accepted & same).sum())
-        low, high = clopper_pearson(hits, of, 0.95) if of else (0.0, 1.0)
+        low, high = compute_clopper_pearson(hits, of, 0.95) if of else (0.0, 1.0)
         yield PromiseCheck(bar.measure, bar.aim, bar.value, hits / of if of else None, low, high, of)

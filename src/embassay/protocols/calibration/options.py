@@ -45,14 +45,14 @@ class CalibrationOptions(Options):
     @property
     def threshold_promises(self) -> ThresholdPromises:
         """What thresholds must keep. UsageError for a cost that cannot be read."""
-        wrong, missed = parse_costs(self.cost) if self.cost else (None, None)
+        wrong, missed = parse_mistake_costs(self.cost) if self.cost else (None, None)
         return ThresholdPromises(self.precision, self.recall, self.confidence, wrong, missed)
 
 
-def parse_costs(text: str) -> tuple[float, float]:
+def parse_mistake_costs(text: str) -> tuple[float, float]:
     """What accepting a wrong one and missing a right one cost. UsageError for a text that does not say it.
 
-    >>> parse_costs("wrong=5,missed=1")
+    >>> parse_mistake_costs("wrong=5,missed=1")
     (5.0, 1.0)
     """
     try:

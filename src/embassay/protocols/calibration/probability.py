@@ -19,40 +19,45 @@ from embassay.parquet import read_parquet
 from embassay.protocols.calibration.options import ThresholdPromises
 from embassay.protocols.calibration.shift import (
     FEATURES,
-    PairLikeness,
-    PairWatch,
+    NewPairDifferences,
+    PairShiftWatch,
     Reference,
     compare_pair_features,
     measure_pair_features,
     sample_sorted_features,
 )
 from embassay.protocols.tasks.task import measure_pair_similarity
-from embassay.randomness import make_generator
-from embassay.runs.folder import RunFolder, build_versioned_dataclass, to_json, write_atomic
+from embassay.randomness import make_seeded_generator
+from embassay.runs.folder import (
+    RunFolder,
+    build_versioned_dataclass,
+    format_value_as_json,
+    write_file_atomically,
+)
 from embassay.stats import Estimate
 from embassay.stats.calibration import (
     GRID,
     AcceptanceThreshold,
-    CurveChoice,
+    CalibrationCurveChoice,
+    CheapestThreshold,
     Kind,
-    PrecisionChance,
-    ThresholdCost,
-    chance_of_sensitive_threshold,
+    ThresholdFindingChance,
     choose_calibration_curve,
-    clopper_pearson,
-    confidence_band,
+    compute_clopper_pearson,
+    compute_mean_band_half_width,
+    compute_mean_top_probability,
+    compute_probability_band,
     count_labels_for_chance,
     count_pairs_to_accept,
     find_cheapest_threshold,
-    find_precise_threshold,
-    find_sensitive_threshold,
-    fit_calibration,
-    mean_band_half_width,
-    mean_top_probability,
-    withhold_if_unlikely,
+    find_threshold_for_precision,
+    find_threshold_for_recall,
+    fit_probability_calibration,
+    make_recall_threshold_chance,
+    withhold_unlikely_threshold,
 )
 from embassay.stats.few_labels import MoreLabelsOutlook
-from embassay.stats.resampling import draw_all_resamples
+from embassay.stats.resampling import draw_all_resample_rows
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
 
@@ -76,7 +81,7 @@ class SamenessProbability(Estimate):
 
 
 @dataclass(frozen=True)
-class LabelledPairCurve:
+class SamenessProbabilityCurve:
     """Through `n` labelled pairs, of which `positives` are the same: probabilities and the ends of their 95% intervals
     at `GRID` scores, with straight lines between, and the thresholds that keep a promise.
 
@@ -93,7 +98,7 @@ class LabelledPairCurve:
     low: tuple[float, ...]
     high: tuple[float, ...]
     thresholds: tuple[AcceptanceThreshold, ...]
-    cost: ThresholdCost | None = None
+    cost: CheapestThreshold | None = None
 
     def at(self, scores: Values) -> Values:
         """The probability at scores (n,)."""
@@ -120,7 +125,7 @@ class Calibration:
     tokenizer: str
     seed: int
     same_from: float | None
-    curve: LabelledPairCurve
+    curve: SamenessProbabilityCurve
     reference: Reference = field(default_factory=dict)
     """Numbers of the labelled pairs, by which new ones are compared with them; empty in files of before."""
 
@@ -151,13 +156,13 @@ class Calibration:
         self._warn_of_unlike_pairs(measure_pair_features(at, (), ()))
         return self._interpolate_probabilities(at)
 
-    def compare(self, first: Sequence[str], second: Sequence[str]) -> PairLikeness:
+    def compare(self, first: Sequence[str], second: Sequence[str]) -> NewPairDifferences:
         """How these pairs (n,) differ from the labelled ones. UsageError where the file has no numbers of them."""
         return self.compare_and_measure_pairs(first, second)[0]
 
     def compare_and_measure_pairs(
         self, first: Sequence[str], second: Sequence[str]
-    ) -> tuple[PairLikeness, Values]:
+    ) -> tuple[NewPairDifferences, Values]:
         """The same, and the similarities (n,)."""
         self._require_reference_numbers()
         similar = self.similarity(first, second)
@@ -183,8 +188,8 @@ class Calibration:
             warnings.warn(f"{self.system} on {self.dataset}: {text}", RuntimeWarning, stacklevel=4)
 
     @cached_property
-    def _pair_watch(self) -> PairWatch:
-        return PairWatch(self.reference)
+    def _pair_watch(self) -> PairShiftWatch:
+        return PairShiftWatch(self.reference)
 
     def _interpolate_probabilities(self, at: Values) -> list[SamenessProbability]:
         curve = self.curve
@@ -262,10 +267,10 @@ class Calibration:
 
     def save(self, path: Path) -> None:
         """As JSON, in one step."""
-        write_atomic(path, self._as_json(indent=1) + "\n")
+        write_file_atomically(path, self._as_json(indent=1) + "\n")
 
     def _as_json(self, indent: int | None = None) -> str:
-        return to_json({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=indent)
+        return format_value_as_json({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=indent)
 
 
 def _ensure_text_list(texts: Any) -> list[str]:
@@ -329,7 +334,7 @@ def _find_unknown_field(given: Any, known: Any) -> str:
     )
 
 
-def _check_curve(curve: LabelledPairCurve) -> None:
+def _check_curve(curve: SamenessProbabilityCurve) -> None:
     """ValueError for a curve that nothing fits: counts that don't add up, and lines that fall or leave their range."""
     _check_curve_lines(*map(np.array, (curve.scores, curve.probabilities, curve.low, curve.high)))
     if not 0 <= curve.positives <= curve.n or not 0 < curve.units <= curve.n:
@@ -367,7 +372,7 @@ def _check_curve_lines(scores: Values, probabilities: Values, low: Values, high:
         raise ValueError("a probability outside its interval, or outside 0 to 1")
 
 
-def explain_too_few(
+def explain_too_few_labels(
     same: NDArray[np.bool_],
     yes: tuple[str, str] = ("pair is the same", "pairs are the same"),
     no: tuple[str, str] = ("is not", "are not"),
@@ -386,23 +391,23 @@ def fit_calibration_curve(
     groups: NDArray[np.int64] | None,
     promises: ThresholdPromises,
     rng: np.random.Generator,
-) -> tuple[LabelledPairCurve, CurveChoice]:
+) -> tuple[SamenessProbabilityCurve, CalibrationCurveChoice]:
     """The curve of scores (n,) and labels (n,), and its thresholds. Pairs of one group (n,) go together: bounds count
     one pair of each, drawn by chance."""
     chosen = choose_calibration_curve(scores, same, groups, rng)
     grid = np.linspace(scores.min(), scores.max(), GRID)
     rows = slice(None) if groups is None else _draw_one_per_group(groups, rng)
     x, y = scores[rows], same[rows]
-    through = fit_calibration(chosen.kind, scores, same)
+    through = fit_probability_calibration(chosen.kind, scores, same)
     probabilities = through(grid)
-    low, high = confidence_band(grid, x, y)
+    low, high = compute_probability_band(grid, x, y)
     # Curve and band are fitted apart, the band to one pair of each group, and may cross.
     lines = (grid, probabilities, np.minimum(low, probabilities), np.maximum(high, probabilities))
-    precision = find_precise_threshold(x, y, promises.precision, promises.confidence, rng)
-    recall = find_sensitive_threshold(x, y, promises.recall, promises.confidence)
+    precision = find_threshold_for_precision(x, y, promises.precision, promises.confidence, rng)
+    recall = find_threshold_for_recall(x, y, promises.recall, promises.confidence)
     # A step of a few right pairs would ask for too few labels.
-    smooth = (through if chosen.kind == "beta" else fit_calibration("beta", scores, same))(x)
-    precision = withhold_if_unlikely(precision, x, smooth, rng)
+    smooth = (through if chosen.kind == "beta" else fit_probability_calibration("beta", scores, same))(x)
+    precision = withhold_unlikely_threshold(precision, x, smooth, rng)
     if precision.value is None or recall.value is None:
         precision, recall = _forecast_more_labels(precision, recall, (x, y, smooth), rng)
     thresholds = (precision, recall)
@@ -411,7 +416,7 @@ def fit_calibration_curve(
         cost = find_cheapest_threshold(x, y, promises.wrong, promises.missed, promises.confidence, rng)
     x_points, middle, bottom, top = (tuple(round(float(value), 9) for value in line) for line in lines)
     n, positives = len(same), int(same.sum())
-    return LabelledPairCurve(
+    return SamenessProbabilityCurve(
         chosen.kind, n, positives, len(x), x_points, middle, bottom, top, thresholds, cost
     ), chosen
 
@@ -433,7 +438,7 @@ def _forecast_more_labels(
     ) -> AcceptanceThreshold:
         more = count_labels_for_chance(chance)
         # Once for both promises: the interval of a probability is the same for either.
-        halves.extend(mean_band_half_width(x, smooth, n + step, rng) for step in MORE[len(halves) :])
+        halves.extend(compute_mean_band_half_width(x, smooth, n + step, rng) for step in MORE[len(halves) :])
         rows = tuple(
             MoreLabelsOutlook(step, half, chance(step)) for step, half in zip(MORE, halves, strict=True)
         )
@@ -443,16 +448,18 @@ def _forecast_more_labels(
         top = y[np.argsort(-x, kind="stable")][
             : count_pairs_to_accept(n, precision.aim, precision.confidence)
         ]
-        most = clopper_pearson(int(top.sum()), len(top), precision.confidence)[1]
+        most = compute_clopper_pearson(int(top.sum()), len(top), precision.confidence)[1]
         precision = replace(
-            precision, best=mean_top_probability(smooth, precision.aim, precision.confidence), most=most
+            precision,
+            best=compute_mean_top_probability(smooth, precision.aim, precision.confidence),
+            most=most,
         )
         if (precision.best or 0.0) > precision.aim:
-            chance = PrecisionChance(x, y, smooth, precision.aim, precision.confidence)
+            chance = ThresholdFindingChance(x, y, smooth, precision.aim, precision.confidence)
             precision = forecast_threshold(precision, chance)
     if recall.value is None and y.any():
         recall = forecast_threshold(
-            recall, chance_of_sensitive_threshold(int(y.sum()), n, recall.aim, recall.confidence)
+            recall, make_recall_threshold_chance(int(y.sum()), n, recall.aim, recall.confidence)
         )
     return precision, recall
 
@@ -489,7 +496,7 @@ class SystemPairScores:
     same: NDArray[np.bool_]
 
 
-def read_pairs(path: Path) -> SystemPairScores | None:
+def read_system_pair_scores(path: Path) -> SystemPairScores | None:
     """Those of a cell's items; None of a cell that was not fitted."""
     if not path.exists():
         return None
@@ -547,11 +554,14 @@ def translate_thresholds(
     for other in others:
         cells = {}
         for dataset, task in ((row["name"], next(iter(row["tasks"]))) for row in record["datasets"]):
-            a, b = (read_pairs(folder.items_path(task, dataset, name)) for name in (origin, other))
+            a, b = (
+                read_system_pair_scores(folder.locate_cell_items(task, dataset, name))
+                for name in (origin, other)
+            )
             if a is not None and b is not None:
                 cells[dataset] = (a, b)
         for dataset, (a, b) in cells.items():
-            rng = make_generator(record["arguments"]["seed"], "translation", dataset)
+            rng = make_seeded_generator(record["arguments"]["seed"], "translation", dataset)
             translation = translate_threshold(dataset, (origin, a), (other, b), given, rng)
             translated.append(
                 _add_other_datasets(
@@ -614,7 +624,7 @@ def translate_threshold(
             if rows
             else "Calibrate on other pairs.",
         )
-    drawn = draw_all_resamples(len(a), DRAWS, rng)
+    drawn = draw_all_resample_rows(len(a), DRAWS, rng)
     shares = (a[drawn] >= given).mean(axis=1)
     low, high = np.quantile(
         [_find_score_at_share(b[draw], part) for draw, part in zip(drawn, shares, strict=True)],

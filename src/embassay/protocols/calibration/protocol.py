@@ -18,10 +18,10 @@ from embassay.protocols.calibration.options import CalibrationOptions, Threshold
 from embassay.protocols.calibration.probability import (
     CORPUS,
     Calibration,
-    LabelledPairCurve,
-    explain_too_few,
+    SamenessProbabilityCurve,
+    explain_too_few_labels,
     fit_calibration_curve,
-    read_pairs,
+    read_system_pair_scores,
     sample_reference_features,
 )
 from embassay.protocols.calibration.slices import (
@@ -36,30 +36,37 @@ from embassay.protocols.kernel import evaluation
 from embassay.protocols.kernel.estimates import (
     Estimate,
     Statistic,
-    bootstrap_estimates,
+    bootstrap_column_statistics,
     make_undefined_score,
 )
 from embassay.protocols.kernel.evaluation import Fields, Task, TaskProtocol
 from embassay.protocols.kernel.groups import map_items_to_group_leader
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan, PlannedSystem
-from embassay.protocols.kernel.session import CellSession, SilentListener
-from embassay.protocols.kernel.tables import Column, ColumnTable, RunTable, number_column, text, whole_column
+from embassay.protocols.kernel.session import CellRunAttempt, SilentListener
+from embassay.protocols.kernel.tables import (
+    Column,
+    ColumnTable,
+    RunTable,
+    number_column,
+    text,
+    whole_number_column,
+)
 from embassay.protocols.tasks.task import compare_gold_pairs, make_task_outcome
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.records import LoadedDataset, Result, Score, TaskOutcome
 from embassay.registry import Registry
 from embassay.runs.execution import Workers
 from embassay.runs.folder import RunFolder, slugify_name
 from embassay.stats.calibration import (
     AcceptanceThreshold,
-    CurveChoice,
-    ThresholdCost,
-    bin_by_probability,
-    calibration_error,
-    clopper_pearson,
+    CalibrationCurveChoice,
+    CheapestThreshold,
+    bin_pairs_by_probability,
+    compute_calibration_error,
+    compute_clopper_pearson,
+    compute_log_losses,
     count_pairs_to_accept,
-    log_losses,
 )
 from embassay.stats.intervals import wilson
 
@@ -83,9 +90,7 @@ class CalibrationContext(evaluation.TaskContext):
     options: CalibrationOptions = field(default_factory=CalibrationOptions)
 
 
-def evaluate_calibration(
-    system: Similarity, data: AnnotatedPairs, context: CalibrationContext
-) -> TaskOutcome:
+def fit_system_on_pairs(system: Similarity, data: AnnotatedPairs, context: CalibrationContext) -> TaskOutcome:
     """Fit one system on the pairs; items are each pair's `similarity`, `same` and held-out `probability`."""
     same = mask_same_pairs(data, context.options.same_from)
     similar, lost, items = compare_gold_pairs(system, data.pairs, same, "same")
@@ -94,7 +99,7 @@ def evaluate_calibration(
     kept = np.flatnonzero(~lost.lost_mask)
     n, counts = len(kept), {"pairs": len(kept)}
     groups = _renumber_groups(context.number_item_groups(data.ids), kept)
-    if reason := explain_too_few(same[kept]) or _explain_too_few_groups(same[kept], groups):
+    if reason := explain_too_few_labels(same[kept]) or _explain_too_few_groups(same[kept], groups):
         return make_task_outcome(HEADLINE, reason, items, n=n, skipped=lost.skipped, counts=counts)
     curve, chosen = fit_pair_curve(similar[kept], same[kept], groups, context)
     held = np.full(len(data), np.nan)
@@ -123,7 +128,7 @@ def _explain_too_few_groups(same: Mask, groups: NDArray[np.int64] | None) -> str
     if groups is None:
         return ""
     kinds = np.unique(np.column_stack([groups, same]), axis=0)[:, 1] == 1
-    reason = explain_too_few(kinds)
+    reason = explain_too_few_labels(kinds)
     return f"of pairs that share a text counted once, {reason}" if reason else ""
 
 
@@ -136,7 +141,7 @@ def _warn_about_pairs(data: AnnotatedPairs, n: int, units: int, same_from: float
 
 def fit_pair_curve(
     similar: Values, same: Mask, groups: NDArray[np.int64] | None, context: Any
-) -> tuple[LabelledPairCurve, CurveChoice]:
+) -> tuple[SamenessProbabilityCurve, CalibrationCurveChoice]:
     """The curve of a cell, the same whenever it is made: the cell and the file that is saved of it need it."""
     # As bytes, since the cache wants arguments that can be hashed.
     tied = None if groups is None else groups.astype(np.int64).tobytes()
@@ -149,9 +154,9 @@ def fit_pair_curve(
 @lru_cache(maxsize=16)
 def _fit_dataset_curve(
     scores: bytes, same: bytes, groups: bytes | None, promises: ThresholdPromises, seed: int, dataset: str
-) -> tuple[LabelledPairCurve, CurveChoice]:
+) -> tuple[SamenessProbabilityCurve, CalibrationCurveChoice]:
     tied = None if groups is None else np.frombuffer(groups, dtype=np.int64)
-    rng = make_generator(seed, "bootstrap", dataset, "calibration")
+    rng = make_seeded_generator(seed, "bootstrap", dataset, "calibration")
     return fit_calibration_curve(
         np.frombuffer(scores), np.frombuffer(same, dtype=np.bool_), tied, promises, rng
     )
@@ -177,20 +182,20 @@ def score_heldout_probabilities(
     the share of the uncertainty that similarity takes away, 1 less log loss over that of the base rate."""
     base = np.full(len(same), same.mean())
     columns = np.column_stack([
-        log_losses(held, same), log_losses(base, same), (held - same) ** 2, same.astype(float)
+        compute_log_losses(held, same), compute_log_losses(base, same), (held - same) ** 2, same.astype(float)
     ])  # fmt: skip
     of: dict[str, Statistic] = {
         HEADLINE: lambda means: 1 - means[..., 0] / means[..., 1], "log_loss": lambda means: means[..., 0],
         "brier": lambda means: means[..., 2], "share_same": lambda means: means[..., 3]
     }  # fmt: skip
-    return bootstrap_estimates(columns, of, context, noun, f"bootstrap over {noun}", groups=groups)
+    return bootstrap_column_statistics(columns, of, context, noun, f"bootstrap over {noun}", groups=groups)
 
 
 def list_calibration_scores(
     similar: Values,
     same: Mask,
     held: Values,
-    curve: LabelledPairCurve,
+    curve: SamenessProbabilityCurve,
     found: Mapping[str, Estimate],
     noun: str = "pairs",
 ) -> Iterator[Score]:
@@ -198,8 +203,8 @@ def list_calibration_scores(
     or cost, and the precision and recall of all."""
     yield from (estimate.score(name) for name, estimate in found.items() if name != HEADLINE)
     method = "10 bins of equal size, held out; biased upwards by chance"
-    yield Score("calibration_error", calibration_error(held, same), len(same), method=method)
-    for place, cut in enumerate(bin_by_probability(held, same), 1):
+    yield Score("calibration_error", compute_calibration_error(held, same), len(same), method=method)
+    for place, cut in enumerate(bin_pairs_by_probability(held, same), 1):
         tenth = f"tenth {place}"
         yield Score("foretold", cut.foretold, cut.n, subset=tenth, method="mean held-out probability")
         yield Score("came_true", cut.came, cut.n, cut.low, cut.high, subset=tenth, method="exact binomial")
@@ -250,7 +255,7 @@ def _score_promise(threshold: AcceptanceThreshold, noun: str) -> Iterator[Score]
 def explain_missing_threshold(threshold: AcceptanceThreshold, noun: str = "pairs") -> str:
     """Why there is no threshold, and how many labels would do."""
     labelled = f"{threshold.n:,} labels are not enough"
-    if threshold.is_withheld:
+    if threshold.is_withheld_as_lucky:
         given = f"{threshold.chance:.0%} of samples like these yield a threshold, so one found here may well be luck"
         labelled = f"{labelled} ({given})"
     if threshold.labels is not None:
@@ -268,7 +273,7 @@ def explain_missing_threshold(threshold: AcceptanceThreshold, noun: str = "pairs
     return f"no number of labels would be enough: {top}"
 
 
-def _score_mistake_costs(cost: ThresholdCost | None) -> Iterator[Score]:
+def _score_mistake_costs(cost: CheapestThreshold | None) -> Iterator[Score]:
     """What mistakes cost at the cheapest threshold, and by accepting all or nothing, per pair of the other half."""
     if cost is None:
         return
@@ -290,7 +295,7 @@ def _score_precision_and_recall(similar: Values, same: Mask) -> Iterator[Score]:
         # Of equal scores all are accepted or none.
         end = int(last[np.searchsorted(last, len(ranked) * step // TWENTIETHS - 1)]) + 1
         hits, where = int(right[end - 1]), f"{step} of {TWENTIETHS}"
-        low, high = clopper_pearson(hits, end, 0.95)
+        low, high = compute_clopper_pearson(hits, end, 0.95)
         sample = "exact binomial, in the sample"
         yield Score("precision", hits / end, end, low, high, subset=where, method=sample)
         yield Score("recall", hits / int(right[-1]), int(right[-1]), subset=where, method="in the sample")
@@ -316,7 +321,7 @@ def _make_pairs_task(shapes: tuple[str, ...]) -> Task:
         shapes,
         HEADLINE,
         2,
-        evaluate_calibration,
+        fit_system_on_pairs,
         make_pairs_loader(shapes),
         collect_text_fields,
     )
@@ -353,7 +358,7 @@ class CalibrationProtocol(TaskProtocol):
         edited = min(EDITED, len(data)) * len(DAMAGED) if options.edits else 0
         return super().texts(task, data, options) + edited
 
-    def run_cells(self, session: CellSession, listener: SilentListener) -> None:
+    def run_cells(self, session: CellRunAttempt, listener: SilentListener) -> None:
         """The cells, and a file for each that is done."""
         session.do(listener)
         for system in session.plan.systems:
@@ -370,7 +375,7 @@ class CalibrationProtocol(TaskProtocol):
         self, plan: Plan, system: PlannedSystem, dataset: str, source: str
     ) -> Calibration | None:
         request = plan.request
-        values = read_pairs(self.folder.items_path("pairs", dataset, system.name))
+        values = read_system_pair_scores(self.folder.locate_cell_items("pairs", dataset, system.name))
         if values is None:
             return None
         loaded = self.load_task_data(request, source, "pairs")
@@ -381,7 +386,7 @@ class CalibrationProtocol(TaskProtocol):
         texts = tuple(
             [column[rows[key]] for key in values.ids] for column in (loaded.data.first, loaded.data.second)
         )
-        rng = make_generator(request.seed, "reference", dataset)
+        rng = make_seeded_generator(request.seed, "reference", dataset)
         reference = sample_reference_features(values.similar, (texts[0], texts[1]), groups, rng)
         return Calibration(
             system.name, system.spec, system.identity, dataset, loaded.fingerprint, request.tokenizer, request.seed,
@@ -445,7 +450,7 @@ def make_costs_table(rows: Sequence[Result]) -> Iterator[ColumnTable]:
             number_column("at most", "cost.ci_high", 3),
             number_column("accepting all", "accept all.value", 3),
             number_column("accepting nothing", "accept nothing.value", 3),
-            whole_column("labels", "cost.n"),
+            whole_number_column("labels", "cost.n"),
             text("why not", "threshold.reason"),
             note="The threshold is chosen on half of the labels; costs are per label in the other half."
         )  # fmt: skip
@@ -459,7 +464,7 @@ def make_more_labels_table(rows: Sequence[Result]) -> Iterator[ColumnTable]:
     if chances:
         yield ColumnTable.of(
             "calibration_next_labels", "What more labels would achieve", chances, text("system"), text("dataset"),
-            text("promise", "variant"), whole_column("labels", "n"),
+            text("promise", "variant"), whole_number_column("labels", "n"),
             number_column("chance of a threshold", "value", 3),
             number_column("half of the interval", lambda row: halves[place(row)], 3),
             note="Chance that a threshold can be guaranteed; half of the 95% interval of a probability, mean over "

@@ -85,7 +85,7 @@ def sample_sorted_features(
 
 
 @dataclass(frozen=True)
-class FeatureDifference:
+class PairFeatureDifference:
     """One number of calibration pairs and of new ones: the medians, how far their distributions are apart (0 to 1), and
     the p-value with all that is compared taken into account."""
 
@@ -97,21 +97,21 @@ class FeatureDifference:
 
 
 @dataclass(frozen=True)
-class PairLikeness:
+class NewPairDifferences:
     """How `n` new pairs differ from those of a calibration, by each number, the most different first."""
 
     n: int
-    differences: tuple[FeatureDifference, ...]
+    differences: tuple[PairFeatureDifference, ...]
 
     @property
-    def is_alike(self) -> bool:
+    def is_like_reference(self) -> bool:
         """Whether nothing speaks against it."""
         return all(difference.p >= ALPHA for difference in self.differences)
 
     def __str__(self) -> str:
         """What differs most, in words."""
         worst = self.differences[0]
-        if self.is_alike:
+        if self.is_like_reference:
             return f"{self.n:,} pairs look like the calibration pairs"
         return (
             f"{self.n:,} pairs are unlike the calibration pairs: {FEATURES[worst.name]}, median "
@@ -119,7 +119,7 @@ class PairLikeness:
         )
 
 
-def compare_pair_features(reference: Reference, numbers: Mapping[str, Values]) -> PairLikeness:
+def compare_pair_features(reference: Reference, numbers: Mapping[str, Values]) -> NewPairDifferences:
     """By Kolmogorov and Smirnov for each number, with Bonferroni's correction: one that differs is enough, and it says
     which."""
     from scipy.stats import ks_2samp
@@ -132,9 +132,11 @@ def compare_pair_features(reference: Reference, numbers: Mapping[str, Values]) -
         test = ks_2samp(kept, new, method="asymp")
         p = min(float(test.pvalue) * len(names), 1.0)
         differences.append(
-            FeatureDifference(name, float(np.median(kept)), float(np.median(new)), float(test.statistic), p)
+            PairFeatureDifference(
+                name, float(np.median(kept)), float(np.median(new)), float(test.statistic), p
+            )
         )
-    return PairLikeness(
+    return NewPairDifferences(
         len(numbers[SIMILARITY]),
         tuple(sorted(differences, key=lambda difference: (difference.p, -difference.distance))),
     )
@@ -144,7 +146,7 @@ WATCHED = 100
 """Pairs that come one by one are compared when there are so many."""
 
 
-class PairWatch:
+class PairShiftWatch:
     """Compares what a calibration is asked about with what it was made on: a list of pairs at once, single ones when
     there are `WATCHED`."""
 
@@ -164,6 +166,6 @@ class PairWatch:
             numbers = {name: np.concatenate([part[name] for part in self._waiting]) for name in names}
             self._waiting = []
         likeness = compare_pair_features(self._reference, numbers)
-        if likeness.is_alike:
+        if likeness.is_like_reference:
             return ""
         return f"{likeness}. No guarantee holds for them: label some, and calibrate again."

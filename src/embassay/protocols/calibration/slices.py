@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.data import Dataset
 from embassay.errors import UsageError
-from embassay.protocols.calibration.probability import LabelledPairCurve
-from embassay.protocols.kernel.estimates import Estimate, bootstrap_estimates, estimate
+from embassay.protocols.calibration.probability import SamenessProbabilityCurve
+from embassay.protocols.kernel.estimates import Estimate, bootstrap_column_statistics, estimate
 from embassay.protocols.tasks.task import measure_pair_similarity
-from embassay.records import LabelledPairs, LoadedDataset, Score, ScoredPairs
+from embassay.records import LabelledTextPairs, LoadedDataset, Score, ScoredTextPairs
 from embassay.text import PERTURBATIONS, perturb_all
 
 DAMAGED = {
@@ -51,7 +51,7 @@ class AnnotatedPairs:
     """Pairs with labels or grades, and what their rows say of themselves: column -> its value of each pair, empty
     where a row has none."""
 
-    pairs: LabelledPairs | ScoredPairs
+    pairs: LabelledTextPairs | ScoredTextPairs
     kinds: Mapping[str, tuple[str, ...]]
 
     def __len__(self) -> int:
@@ -75,7 +75,7 @@ class AnnotatedPairs:
     @property
     def is_graded(self) -> bool:
         """Whether pairs have grades, of which a cut makes labels."""
-        return isinstance(self.pairs, ScoredPairs)
+        return isinstance(self.pairs, ScoredTextPairs)
 
 
 def make_pairs_loader(
@@ -125,7 +125,7 @@ def _format_kind_value(value: Any) -> str:
 def mask_same_pairs(data: AnnotatedPairs, same_from: float | None) -> Mask:
     """Whether each pair means the same, (n,). UsageError for grades where none is named."""
     pairs = data.pairs
-    if isinstance(pairs, LabelledPairs):
+    if isinstance(pairs, LabelledTextPairs):
         return np.asarray(pairs.labels == 1)
     if same_from is None and len(set(pairs.scores.tolist())) > 2:
         low, high = float(pairs.scores.min()), float(pairs.scores.max())
@@ -143,7 +143,7 @@ def measure_probability_gaps(
     held: Values,
     same: Mask,
     kept: NDArray[np.int64],
-    curve: LabelledPairCurve,
+    curve: SamenessProbabilityCurve,
     context: Any,
 ) -> Iterator[Score]:
     """What came true minus what was foretold, by kind of pair and of edited copies: 0 where the probability holds."""
@@ -168,7 +168,7 @@ def _average_gaps_by_kind(off: Values, kinds: Mapping[str, Mask], context: Any) 
     )
     # Bound as a default: a lambda would see the last `at` only.
     of = {name: lambda means, at=2 * at: means[..., at] / means[..., at + 1] for at, name in enumerate(kinds)}
-    estimated = bootstrap_estimates(columns, of, context, "slices", "bootstrap over pairs")
+    estimated = bootstrap_column_statistics(columns, of, context, "slices", "bootstrap over pairs")
     return {name: replace(estimated[name], n=int(mask.sum())) for name, mask in kinds.items()}
 
 
@@ -211,7 +211,7 @@ def _score_edited_pairs(
     data: AnnotatedPairs,
     same: Mask,
     kept: NDArray[np.int64],
-    curve: LabelledPairCurve,
+    curve: SamenessProbabilityCurve,
     context: Any,
 ) -> Iterator[Score]:
     """Of copies whose second text is damaged, which leaves its meaning, or negated, which of a pair that was the same

@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 
 Values = NDArray[np.float64]
 NUGGET = 0.02
@@ -36,7 +36,7 @@ class SystemSignals:
     scores: Values
 
 
-def combine_signals(signals: Sequence[Values], agreement: Values) -> SystemSignals:
+def combine_system_signals(signals: Sequence[Values], agreement: Values) -> SystemSignals:
     """Of signals (systems,) each, and the share of the first ten that two systems have in common."""
     values = np.column_stack(signals)
     return SystemSignals(values, agreement, values.mean(axis=1)[:, None])
@@ -72,7 +72,7 @@ TRUSTED = 20
 
 
 @dataclass(frozen=True)
-class Belief:
+class SystemScoreBelief:
     """Means (systems,) and, per size of error, a weight and a covariance of what differs between the systems; `seed`
     names the draws."""
 
@@ -84,7 +84,7 @@ class Belief:
     @cached_property
     def draws(self) -> Values:
         """Values that the systems may have, (DRAWS, systems)."""
-        rng = make_generator(self.seed, "choose", "belief")
+        rng = make_seeded_generator(self.seed, "choose", "belief")
         which = rng.choice(len(self.weights), DRAWS, p=self.weights)
         noise = rng.normal(size=(DRAWS, len(self.means[0])))
         drawn = np.empty_like(noise)
@@ -133,7 +133,9 @@ class Belief:
         return float(low), float(high)
 
 
-def form_belief(weights: SignalWeights, evidence: SystemSignals, seed: int = 1337) -> Belief:
+def form_belief_from_signals(
+    weights: SignalWeights, evidence: SystemSignals, seed: int = 1337
+) -> SystemScoreBelief:
     """What the signals say."""
     from scipy.stats import chi2
 
@@ -147,10 +149,14 @@ def form_belief(weights: SignalWeights, evidence: SystemSignals, seed: int = 133
     places = (np.arange(SIZES) + 0.5) / SIZES
     sizes = weights.scale * weights.freedom / chi2.ppf(places, weights.freedom)
     mean = centred @ weights.weights
-    return Belief((mean,) * SIZES, tuple(size * unit for size in sizes), np.full(SIZES, 1 / SIZES), seed)
+    return SystemScoreBelief(
+        (mean,) * SIZES, tuple(size * unit for size in sizes), np.full(SIZES, 1 / SIZES), seed
+    )
 
 
-def update_belief(belief: Belief, values: Values, noise: Values, bias: Values | None = None) -> Belief:
+def update_belief_by_questions(
+    belief: SystemScoreBelief, values: Values, noise: Values, bias: Values | None = None
+) -> SystemScoreBelief:
     """After questions whose passages are known: `values` (questions, systems) are their nDCG@10, `noise` the covariance
     of one question that public collections let expect, which their own replaces as they get more. `bias` is the
     covariance of what all of them may be off together, however many, where they are not the users' own."""
@@ -171,7 +177,7 @@ def update_belief(belief: Belief, values: Values, noise: Values, bias: Values | 
         # In the basis of differences the covariance can be inverted: what all systems share is taken out.
         logs.append(-0.5 * (np.linalg.slogdet(total)[1] + gap @ np.linalg.solve(total, gap)))
     weights = belief.weights * np.exp(np.array(logs) - max(logs))
-    return Belief(tuple(means), tuple(covariances), weights / weights.sum(), belief.seed)
+    return SystemScoreBelief(tuple(means), tuple(covariances), weights / weights.sum(), belief.seed)
 
 
 LIKELY = 0.8
@@ -181,7 +187,7 @@ OUTCOMES, CHECKED = 400, 500
 
 
 @dataclass(frozen=True)
-class LabelForecast:
+class RegretForecastByLabels:
     """By number of judged questions: the chance that the pick's expected regret is then within the tolerance, and what
     that regret is in the mean. `needed` is the first number whose chance is `LIKELY`, None where none is."""
 
@@ -190,7 +196,9 @@ class LabelForecast:
     regrets: dict[int, float]
 
 
-def forecast_label_needs(belief: Belief, noise: Values, tolerance: float, least: int = 0) -> LabelForecast:
+def forecast_label_needs(
+    belief: SystemScoreBelief, noise: Values, tolerance: float, least: int = 0
+) -> RegretForecastByLabels:
     """What judged questions would achieve, `least` of them or more, up to the number that is likely to decide."""
     systems = len(belief.means[0])
     basis = make_contrast_basis(systems)
@@ -198,7 +206,7 @@ def forecast_label_needs(belief: Belief, noise: Values, tolerance: float, least:
     centre = basis.T @ belief.mean
     # A share to compute with; draws come in no order, so the first are as good as any.
     truth = belief.draws[:4000]
-    wobble = make_generator(belief.seed, "choose", "labels").normal(size=truth.shape)
+    wobble = make_seeded_generator(belief.seed, "choose", "labels").normal(size=truth.shape)
     chances: dict[int, float] = {}
     regrets: dict[int, float] = {}
     for n in (n for n in LABELLED if n >= min(least, LABELLED[-1])):
@@ -211,8 +219,8 @@ def forecast_label_needs(belief: Belief, noise: Values, tolerance: float, least:
         left = compute_covariance_root(before - gain @ before) @ wobble[-CHECKED:, : systems - 1].T
         chances[n] = _compute_decided_share(after[:OUTCOMES], left.T @ basis.T, tolerance)
         if chances[n] >= LIKELY:
-            return LabelForecast(n, chances, regrets)
-    return LabelForecast(None, chances, regrets)
+            return RegretForecastByLabels(n, chances, regrets)
+    return RegretForecastByLabels(None, chances, regrets)
 
 
 def _compute_decided_share(means: Values, off: Values, tolerance: float) -> float:

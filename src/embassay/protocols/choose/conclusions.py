@@ -13,15 +13,15 @@ import numpy as np
 
 from embassay.protocols.choose.belief import (
     NUGGET,
-    Belief,
-    LabelForecast,
+    RegretForecastByLabels,
     SignalWeights,
+    SystemScoreBelief,
     SystemSignals,
     Values,
-    combine_signals,
+    combine_system_signals,
     forecast_label_needs,
-    form_belief,
-    update_belief,
+    form_belief_from_signals,
+    update_belief_by_questions,
 )
 from embassay.protocols.choose.options import AS_GOOD, FEW, FOUND, UNLIKELY
 from embassay.protocols.choose.questions import (
@@ -43,7 +43,7 @@ MOST_GRADED = 20
 
 
 @dataclass(frozen=True)
-class WeightFit:
+class ShippedSignalWeights:
     """The shipped weights, with what they were fitted on."""
 
     weights: SignalWeights
@@ -57,7 +57,7 @@ class WeightFit:
 
 
 @cache
-def load_shipped_weights() -> WeightFit:
+def load_shipped_weights() -> ShippedSignalWeights:
     """The weights of the package: `weights.json`, made by benchmarks/choose_collections.py."""
     plain = json.loads((files("embassay.protocols.choose") / "weights.json").read_text("utf-8"))
     if tuple(plain["signals"]) != FAMILIES:
@@ -68,7 +68,7 @@ def load_shipped_weights() -> WeightFit:
         float(plain["scale"]),
         float(plain["freedom"]),
     )
-    return WeightFit(
+    return ShippedSignalWeights(
         weights, float(plain["per_question"]), float(plain["asked_scale"]),
         tuple(plain["collections"]), int(plain["systems"])
     )  # fmt: skip
@@ -100,20 +100,20 @@ class SystemAnswers:
 
 
 @dataclass(frozen=True)
-class ChoiceStanding:
+class ChoiceConclusions:
     """All that is concluded on one corpus. `judged` are the user's judged questions, (questions, systems)."""
 
     dataset: str
     lang: str
     systems: tuple[str, ...]
     evidence: SystemSignals
-    belief: Belief
+    belief: SystemScoreBelief
     tolerance: float
     questions: int
     judged: Values
     written: Values
     """nDCG@10 of the questions that a model wrote, (questions, systems)."""
-    labels: LabelForecast
+    labels: RegretForecastByLabels
     """What judged questions more would bring."""
     missing: tuple[str, ...] = ()
 
@@ -146,13 +146,13 @@ def count_missing_questions(evidence: SystemSignals, questions: int, judged: int
     return max(0, FEW - asked - judged)
 
 
-def measure_signals(answers: Sequence[SystemAnswers]) -> SystemSignals:
+def measure_system_signals(answers: Sequence[SystemAnswers]) -> SystemSignals:
     """Signals of the systems, and how much these agree. A family that some system lacks, or that the documents don't
     allow, counts as the mean of the others."""
     asked = [_measure_rank_nearness([answer.ranks.get(name, {}) for answer in answers]) for name in FAMILIES]
     means = [estimate_system_means(column) for column in asked if len(column)] or [np.zeros(len(answers))]
     signals = [estimate_system_means(column) if len(column) else np.mean(means, axis=0) for column in asked]
-    return combine_signals(signals, measure_top_ten_overlap([answer.first for answer in answers]))
+    return combine_system_signals(signals, measure_top_ten_overlap([answer.first for answer in answers]))
 
 
 def _measure_rank_nearness(places: Sequence[Mapping[str, int]]) -> Values:
@@ -199,31 +199,31 @@ def measure_top_ten_overlap(first: Sequence[Mapping[str, Mapping[str, frozenset[
     return share
 
 
-def make_standing(
+def make_choice_standing(
     dataset: str,
     lang: str,
     answers: Mapping[str, SystemAnswers],
     tolerance: float,
     seed: int,
     missing: Sequence[str] = (),
-) -> ChoiceStanding:
+) -> ChoiceConclusions:
     """What the answers of two systems or more say, with those to the user's judged questions."""
     systems, fit = tuple(answers), load_shipped_weights()
-    evidence = measure_signals(list(answers.values()))
-    belief = form_belief(fit.weights, evidence, seed)
+    evidence = measure_system_signals(list(answers.values()))
+    belief = form_belief_from_signals(fit.weights, evidence, seed)
     kernel = evidence.agreement + NUGGET * np.eye(len(systems))
     noise = fit.per_question * kernel
     written = _stack_shared_values([_score_written_questions(answer) for answer in answers.values()])
     if len(written):
-        belief = update_belief(belief, written, noise, fit.asked_scale * kernel)
+        belief = update_belief_by_questions(belief, written, noise, fit.asked_scale * kernel)
     judged = _stack_shared_values([answer.judged for answer in answers.values()])
     if len(judged):
-        belief = update_belief(belief, judged, noise)
+        belief = update_belief_by_questions(belief, judged, noise)
     questions = max(len(answer.ranks.get("sentence", {})) for answer in answers.values())
     labels = forecast_label_needs(
         belief, noise, tolerance, count_missing_questions(evidence, questions, len(judged))
     )
-    return ChoiceStanding(
+    return ChoiceConclusions(
         dataset,
         lang,
         systems,
@@ -238,18 +238,18 @@ def make_standing(
     )
 
 
-def describe_likely_best(standing: ChoiceStanding, missing: Sequence[str]) -> str:
+def describe_likely_best(standing: ChoiceConclusions, missing: Sequence[str]) -> str:
     """Who may be best of those that have answered, the likeliest first, and who has not."""
     return f"So far: {_format_best_chances(standing)}. To come: {', '.join(missing)}."
 
 
-def announce_more_questions(standing: ChoiceStanding, before: int, asked: int) -> str:
+def announce_more_questions(standing: ChoiceConclusions, before: int, asked: int) -> str:
     """Who may be best after the first passages, and that these are asked about more."""
     chances = _format_best_chances(standing)
     return f"Undecided after {before} passages: {chances}. Asking the likeliest systems about {asked}."
 
 
-def _format_best_chances(standing: ChoiceStanding) -> str:
+def _format_best_chances(standing: ChoiceConclusions) -> str:
     order = np.argsort(-standing.belief.best, kind="stable").tolist()
     chances = (f"{standing.systems[row]} ({format_percent(standing.belief.best.item(row))})" for row in order)
     return ", ".join(chances)
@@ -273,7 +273,7 @@ def _score_written_questions(answers: SystemAnswers) -> dict[str, float]:
     }
 
 
-def make_choice_rows(one: ChoiceStanding, seed: int) -> Iterator[Result]:
+def make_choice_rows(one: ChoiceConclusions, seed: int) -> Iterator[Result]:
     """P(best), P(near the best), expected regret and the difference to the pick of every system, as rows."""
     fit, belief = load_shipped_weights(), one.belief
     near, pick = belief.near(one.tolerance), belief.least_regret_system
@@ -296,7 +296,7 @@ def make_choice_rows(one: ChoiceStanding, seed: int) -> Iterator[Result]:
             yield Result(*where, measure, float(value), one.questions, lower, upper, method, seed, "")
 
 
-def make_choice_record(one: ChoiceStanding) -> dict[str, Any]:
+def make_choice_record(one: ChoiceConclusions) -> dict[str, Any]:
     """The choice as comparisons.json has it."""
     belief, pick = one.belief, one.belief.least_regret_system
     near = belief.near(one.tolerance)
@@ -326,7 +326,7 @@ def make_choice_record(one: ChoiceStanding) -> dict[str, Any]:
     }
 
 
-def make_choice_tables(one: ChoiceStanding) -> Iterator[ColumnTable]:
+def make_choice_tables(one: ChoiceConclusions) -> Iterator[ColumnTable]:
     """The systems, the likeliest first, and what each signal says of them."""
     belief, near = one.belief, one.belief.near(one.tolerance)
     order = np.argsort(belief.expected_regrets, kind="stable").tolist()
@@ -355,26 +355,26 @@ def make_choice_tables(one: ChoiceStanding) -> Iterator[ColumnTable]:
     )  # fmt: skip
 
 
-def find_possible_best(standing: ChoiceStanding) -> list[str]:
+def find_possible_best_systems(standing: ChoiceConclusions) -> list[str]:
     """The systems that may be the best, the likeliest first: two or more."""
     order = np.argsort(standing.belief.expected_regrets, kind="stable").tolist()
     able = [place for place in order if standing.belief.best[place] >= UNLIKELY]
     return [standing.systems[place] for place in (able if len(able) > 1 else order[:2])]
 
 
-def find_contenders(one: ChoiceStanding) -> list[str]:
+def list_contending_systems(one: ChoiceConclusions) -> list[str]:
     """The systems whose disagreement makes a question worth a label, the likeliest first: two or more."""
-    return find_possible_best(one)[:CONTENDERS]
+    return find_possible_best_systems(one)[:CONTENDERS]
 
 
 def rank_deciding_questions(
-    answers: Mapping[str, SystemAnswers], one: ChoiceStanding, readable: Container[str] = ()
+    answers: Mapping[str, SystemAnswers], one: ChoiceConclusions, readable: Container[str] = ()
 ) -> list[tuple[str, str, tuple[str, ...]]]:
     """The questions that would tell most: (family, question, passages), those first on which the contenders' first ten
     differ most. They are the user's own while some of them are not judged, else those of a model, else those of the
     documents, of these the `readable` ones (by the passage that asks) where there are any; the passages are the
     contenders'."""
-    contenders = [answers[name] for name in find_contenders(one)]
+    contenders = [answers[name] for name in list_contending_systems(one)]
     first, *rest = (other.first for other in contenders)
     families = [family for family in first if all(family in other for other in rest)]
     written = [family for family in families if family.startswith(BY_MODEL)]

@@ -14,7 +14,7 @@ from embassay.protocols.choose.questions import (
     read_user_questions,
     read_written_questions,
 )
-from embassay.runs.matrix import AskedQuestion
+from embassay.runs.matrix import QuestionWithRightPassages
 
 LABELS, QUERIES = "labels", "queries"
 """Families of questions that are the user's: with judgements, and without."""
@@ -22,7 +22,7 @@ LABELS, QUERIES = "labels", "queries"
 
 def list_asked_questions(
     drawn: SearchedPassages, options: ChoiceOptions, written: str, dataset: str, passages: int
-) -> Iterator[tuple[AskedQuestion, str]]:
+) -> Iterator[tuple[QuestionWithRightPassages, str]]:
     """Every question whose right passage is known, with its family, those of the first `passages` among them; of one id
     the first."""
     seen = set[str]()
@@ -32,7 +32,9 @@ def list_asked_questions(
         seen.add(query)
         right = tuple(doc for doc, gain in grades.items() if gain > 0)
         yield (
-            AskedQuestion(query, right, asked.queries[query], "judged", _parse_document_id(right[0])),
+            QuestionWithRightPassages(
+                query, right, asked.queries[query], "judged", _parse_document_id(right[0])
+            ),
             QUERIES,
         )
     for posed in read_written_questions(written, dataset):
@@ -40,11 +42,14 @@ def list_asked_questions(
             seen.add(posed.id)
             family = f"{BY_MODEL}{posed.kind}"
             document = _parse_document_id(posed.passage)
-            yield AskedQuestion(posed.id, (posed.passage,), posed.text, family, document), family
+            yield QuestionWithRightPassages(posed.id, (posed.passage,), posed.text, family, document), family
     for question in drawn.probe.questions.get("sentence", ())[:passages]:
         doc = drawn.ids[question.row]
         if doc not in seen:
-            yield AskedQuestion(doc, (doc,), question.text, "sentence", _parse_document_id(doc)), "sentence"
+            yield (
+                QuestionWithRightPassages(doc, (doc,), question.text, "sentence", _parse_document_id(doc)),
+                "sentence",
+            )
 
 
 def _parse_document_id(passage: str) -> str:

@@ -7,7 +7,12 @@ from dataclasses import dataclass, field
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import DATA, SYSTEMS, Options, option
 from embassay.protocols.live import RetrieverRequest
-from embassay.protocols.questions import OF_MODELS, check_kinds, check_language_is_named, list_default_kinds
+from embassay.protocols.questions import (
+    OF_MODELS,
+    check_language_is_named,
+    check_question_kinds,
+    list_default_question_kinds,
+)
 
 FEW = 50
 """Passages that are asked about, and judged questions, below which no choice is sure: of a handful of passages all
@@ -48,7 +53,7 @@ class ChoiceOptions(Options):
             raise UsageError(
                 f"tolerance is {self.tolerance:g}.", mend="Use a number between 0 and 1, such as 0.03."
             )
-        check_kinds(self.written_question_kinds, OF_MODELS)
+        check_question_kinds(self.written_question_kinds, OF_MODELS)
         check_language_is_named(self.written_question_kinds, self.into)
         named = next((name for name in ("checker", "kinds", "into") if getattr(self, name)), "")
         if named and not self.llm:
@@ -61,13 +66,13 @@ class ChoiceOptions(Options):
     def written_question_kinds(self) -> tuple[str, ...]:
         """The kinds that a model writes; none without a model."""
         named = tuple(dict.fromkeys(kind.strip() for kind in self.kinds.split(",") if kind.strip()))
-        return named or (list_default_kinds(self.into) if self.llm else ())
+        return named or (list_default_question_kinds(self.into) if self.llm else ())
 
 
-def plan_growing_draws(questions: int) -> tuple[int, ...]:
+def plan_passage_draw_sizes(questions: int) -> tuple[int, ...]:
     """How many passages systems are asked about at first, and where that does not decide: all that may be asked.
 
-    >>> plan_growing_draws(95), plan_growing_draws(40)
+    >>> plan_passage_draw_sizes(95), plan_passage_draw_sizes(40)
     ((50, 95), (40,))
     """
     return (*([FEW] if questions > FEW else []), questions)

@@ -12,33 +12,33 @@ from embassay.contracts import Similarity
 from embassay.errors import UsageError
 from embassay.parquet import read_parquet
 from embassay.protocols.choose.conclusions import (
-    ChoiceStanding,
+    ChoiceConclusions,
     SystemAnswers,
     announce_more_questions,
     describe_likely_best,
-    find_contenders,
-    find_possible_best,
+    find_possible_best_systems,
+    list_contending_systems,
     make_choice_record,
     make_choice_rows,
+    make_choice_standing,
     make_choice_tables,
-    make_standing,
     rank_deciding_questions,
 )
 from embassay.protocols.choose.lists import LABELS, list_asked_questions, read_first_passages
-from embassay.protocols.choose.options import ChoiceOptions, ChoiceRequest, plan_growing_draws
+from embassay.protocols.choose.options import ChoiceOptions, ChoiceRequest, plan_passage_draw_sizes
 from embassay.protocols.choose.questions import (
     FAMILIES,
     FILE,
-    CellOptions,
+    ChoiceCellOptions,
     QuestionCommission,
     SearchedPassages,
     TitledPassages,
-    describe_questions,
+    build_written_questions_record,
     draw_passages_for_writer,
     draw_searched_passages,
     make_cell_options,
     make_draft_tables,
-    open_writer,
+    open_choice_question_writer,
     read_user_questions,
     read_written_questions,
 )
@@ -48,10 +48,10 @@ from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.evaluation import Task
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan
-from embassay.protocols.kernel.session import CellSession, Conclusion, SilentListener
+from embassay.protocols.kernel.session import CellRunAttempt, RunConclusions, SilentListener
 from embassay.protocols.live.systems import RetrieverProtocol
 from embassay.protocols.questions import drafts
-from embassay.protocols.questions.drafts import DRAFTS, QuestionDraft, QuestionWriter, read_drafts
+from embassay.protocols.questions.drafts import DRAFTS, QuestionDraft, QuestionWriter, read_question_drafts
 from embassay.records import Result
 from embassay.runs.execution import Workers
 from embassay.runs.folder import (
@@ -59,11 +59,11 @@ from embassay.runs.folder import (
     RunCell,
     digest_json,
     format_json_lines,
-    write_atomic,
+    write_file_atomically,
     write_json_lines,
 )
 from embassay.runs.forecast import CellForecast, RunForecast
-from embassay.runs.matrix import QuestionMatrix, build_question_matrix, write_matrices
+from embassay.runs.matrix import QuestionMatrix, build_question_matrix, write_question_matrices
 from embassay.systems.remote import Ledger
 
 TO_GRADE = "to_grade.jsonl"
@@ -72,7 +72,7 @@ CONTENDERS = "contenders"
 """The folder of a run with what the likeliest systems found for them."""
 
 
-class ChoiceProtocol(RetrieverProtocol):
+class SystemChoiceProtocol(RetrieverProtocol):
     """Which system to use on documents without labels: P(best), expected regret, and what labels would decide."""
 
     name = "choose"
@@ -121,7 +121,7 @@ class ChoiceProtocol(RetrieverProtocol):
         if options.queries or options.labels:
             asked = read_user_questions(make_cell_options(options, ""))
             self.files = {"users": digest_json([asked.queries, asked.qrels])}
-        writer = open_writer(options, request.seed, cache, ledger) if options.llm else None
+        writer = open_choice_question_writer(options, request.seed, cache, ledger) if options.llm else None
         plan = super().plan_run(request, cache, ledger)
         if sum(system.kind != "reference" for system in plan.systems) < 2:
             raise UsageError(
@@ -132,7 +132,7 @@ class ChoiceProtocol(RetrieverProtocol):
             self._draw_searched_passages(plan, dataset.source)
         if writer is None:
             return plan
-        self.drafts = read_drafts(self.folder.path / DRAFTS)
+        self.drafts = read_question_drafts(self.folder.path / DRAFTS)
         self.commissions = tuple(self._draw_commissions(plan, writer))
         if not any(job.has_undecided_questions(self.drafts) for job in self.commissions):
             self.written = self._format_kept_questions()
@@ -162,7 +162,7 @@ class ChoiceProtocol(RetrieverProtocol):
 
     def _count_asked_passages(self, plan: Plan, dataset: str, system: str) -> int:
         """How many passages the system is asked about, so far."""
-        return self.asked.get((dataset, system), plan_growing_draws(plan.request.options.questions)[0])
+        return self.asked.get((dataset, system), plan_passage_draw_sizes(plan.request.options.questions)[0])
 
     def forecast_cost(self, plan: Plan, *, measure: bool = True) -> RunForecast:
         """What a model is to write, and then the cells."""
@@ -174,7 +174,7 @@ class ChoiceProtocol(RetrieverProtocol):
         written = [
             forecast
             for job, head, kind, drawn in heads
-            for forecast in drafts.forecast_drafts(head, job.writer, kind, drawn, self.drafts)
+            for forecast in drafts.forecast_draft_calls(head, job.writer, kind, drawn, self.drafts)
         ]
         cells = super().forecast_cost(plan, measure=measure)
         note = drafts.describe_open_cost(written, self.commissions[0].writer, self.drafts) if written else ""
@@ -184,18 +184,18 @@ class ChoiceProtocol(RetrieverProtocol):
     def describe_run(self, plan: Plan) -> dict[str, Any]:
         """What became of the questions that a model was to write."""
         del plan
-        questions = describe_questions(self.commissions, self.drafts, self.failed)
+        questions = build_written_questions_record(self.commissions, self.drafts, self.failed)
         return {"questions": questions} if questions else {}
 
-    def list_closing_manifest_fields(self, session: CellSession) -> Mapping[str, Any]:
+    def list_closing_manifest_fields(self, session: CellRunAttempt) -> Mapping[str, Any]:
         """The same once they are written."""
         return {**super().list_closing_manifest_fields(session), **self.describe_run(session.plan)}
 
-    def choose_cell_options(self, plan: Plan) -> CellOptions:
+    def choose_cell_options(self, plan: Plan) -> ChoiceCellOptions:
         """With the questions that a model wrote."""
         return make_cell_options(plan.request.options, str(self.folder.path / FILE) if self.written else "")
 
-    def run_cells(self, session: CellSession, listener: SilentListener) -> None:
+    def run_cells(self, session: CellRunAttempt, listener: SilentListener) -> None:
         """What a model writes, the cells, and then the questions whose judgements would tell most, with the passages
         to grade and the rankings of the likeliest systems."""
         if self.written is None:
@@ -204,7 +204,7 @@ class ChoiceProtocol(RetrieverProtocol):
             session.plan = replace(session.plan, cells=tuple(self._plan_cells(session.plan)))
             session.whole = not self.failed
         if self.written:
-            write_atomic(self.folder.path / FILE, self.written)
+            write_file_atomically(self.folder.path / FILE, self.written)
         self._ask_systems_in_rounds(session, listener)
         plan, matrices = session.plan, []
         for dataset in plan.datasets:
@@ -218,16 +218,18 @@ class ChoiceProtocol(RetrieverProtocol):
                 lists = self._collect_grading_rankings(dataset.name, named, result)
                 write_grading_study(self.folder.path, rows, lists, plan.request.seed)
                 matrices.append(self._build_question_matrix(plan, dataset.source, dataset.name, answers))
-        write_matrices(self.folder.path, matrices)
+        write_question_matrices(self.folder.path, matrices)
 
-    def _ask_systems_in_rounds(self, session: CellSession, listener: SilentListener) -> None:
+    def _ask_systems_in_rounds(self, session: CellRunAttempt, listener: SilentListener) -> None:
         """About a few passages first, and then, where it is not decided, about more: those systems that may be best."""
         known = set(session.records)
         super().run_cells(session, listener)
-        for before, asked in pairwise(plan_growing_draws(session.plan.request.options.questions)):
+        for before, asked in pairwise(plan_passage_draw_sizes(session.plan.request.options.questions)):
             contending: dict[tuple[str, str], int] = {}
             for standing in self._find_undecided_datasets(session, before):
-                contending |= {(standing.dataset, name): asked for name in find_possible_best(standing)}
+                contending |= {
+                    (standing.dataset, name): asked for name in find_possible_best_systems(standing)
+                }
                 listener.interim(announce_more_questions(standing, before, asked))
             if not contending:
                 break
@@ -237,11 +239,11 @@ class ChoiceProtocol(RetrieverProtocol):
             for cell in session.plan.cells:
                 # Who has just been asked about a few has lost what it said of more.
                 if is_fresh and (cell.dataset, cell.system) in contending:
-                    self.folder.cell_path(cell).unlink(missing_ok=True)
+                    self.folder.locate_cell_record(cell).unlink(missing_ok=True)
             # Retrievers were asked about all draws at once.
             session.do(listener)
 
-    def _find_undecided_datasets(self, session: CellSession, asked: int) -> Iterator[ChoiceStanding]:
+    def _find_undecided_datasets(self, session: CellRunAttempt, asked: int) -> Iterator[ChoiceConclusions]:
         """What is concluded on the datasets where that is not enough to name one system, and more passages than were
         asked about could ask."""
         plan, ended = session.plan, session.list_ended_cells()
@@ -259,7 +261,7 @@ class ChoiceProtocol(RetrieverProtocol):
             self.load_task_data(request, source, TASK).data, request.options, request.seed
         )
 
-    def report_interim_results(self, session: CellSession, listener: SilentListener) -> None:
+    def report_interim_results(self, session: CellRunAttempt, listener: SilentListener) -> None:
         """Who may be best of the systems that have answered, while others are still to come."""
         if self.asked:
             return
@@ -275,18 +277,20 @@ class ChoiceProtocol(RetrieverProtocol):
     def _write_model_questions(self, listener: SilentListener, ledger: Ledger) -> None:
         for job in self.commissions:
             path = self.folder.path / DRAFTS
-            self.failed |= drafts.write_drafts(job.writer, job.drawn, path, self.drafts, listener, ledger)
+            self.failed |= drafts.write_question_drafts(
+                job.writer, job.drawn, path, self.drafts, listener, ledger
+            )
             job.writer.chat.cache.close()
         self.written = self._format_kept_questions()
 
     def _collect_grading_rankings(
-        self, dataset: str, questions: Container[tuple[str, str]], result: ChoiceStanding
+        self, dataset: str, questions: Container[tuple[str, str]], result: ChoiceConclusions
     ) -> dict[str, list[list[str]]]:
         """What the likeliest systems found for the questions to grade, as runs that `rag golden` adds to its pools; and
         by question."""
         lists: dict[str, list[list[str]]] = {}
-        for name in find_contenders(result):
-            path = self.folder.items_path(TASK, dataset, name, ".rankings")
+        for name in list_contending_systems(result):
+            path = self.folder.locate_cell_items(TASK, dataset, name, ".rankings")
             by_question: dict[str, list[dict[str, str]]] = {}
             columns = ["version", "query_id", "doc_id"]
             for family, query, doc in read_parquet(path, columns).iter_rows():
@@ -301,7 +305,7 @@ class ChoiceProtocol(RetrieverProtocol):
         return lists
 
     def _list_questions_to_grade(
-        self, plan: Plan, source: str, answers: Mapping[str, SystemAnswers], result: ChoiceStanding
+        self, plan: Plan, source: str, answers: Mapping[str, SystemAnswers], result: ChoiceConclusions
     ) -> list[dict[str, Any]]:
         options, drawn = plan.request.options, self._draw_searched_passages(plan, source)
         places = {doc: row for row, doc in enumerate(drawn.ids)}
@@ -336,7 +340,7 @@ class ChoiceProtocol(RetrieverProtocol):
         families = {question.id: family for question, family in questions.items()}
         lists, ranks = {}, {}
         for name, own in answers.items():
-            path = self.folder.items_path(TASK, dataset, name, ".rankings")
+            path = self.folder.locate_cell_items(TASK, dataset, name, ".rankings")
             lists[name] = read_first_passages(path, families)
             ranks[name] = own.collect_question_ranks(families)
         texts = {doc: drawn.format_passage_for_people(row) for row, doc in enumerate(drawn.ids)}
@@ -348,7 +352,7 @@ class ChoiceProtocol(RetrieverProtocol):
 
     def draw_conclusions(
         self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]
-    ) -> Conclusion:
+    ) -> RunConclusions:
         """Besides who finds what: P(best), expected regret, and what labels would decide."""
         before = super().draw_conclusions(plan, records, rows)
         answered = {
@@ -378,17 +382,17 @@ class ChoiceProtocol(RetrieverProtocol):
 
     def _conclude_dataset(
         self, plan: Plan, dataset: str, answers: Mapping[str, SystemAnswers]
-    ) -> ChoiceStanding:
+    ) -> ChoiceConclusions:
         missing = [name for name in _list_contender_names(plan) if name not in answers]
         options = plan.request.options
-        return make_standing(
+        return make_choice_standing(
             dataset, plan.lang(dataset), answers, options.tolerance, plan.request.seed, missing
         )
 
     def _read_system_answers(self, plan: Plan, dataset: str, system: str) -> SystemAnswers | None:
         """What the system answered, as far as it has been asked by now: a run that goes on decides as it did before,
         whatever it was asked later."""
-        paths = [self.folder.items_path(TASK, dataset, system, suffix) for suffix in ("", ".rankings")]
+        paths = [self.folder.locate_cell_items(TASK, dataset, system, suffix) for suffix in ("", ".rankings")]
         answers = read_cell_answers(*paths) if all(path.exists() for path in paths) else None
         asked = self._count_asked_passages(plan, dataset, system)
         if answers is None or asked >= plan.request.options.questions:
@@ -396,7 +400,7 @@ class ChoiceProtocol(RetrieverProtocol):
         drawn = self._draw_searched_passages(
             plan, next(planned.source for planned in plan.datasets if planned.name == dataset)
         )
-        posed = drawn.probe.first_questions(asked)
+        posed = drawn.probe.list_first_questions(asked)
         return answers.restrict_to_questions(
             {name: {drawn.ids[own.row] for own in group} for name, group in posed.items()}
         )
@@ -424,7 +428,7 @@ def read_cell_answers(items: Path, rankings: Path) -> SystemAnswers | None:
 
 
 @dataclass(frozen=True)
-class ShownPassage:
+class PassageWithOwnQuestion:
     """A passage as it is searched, and the question that it asks of itself (empty: none)."""
 
     id: str
@@ -432,7 +436,7 @@ class ShownPassage:
     question: str
 
 
-def show_passages(request: ChoiceRequest, n: int) -> list[ShownPassage]:
+def list_passages_to_search(request: ChoiceRequest, n: int) -> list[PassageWithOwnQuestion]:
     """The first `n` of the passages that a choice would search, in their order. DataError where the documents cannot be
     read."""
     dataset = inputs.open_request_dataset(request.dataset(request.datasets[0]))
@@ -441,7 +445,7 @@ def show_passages(request: ChoiceRequest, n: int) -> list[ShownPassage]:
     asked = {question.row: question.text for question in drawn.probe.questions.get("sentence", ())}
     places = range(min(n, len(drawn.ids)))
     return [
-        ShownPassage(drawn.ids[row], drawn.format_passage_for_people(row), asked.get(row, ""))
+        PassageWithOwnQuestion(drawn.ids[row], drawn.format_passage_for_people(row), asked.get(row, ""))
         for row in places
     ]
 
@@ -464,7 +468,7 @@ def choose(
     `options` are `ChoiceOptions`. `run.table("choice")` has the systems, the likeliest first.
     """
     arguments.setdefault("tokenizer", "words")
-    return ChoiceProtocol().run(
+    return SystemChoiceProtocol().run(
         systems, datasets=[corpus], out=out, workers=workers, cache=cache, listener=listener, max_usd=max_usd,
         **arguments
     )  # fmt: skip

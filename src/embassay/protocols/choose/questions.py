@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import RankedCandidates
 from embassay.data import Dataset, open_dataset
-from embassay.data.documents import read_placed_passages
+from embassay.data.documents import read_passages_with_origin
 from embassay.data.judged_runs import read_qrels
 from embassay.errors import UsageError
 from embassay.limits import WHOLE, parse_record_json, read_bounded_file
@@ -45,10 +45,10 @@ from embassay.protocols.questions.drafts import (
     open_question_writer,
     plan_question_models,
 )
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.search.bm25 import split_words
 from embassay.systems.remote import Ledger
-from embassay.text.chunking import find_fences, sentence_ends
+from embassay.text.chunking import find_code_fences, find_sentence_ends
 from embassay.text.prose import ProseSentence, find_prose_sentences
 
 FAMILIES = ("sentence", "half")
@@ -80,7 +80,7 @@ class PassageQuestion:
 
 
 @dataclass(frozen=True)
-class RemovedSentences:
+class PassagesMinusQuestions:
     """Passages from which questions were taken out, and the questions by family.
 
     `readable` are the rows whose question is a whole sentence of prose, of these those that stand alone where some do;
@@ -93,7 +93,7 @@ class RemovedSentences:
     unasked: int = 0
     readable: frozenset[int] = frozenset()
 
-    def first_questions(self, passages: int, after: int = 0) -> dict[str, tuple[PassageQuestion, ...]]:
+    def list_first_questions(self, passages: int, after: int = 0) -> dict[str, tuple[PassageQuestion, ...]]:
         """The questions of the first passages of the draw, by family; without those `after` so many."""
         rows = {question.row for question in self.questions.get("sentence", ())[after:passages]}
         asked = (
@@ -105,12 +105,12 @@ class RemovedSentences:
 
 def take_question_sentences(
     texts: Sequence[str], titles: Sequence[str], most: int, seed: int
-) -> RemovedSentences:
+) -> PassagesMinusQuestions:
     """Take a sentence, and the title where it begins with one, out of up to `most` of the passages: of those with a
     sentence that reads by itself; of the others too where these are few, as in lists of headlines."""
     bodies = list(texts)
     frequency = Counter(word for body in bodies for word in set(split_words(body)))
-    order = make_generator(seed, "choose", "passages").permutation(len(bodies)).tolist()
+    order = make_seeded_generator(seed, "choose", "passages").permutation(len(bodies)).tolist()
     given = [_strip_leading_title(body, title) for body, title in zip(bodies, titles, strict=True)]
     sentences = list_readable_sentences(given, frequency, most)
     are_enough = _has_enough_readable_passages(sum(map(bool, sentences)), len(bodies), most)
@@ -120,7 +120,7 @@ def take_question_sentences(
     for row in order:
         if taken == most:
             break
-        rng = make_generator(seed, "choose", str(row), bodies[row][:64])
+        rng = make_seeded_generator(seed, "choose", str(row), bodies[row][:64])
         cut = _take_readable_sentence_out(given[row], sentences[row], rng)
         readable += [row] if cut else []
         cut = cut or (None if are_enough else take_sentence_out(given[row], rng))
@@ -134,7 +134,7 @@ def take_question_sentences(
             posed[family].append(PassageQuestion(row, text))
     questions = {name: tuple(group) for name, group in posed.items() if group}
     alone = [row for row in readable if sentences[row][0].stands_alone]
-    return RemovedSentences(tuple(bodies), questions, halved, unasked, frozenset(alone or readable))
+    return PassagesMinusQuestions(tuple(bodies), questions, halved, unasked, frozenset(alone or readable))
 
 
 def _has_enough_readable_passages(readable: int, passages: int, most: int) -> bool:
@@ -209,8 +209,8 @@ def compute_rank_nearness(places: NDArray[np.int64]) -> NDArray[np.float64]:
 def take_sentence_out(body: str, rng: np.random.Generator) -> tuple[str, str, bool] | None:
     """A sentence and the passage without it; of a passage of one sentence its first or last words, at most half of
     them, and True. None where too few words would be left on either side."""
-    ends = list(sentence_ends(body))
-    code = find_fences(body)
+    ends = list(find_sentence_ends(body))
+    code = find_code_fences(body)
     spans = [
         (a, b)
         for a, b in pairwise([0, *ends])
@@ -316,7 +316,7 @@ class SearchedPassages:
     ids: Sequence[str]
     texts: Sequence[str]
     titles: Sequence[str]
-    probe: RemovedSentences
+    probe: PassagesMinusQuestions
 
     def format_passage_for_people(self, row: int, *, asked: bool = False) -> str:
         """A passage under its title; `asked`: without the sentence that it asks with."""
@@ -370,7 +370,7 @@ def _draw_cached_passages(data: TitledPassages, options: ChoiceOptions, seed: in
     if n > options.passages:
         taken = set(first)
         # All that is judged, then others by lot: a judgement of a passage that is not searched would be lost.
-        order = make_generator(seed, "choose", "draw").permutation(n).tolist()
+        order = make_seeded_generator(seed, "choose", "draw").permutation(n).tolist()
         rest = [row for row in order if row not in taken][: max(0, options.passages - len(first))]
         rows = sorted([*first, *rest])
     else:
@@ -432,7 +432,7 @@ BY_MODEL = "model: "
 
 
 @dataclass(frozen=True)
-class CellOptions(ChoiceOptions):
+class ChoiceCellOptions(ChoiceOptions):
     """The options as cells get them, with the file of what a model has written (empty: nothing), and how many passages
     a system is asked about."""
 
@@ -440,14 +440,14 @@ class CellOptions(ChoiceOptions):
     asked: int = 0
 
 
-def make_cell_options(options: ChoiceOptions, written: str, asked: int = 0) -> CellOptions:
+def make_cell_options(options: ChoiceOptions, written: str, asked: int = 0) -> ChoiceCellOptions:
     """The options of a run for its cells, which ask about all passages that give a question or the first `asked`."""
     own = {field.name: getattr(options, field.name) for field in fields(ChoiceOptions)}
-    return CellOptions(**own, written=written, asked=asked or options.questions)
+    return ChoiceCellOptions(**own, written=written, asked=asked or options.questions)
 
 
 @dataclass(frozen=True)
-class ModelQuestion:
+class ModelWrittenQuestion:
     """A question by a model: its kind, and the id of the passage that it is about."""
 
     id: str
@@ -507,7 +507,7 @@ class QuestionCommission:
         return counts
 
 
-def open_writer(
+def open_choice_question_writer(
     options: ChoiceOptions, seed: int, cache: Path | None, ledger: Ledger | None
 ) -> QuestionWriter:
     """Who writes and who checks. ModelError for a model that cannot be opened, UsageError for one without a price where
@@ -522,13 +522,13 @@ def draw_passages_for_writer(
     writer: QuestionWriter, kinds: Sequence[str], dataset: Dataset, name: str, searched: Container[str]
 ) -> QuestionCommission:
     """Draw passages of those that are `searched` (ids). DataError where none is long enough."""
-    passages = [passage for passage in read_placed_passages(dataset) if passage.id in searched]
+    passages = [passage for passage in read_passages_with_origin(dataset) if passage.id in searched]
     return QuestionCommission(
         name, writer, draw_passages_by_kind(passages, kinds, writer.options, writer.seed, name)
     )
 
 
-def read_written_questions(path: str, dataset: str) -> tuple[ModelQuestion, ...]:
+def read_written_questions(path: str, dataset: str) -> tuple[ModelWrittenQuestion, ...]:
     """The questions of a run's file about one dataset; none where there is no file."""
     if not path or not Path(path).is_file():
         return ()
@@ -536,13 +536,13 @@ def read_written_questions(path: str, dataset: str) -> tuple[ModelQuestion, ...]
         parse_record_json(line) for line in read_bounded_file(Path(path), WHOLE).splitlines() if line.strip()
     ]
     return tuple(
-        ModelQuestion(row["id"], row["kind"], row["text"], row["passage"])
+        ModelWrittenQuestion(row["id"], row["kind"], row["text"], row["passage"])
         for row in rows
         if row["dataset"] == dataset
     )
 
 
-def describe_questions(
+def build_written_questions_record(
     commissions: Sequence[QuestionCommission], drafts: Mapping[str, QuestionDraft], failed: Mapping[Any, str]
 ) -> dict[str, Any]:
     """What a manifest says of the questions: who wrote and checked them by which prompts, and what became of them."""

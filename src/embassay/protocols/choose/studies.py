@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embassay.errors import UsageError
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.runs.folder import digest_json
 
 if TYPE_CHECKING:
-    from embassay.protocols.hume.study import Item, StudyFile
+    from embassay.protocols.hume.study import StudyFile, StudyItem
 
 STUDY = "study.json"
 """What a folder with a study has."""
@@ -57,17 +57,21 @@ def write_grading_study(
     for each question what the likely systems found, best first. No name of a system is in it, nor is the order theirs.
     """
     from embassay.protocols.hume.study import (
-        ItemRow,
         PracticeItem,
-        Source,
+        ShownItemRow,
         StudyFile,
+        StudyItemSource,
         StudyTask,
-        content_hash,
+        hash_items_and_gold,
         write_study,
     )
 
     items = [
-        ItemRow(id=f"q{number}", task=TASK, payload=_make_payload(row, lists.get(row["id"], ()), seed))
+        ShownItemRow(
+            id=f"q{number}",
+            task=TASK,
+            payload=_make_grading_item_payload(row, lists.get(row["id"], ()), seed),
+        )
         for number, row in enumerate(rows, 1)
     ]
     if not items:
@@ -75,26 +79,28 @@ def write_grading_study(
     task = StudyTask(
         name=TASK, family="reranking", lang="mixed", title="Passages", question=QUESTION, guidelines=GUIDELINES,
         n=len(items), practice=[PracticeItem(payload=EXAMPLE, answer=MARKS, explanation=WHY)],
-        source=Source(dataset=run.name)
+        source=StudyItemSource(dataset=run.name)
     )  # fmt: skip
     study = StudyFile(
-        name=f"{run.name}-passages", seed=seed, tasks=[task], content=content_hash(items, ()),
+        name=f"{run.name}-passages", seed=seed, tasks=[task], content=hash_items_and_gold(items, ()),
         guidelines=digest_json([GUIDELINES, QUESTION])
     )  # fmt: skip
-    return write_study(_choose_folder(run, study), study, items, ())
+    return write_study(_choose_study_folder(run, study), study, items, ())
 
 
-def _make_payload(row: Mapping[str, Any], lists: Sequence[Sequence[str]], seed: int) -> dict[str, Any]:
+def _make_grading_item_payload(
+    row: Mapping[str, Any], lists: Sequence[Sequence[str]], seed: int
+) -> dict[str, Any]:
     texts = {passage["id"]: passage["text"] for passage in row["passages"]}
     in_turn = (doc for docs in zip_longest(*lists) for doc in docs if doc in texts)
     # In turn, so that no system has more of its passages read than another.
     shown = list(dict.fromkeys(in_turn))[:MOST_SHOWN]
-    order = make_generator(seed, "choose", "study", row["id"]).permutation(len(shown)).tolist()
+    order = make_seeded_generator(seed, "choose", "study", row["id"]).permutation(len(shown)).tolist()
     documents = [{"id": shown[place], "text": texts[shown[place]]} for place in order]
     return {"query": row["text"], "documents": documents, "query_id": row["id"]}
 
 
-def _choose_folder(run: Path, study: StudyFile) -> Path:
+def _choose_study_folder(run: Path, study: StudyFile) -> Path:
     """Where the study is, or is to be: never in the place of another that somebody has answered."""
     from embassay.protocols.hume.study import read_study
 
@@ -124,12 +130,12 @@ def find_last_study(run: Path) -> Path | None:
 def read_study_grades(path: Path) -> tuple[dict[str, str], dict[str, dict[str, float]]]:
     """The texts of the questions that people answered, and their marks: 1 for a passage that at least half of them call
     relevant, else 0. UsageError where nobody has answered or the study is another kind."""
-    from embassay.protocols.hume.collection import collect_annotations
+    from embassay.protocols.hume.collection import collect_study_annotations
     from embassay.protocols.hume.study import read_study
 
     folder = read_study(path)
     marks: dict[str, list[Sequence[int]]] = {}
-    for annotation in collect_annotations(folder):
+    for annotation in collect_study_annotations(folder):
         if isinstance(annotation.value, tuple):
             marks.setdefault(annotation.item_id, []).append(annotation.value)
     answered = [item for item in folder.items if item.id in marks and _is_grading_item(item)]
@@ -145,11 +151,11 @@ def read_study_grades(path: Path) -> tuple[dict[str, str], dict[str, dict[str, f
     return {query: texts[query] for query in qrels}, qrels
 
 
-def _is_grading_item(item: Item) -> bool:
+def _is_grading_item(item: StudyItem) -> bool:
     return item.task == TASK and "query_id" in item.payload
 
 
-def _vote_on_passage_marks(item: Item, marks: Sequence[Sequence[int]]) -> dict[str, float]:
+def _vote_on_passage_marks(item: StudyItem, marks: Sequence[Sequence[int]]) -> dict[str, float]:
     shares = np.mean(np.array(marks, dtype=float), axis=0)
     documents = item.payload["documents"]
     return {doc["id"]: float(share >= 0.5) for doc, share in zip(documents, shares.tolist(), strict=True)}

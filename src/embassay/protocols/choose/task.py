@@ -14,12 +14,12 @@ from embassay.contracts import Similarity
 from embassay.data import Dataset
 from embassay.measures import ndcg
 from embassay.protocols.choose.lists import LABELS, QUERIES
-from embassay.protocols.choose.options import FEW, plan_growing_draws
+from embassay.protocols.choose.options import FEW, plan_passage_draw_sizes
 from embassay.protocols.choose.questions import (
     BY_MODEL,
     DEPTH,
-    CellOptions,
-    ModelQuestion,
+    ChoiceCellOptions,
+    ModelWrittenQuestion,
     SearchedPassages,
     TitledPassages,
     UserQuestions,
@@ -47,19 +47,19 @@ K = 10
 class ChoiceContext(evaluation.TaskContext):
     """With the options of a choice."""
 
-    options: CellOptions = field(default_factory=CellOptions)
+    options: ChoiceCellOptions = field(default_factory=ChoiceCellOptions)
 
     def __post_init__(self) -> None:
         # Where nothing is evaluated for a run, nothing is written for it either.
-        if not isinstance(self.options, CellOptions):
+        if not isinstance(self.options, ChoiceCellOptions):
             object.__setattr__(self, "options", make_cell_options(self.options, ""))
 
 
 def evaluate_found_passages(system: Similarity, data: TitledPassages, context: ChoiceContext) -> TaskOutcome:
     """What one system finds: items are nDCG@100 of every question by its family, rankings the first ten of each."""
     drawn, options = draw_searched_passages(data, context.options, context.seed), context.options
-    draws = [n for n in plan_growing_draws(options.questions) if n <= options.asked]
-    posed = [drawn.probe.first_questions(n, after) for after, n in pairwise((0, *draws))]
+    draws = [n for n in plan_passage_draw_sizes(options.questions) if n <= options.asked]
+    posed = [drawn.probe.list_first_questions(n, after) for after, n in pairwise((0, *draws))]
     asked = [[(name, question) for name, group in part.items() for question in group] for part in posed]
     families = list(chain.from_iterable(asked))
     items = Items()
@@ -78,7 +78,7 @@ def evaluate_found_passages(system: Similarity, data: TitledPassages, context: C
             return lost.make_outcome_without_score(HEADLINE, items)
     places = find_passage_ranks(top, np.array([question.row for _, question in families]))
     values = compute_passage_ndcg(places)
-    rankings = _Rankings(drawn.ids)
+    rankings = _TopTenRankings(drawn.ids)
     by_passage: dict[str, list[float]] = {}
     scores = []
     is_missed = missed.lost_mask
@@ -145,11 +145,15 @@ def _estimate_mean(values: NDArray[np.float64], context: ChoiceContext, purpose:
 
 
 def _search_model_questions(
-    system: Similarity, drawn: SearchedPassages, context: ChoiceContext, items: Items, rankings: _Rankings
+    system: Similarity,
+    drawn: SearchedPassages,
+    context: ChoiceContext,
+    items: Items,
+    rankings: _TopTenRankings,
 ) -> Iterator[Score]:
     """What a model asked, over the passages as they are: the sentences that hold the answers are in them."""
     places = {doc: row for row, doc in enumerate(drawn.ids)}
-    by_kind: dict[str, list[ModelQuestion]] = {}
+    by_kind: dict[str, list[ModelWrittenQuestion]] = {}
     for question in read_written_questions(context.options.written, context.dataset):
         by_kind.setdefault(f"{BY_MODEL}{question.kind}", []).append(question)
     for family, questions in by_kind.items():
@@ -163,7 +167,7 @@ def _search_model_questions(
 
 
 def _search_user_questions(
-    system: Similarity, drawn: SearchedPassages, asked: UserQuestions, items: Items, rankings: _Rankings
+    system: Similarity, drawn: SearchedPassages, asked: UserQuestions, items: Items, rankings: _TopTenRankings
 ) -> None:
     """The user's questions, over the passages as they are; sentences of the documents, over these without them."""
     ids = list(asked.queries)
@@ -183,7 +187,7 @@ def _search_user_questions(
         items.add(list(judged), np.asarray(ndcg(judged, listed, K)), "ndcg@10", LABELS)
 
 
-class _Rankings:
+class _TopTenRankings:
     """The first ten of every question, as columns."""
 
     def __init__(self, ids: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from embassay.errors import DataError, UsageError
 from embassay.parquet import read_parquet
 from embassay.protocols.hteb.layout import (
-    ReferenceFile,
+    ReferenceLayoutFile,
     encode_generator_folder,
     find_newest_files,
     is_timestamp,
@@ -28,14 +28,14 @@ from embassay.protocols.hteb.slots import (
     read_reference_datasets,
     strip_title,
 )
-from embassay.protocols.hteb.transformers import REASONS, StoredTransformer
+from embassay.protocols.hteb.transformers import REASONS, StoredTextTransformer
 from embassay.protocols.wordings import sets
 from embassay.protocols.wordings.protocol import PlannedWordedDataset
-from embassay.protocols.wordings.records import Paraphrase
+from embassay.protocols.wordings.records import ParaphraseOutcome
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import find_language_at_place
 from embassay.records import LoadedDataset
-from embassay.runs.folder import digest_json, write_atomic, write_json
+from embassay.runs.folder import digest_json, write_file_atomically, write_json
 
 CONTEXT = 8192
 """The longest conversation in tokens, where a model does not say: the reference's default."""
@@ -210,7 +210,9 @@ def export(
             if name in kept.sources and (request.transformations == () or name in request.transformations):
                 for seed in kept.list_kept_seeds(name, dataset.name):
                     _check_seed(seed)
-                    writer = _RunWriter(plan, dataset, kept, StoredTransformer("stored", kept, of), seed)
+                    writer = _TransformationRunWriter(
+                        plan, dataset, kept, StoredTextTransformer("stored", kept, of), seed
+                    )
                     written.append(writer.write(root, generator, date))
     if not written:
         has = ", ".join(dict.fromkeys(name for source in kept.sources.values() for name in source.datasets))
@@ -229,7 +231,7 @@ def _check_seed(seed: int) -> None:
         )
 
 
-class _RunWriter:
+class _TransformationRunWriter:
     """Writes one run of one transformation of one dataset."""
 
     def __init__(
@@ -237,7 +239,7 @@ class _RunWriter:
         plan: HtebPlan,
         dataset: PlannedWordedDataset,
         kept: ParaphraseSet,
-        by: StoredTransformer,
+        by: StoredTextTransformer,
         seed: int,
     ) -> None:
         self.plan, self.dataset, self.kept, self.by, self.seed = plan, dataset, kept, by, seed
@@ -273,7 +275,7 @@ class _RunWriter:
         buffer = io.BytesIO()
         frame.write_parquet(buffer, compression="zstd")
         folder.mkdir(parents=True, exist_ok=True)
-        write_atomic(folder / data, buffer.getvalue())
+        write_file_atomically(folder / data, buffer.getvalue())
         write_json(folder / meta, metadata, indent=2)
         told = {"paraphraser": source.paraphraser, "prompt": source.prompt, **source.about}
         write_json(folder / file, told, indent=2)
@@ -370,7 +372,7 @@ def _find_part_fields(record: Mapping[str, Any], part: str, *, corpus: bool) -> 
     return tuple(name for name in ("title", "text") if record.get(name) is not None)
 
 
-def read_reference_file(found: ReferenceFile) -> tuple[list[Paraphrase], str]:
+def read_reference_file(found: ReferenceLayoutFile) -> tuple[list[ParaphraseOutcome], str]:
     """What the file has of every slot, in the order of the reference, and a digest of its originals. DataError for
     other columns, types or counts."""
     import polars as pl
@@ -389,7 +391,7 @@ def read_reference_file(found: ReferenceFile) -> tuple[list[Paraphrase], str]:
     if len(frame) != stated:
         raise DataError("the number of rows differs from the metadata", path=found.data, expected=str(stated),
                         found=str(len(frame)))  # fmt: skip
-    slots: list[tuple[bool, Paraphrase]] = []
+    slots: list[tuple[bool, ParaphraseOutcome]] = []
     originals = frame["original"].to_list()
     reader = _RecordReader(found, read_reference_datasets().get(dataset, {}).get("languages", ()), seed)
     for line, (before, after) in enumerate(zip(originals, frame[names[1]].to_list(), strict=True), start=1):
@@ -405,11 +407,11 @@ def read_reference_file(found: ReferenceFile) -> tuple[list[Paraphrase], str]:
 class _RecordReader:
     """Reads the records of a file."""
 
-    found: ReferenceFile
+    found: ReferenceLayoutFile
     languages: Sequence[str]
     seed: int
 
-    def read_slots(self, before: Any, after: Any, line: int) -> Iterator[tuple[bool, Paraphrase]]:
+    def read_slots(self, before: Any, after: Any, line: int) -> Iterator[tuple[bool, ParaphraseOutcome]]:
         """Whether it is the right one of a pair, and what came of it, of every slot that is not blank."""
         for record in (before, after):
             if not record:
@@ -452,14 +454,16 @@ class _RecordReader:
         return DataError(what, path=self.found.data, line=line, expected=expected, found=found[:60])
 
 
-def _make_paraphrase(text: str, wording: str, lang: str, seed: int) -> Paraphrase:
+def _make_paraphrase(text: str, wording: str, lang: str, seed: int) -> ParaphraseOutcome:
     if not wording.strip():
-        return Paraphrase(text, lang, "", "", "failed", "stored empty by the reference", 0, seed)
-    return Paraphrase(text, lang, "", wording, "copied" if wording == text else "ok", attempts=0, seed=seed)
+        return ParaphraseOutcome(text, lang, "", "", "failed", "stored empty by the reference", 0, seed)
+    return ParaphraseOutcome(
+        text, lang, "", wording, "copied" if wording == text else "ok", attempts=0, seed=seed
+    )
 
 
 @dataclass(frozen=True)
-class ImportedSet:
+class ImportedTransformationSet:
     """A set that was made, by transformation, dataset and seed the texts and those of them that failed."""
 
     kept: ParaphraseSet
@@ -468,7 +472,7 @@ class ImportedSet:
 
 def import_reference_files(
     root: Path, out: Path, *, generator: str = "", datasets: Sequence[str] = ()
-) -> ImportedSet:
+) -> ImportedTransformationSet:
     """Make a set in `out` of files in the reference's layout, to be used as `stored:OUT`.
 
     Datasets are called as in the catalogue where it has them. UsageError where there is a set already, DataError for
@@ -502,7 +506,7 @@ def import_reference_files(
             _, dataset, seed = ask.place
             kept.keep(name, find_catalogue_name(dataset), seed, rows)
             told[name, dataset, seed] = (len(rows), sum(not row.usable for row in rows))
-    return ImportedSet(kept, told)
+    return ImportedTransformationSet(kept, told)
 
 
 def _read_sampling_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -511,8 +515,8 @@ def _read_sampling_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return settings if expansion is None else {**settings, "max_tokens_expansion": expansion}
 
 
-def _check_originals(files: Sequence[ReferenceFile], told: Mapping[tuple[str, str, int], str]) -> None:
-    first: dict[str, ReferenceFile] = {}
+def _check_originals(files: Sequence[ReferenceLayoutFile], told: Mapping[tuple[str, str, int], str]) -> None:
+    first: dict[str, ReferenceLayoutFile] = {}
     for file in files:
         earlier = first.setdefault(file.place[1], file)
         if told[earlier.place] != told[file.place]:
@@ -522,9 +526,9 @@ def _check_originals(files: Sequence[ReferenceFile], told: Mapping[tuple[str, st
             )  # fmt: skip
 
 
-def _number_repeated_texts(rows: Sequence[Paraphrase]) -> list[Paraphrase]:
+def _number_repeated_texts(rows: Sequence[ParaphraseOutcome]) -> list[ParaphraseOutcome]:
     """Each text once where it came to one thing, else each time that it occurs, with its number in `place`."""
-    by_text: dict[tuple[str, str], list[Paraphrase]] = {}
+    by_text: dict[tuple[str, str], list[ParaphraseOutcome]] = {}
     for row in rows:
         by_text.setdefault((row.lang, row.text), []).append(row)
     numbered = []

@@ -113,7 +113,7 @@ def is_timestamp(text: object) -> bool:
 
 
 @dataclass(frozen=True)
-class LayoutFault:
+class MetadataLayoutFault:
     """A rule of the reference that metadata break."""
 
     what: str
@@ -121,7 +121,7 @@ class LayoutFault:
     found: object
 
 
-def check_metadata(metadata: Any, path: Path) -> dict[str, Any]:
+def check_reference_metadata(metadata: Any, path: Path) -> dict[str, Any]:
     """The metadata of a file, held against the rules of the reference: no key more, and counts that add up. DataError
     with what is wrong. What the reference itself drops or fills in older files is dropped and filled."""
     told = _upgrade_metadata(metadata)
@@ -151,27 +151,31 @@ def _upgrade_metadata(metadata: Any) -> Any:
     return told
 
 
-def _find_layout_faults(told: Any) -> Iterator[LayoutFault]:
+def _find_layout_faults(told: Any) -> Iterator[MetadataLayoutFault]:
     if not isinstance(told, dict):
-        yield LayoutFault("the metadata are not an object", "a JSON object", type(told).__name__)
+        yield MetadataLayoutFault("the metadata are not an object", "a JSON object", type(told).__name__)
     elif missing := [name for name in REQUIRED if name not in told]:
-        yield LayoutFault("the metadata lack a key", missing[0], ", ".join(map(str, told)))
+        yield MetadataLayoutFault("the metadata lack a key", missing[0], ", ".join(map(str, told)))
     elif more := [name for name in told if name not in (*REQUIRED, *OPTIONAL)]:
-        yield LayoutFault("the metadata have an extra key", "exactly HTEB's keys", more[0])
+        yield MetadataLayoutFault("the metadata have an extra key", "exactly HTEB's keys", more[0])
     else:
         yield from _find_required_field_faults(told)
         yield from _find_optional_field_faults(told)
         yield from _find_statistics_faults(told["generation_statistics"], told["max_retries"])
 
 
-def _find_required_field_faults(told: Mapping[str, Any]) -> Iterator[LayoutFault]:
+def _find_required_field_faults(told: Mapping[str, Any]) -> Iterator[MetadataLayoutFault]:
     transformation = told["transformation"]
     if not isinstance(transformation, str) or transformation not in TRANSFORMATIONS:
-        yield LayoutFault("the transformation is unknown", ", ".join(TRANSFORMATIONS), transformation)
+        yield MetadataLayoutFault("the transformation is unknown", ", ".join(TRANSFORMATIONS), transformation)
     if not isinstance(told["dataset"], str) or not re.fullmatch(r"[^/\\]*\S[^/\\]*", told["dataset"]):
-        yield LayoutFault("the dataset is not a plain name", "a text without a slash", told["dataset"])
+        yield MetadataLayoutFault(
+            "the dataset is not a plain name", "a text without a slash", told["dataset"]
+        )
     if not isinstance(told["generator_model"], str) or _is_path(told["generator_model"]):
-        yield LayoutFault("the generator is not a valid model name", "ORG/MODEL", told["generator_model"])
+        yield MetadataLayoutFault(
+            "the generator is not a valid model name", "ORG/MODEL", told["generator_model"]
+        )
     for name, least in (
         ("seed_transform", 0),
         ("max_model_length", 1),
@@ -179,40 +183,44 @@ def _find_required_field_faults(told: Mapping[str, Any]) -> Iterator[LayoutFault
         ("max_retries", 0),
     ):
         if not _is_count(told[name]) or told[name] < least:
-            yield LayoutFault(f"{name} is not a whole number", f"{least} or more", told[name])
+            yield MetadataLayoutFault(f"{name} is not a whole number", f"{least} or more", told[name])
     date = told["generation_datetime"]
     if date is not None and not is_timestamp(date):
-        yield LayoutFault("the date has a different format", "YYYY-MM-DDTHH:MM:SSZ or null", date)
+        yield MetadataLayoutFault("the date has a different format", "YYYY-MM-DDTHH:MM:SSZ or null", date)
 
 
-def _find_optional_field_faults(told: Mapping[str, Any]) -> Iterator[LayoutFault]:
+def _find_optional_field_faults(told: Mapping[str, Any]) -> Iterator[MetadataLayoutFault]:
     selection = told.get("translation_language_selection", "dataset")
     if selection != "dataset" or ("translation_language_selection" in told) > (
         told["transformation"] == "translation"
     ):
-        yield LayoutFault("the choice of languages is invalid", '"dataset", of translation alone', selection)
+        yield MetadataLayoutFault(
+            "the choice of languages is invalid", '"dataset", of translation alone', selection
+        )
     expansion = told.get("max_tokens_expansion")
     if expansion is not None and not (
         told["transformation"] == "summarised_expansion"
         and _is_count(expansion)
         and 0 < expansion < told["max_model_length"]
     ):
-        yield LayoutFault(
+        yield MetadataLayoutFault(
             "max_tokens_expansion is invalid", "of summarised_expansion, below max_model_length", expansion
         )
     if not re.fullmatch("[0-9a-f]{40}", str(told.get("source_revision", "0" * 40))):
-        yield LayoutFault("the revision is not a commit", "40 hexadecimal digits", told["source_revision"])
+        yield MetadataLayoutFault(
+            "the revision is not a commit", "40 hexadecimal digits", told["source_revision"]
+        )
     if not isinstance(told.get("transform_corpus", True), bool):
-        yield LayoutFault("transform_corpus is neither", "true or false", told["transform_corpus"])
+        yield MetadataLayoutFault("transform_corpus is neither", "true or false", told["transform_corpus"])
     entry = read_reference_datasets().get(told["dataset"], {})
     needs = entry.get("task") in ("retrieval", "reranking")
     if entry and ("transform_corpus" in told) != needs:
-        yield LayoutFault(
+        yield MetadataLayoutFault(
             "whether the corpus was transformed", "required for retrieval and reranking", told["dataset"]
         )
     layout = told.get("clustering_format")
     if (layout is not None and layout not in FORMATS) or (entry and layout != entry.get("format")):
-        yield LayoutFault(
+        yield MetadataLayoutFault(
             "clustering_format is another", str(entry.get("format") or " or ".join(FORMATS)), layout
         )
 
@@ -221,17 +229,17 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _find_statistics_faults(counts: Any, retries: int) -> Iterator[LayoutFault]:
+def _find_statistics_faults(counts: Any, retries: int) -> Iterator[MetadataLayoutFault]:
     if not isinstance(counts, dict) or set(counts) != set(STATISTICS):
-        yield LayoutFault("the statistics are not those of HTEB", ", ".join(STATISTICS), counts)
+        yield MetadataLayoutFault("the statistics are not those of HTEB", ", ".join(STATISTICS), counts)
         return
     wrong = [name for name in COUNTS if not _is_count(counts[name])]
     for name in wrong:
-        yield LayoutFault(f"{name} is not a count", "a whole number from 0 on", counts[name])
+        yield MetadataLayoutFault(f"{name} is not a count", "a whole number from 0 on", counts[name])
     # Empty means that the reference kept no history of its retries: all of it is unknown then.
     unknown = [counts[name] == "" for name in HISTORY]
     if any(unknown) != all(unknown):
-        yield LayoutFault(
+        yield MetadataLayoutFault(
             "retries are only partly known", "all three, or all empty", [counts[name] for name in HISTORY]
         )
     if wrong or any(unknown) != all(unknown):
@@ -245,29 +253,29 @@ def _find_statistics_faults(counts: Any, retries: int) -> Iterator[LayoutFault]:
     }
     for what, holds in sums.items():
         if not holds:
-            yield LayoutFault("the counts do not add up", what, [counts[name] for name in COUNTS])
+            yield MetadataLayoutFault("the counts do not add up", what, [counts[name] for name in COUNTS])
     if not all(unknown):
         yield from _find_history_faults(counts, retries)
 
 
-def _find_history_faults(counts: Mapping[str, Any], retries: int) -> Iterator[LayoutFault]:
+def _find_history_faults(counts: Mapping[str, Any], retries: int) -> Iterator[MetadataLayoutFault]:
     texts, failed = counts["text_fields_total"], counts["text_fields_with_fallback"]
     retried, recovered, reasons = (counts[name] for name in HISTORY)
     fits = _is_count(retried) and _is_count(recovered) and retried <= texts and (not retried or retries > 0)
     if not fits or recovered > min(retried, texts - failed):
-        yield LayoutFault(
+        yield MetadataLayoutFault(
             "the retries do not add up", "recovered of retried texts, retried of all", [retried, recovered]
         )
     if not isinstance(reasons, dict) or not all(_is_count(n) and n for n in reasons.values()):
-        yield LayoutFault("the reasons are not counts", "an object of whole numbers above 0", reasons)
+        yield MetadataLayoutFault("the reasons are not counts", "an object of whole numbers above 0", reasons)
     elif sum(reasons.values()) != failed:
-        yield LayoutFault("the reasons do not sum to the fallbacks", str(failed), reasons)
+        yield MetadataLayoutFault("the reasons do not sum to the fallbacks", str(failed), reasons)
     elif unknown := sorted(set(reasons) - REASONS):
-        yield LayoutFault("a reason is not one of HTEB's", ", ".join(sorted(REASONS)), unknown[0])
+        yield MetadataLayoutFault("a reason is not one of HTEB's", ", ".join(sorted(REASONS)), unknown[0])
 
 
 @dataclass(frozen=True)
-class ReferenceFile:
+class ReferenceLayoutFile:
     """A file of the reference's layout, with its metadata."""
 
     data: Path
@@ -281,7 +289,7 @@ class ReferenceFile:
 
 def find_newest_files(
     root: Path, *, generator: str = "", datasets: Sequence[str] = ()
-) -> list[ReferenceFile]:
+) -> list[ReferenceLayoutFile]:
     """The newest pair of files in every folder under `root`. DataError for half a pair, two of one date, a link, and
     for metadata that are not HTEB's; UsageError where there is none, or several generators and none is named."""
     if not root.is_dir():
@@ -295,7 +303,9 @@ def find_newest_files(
         raise UsageError(f"{root} has the generators {names}.", mend="Name one with --generator.")
     wanted = {find_reference_name(dataset) for dataset in datasets}
     folders = sorted(path for path in chosen[0].glob("*/*/*") if path.is_dir())
-    newest = [_choose_newest(path) for path in folders if not wanted or path.parents[1].name in wanted]
+    newest = [
+        _choose_newest_file_pair(path) for path in folders if not wanted or path.parents[1].name in wanted
+    ]
     if not newest:
         raise UsageError(
             f"{chosen[0]} has no transformed dataset"
@@ -305,7 +315,7 @@ def find_newest_files(
     return newest
 
 
-def _choose_newest(folder: Path) -> ReferenceFile:
+def _choose_newest_file_pair(folder: Path) -> ReferenceLayoutFile:
     data = {path.stem.removeprefix("data"): path for path in sorted(folder.glob("data*.parquet"))}
     metadata = {path.stem.removeprefix("metadata"): path for path in sorted(folder.glob("metadata*.JSON"))}
     # A link could lead out of the folder that was given.
@@ -323,7 +333,7 @@ def _choose_newest(folder: Path) -> ReferenceFile:
         )  # fmt: skip
     if not data:
         raise DataError("there is no data here", path=folder, expected="data*.parquet and metadata*.JSON")
-    read = [ReferenceFile(data[end], _read_metadata(metadata[end], end)) for end in data]
+    read = [ReferenceLayoutFile(data[end], _read_metadata(metadata[end], end)) for end in data]
     # No date sorts first: a file with one is newer.
     read.sort(key=lambda document: document.metadata["generation_datetime"] or "")
     dates = [document.metadata["generation_datetime"] or "" for document in read]
@@ -339,7 +349,7 @@ def _read_metadata(path: Path, end: str) -> dict[str, Any]:
         metadata = parse_bounded_json(read_bounded_file(path))
     except (OSError, ValueError) as error:
         raise DataError("the metadata cannot be read", path=path, found=str(error)[:80]) from error
-    told = check_metadata(metadata, path)
+    told = check_reference_metadata(metadata, path)
     folders = [path.parents[i].name for i in (3, 2, 1, 0)]
     places = [encode_generator_folder(told["generator_model"]), told["dataset"], told["transformation"]]
     places.append(str(told["seed_transform"]))

@@ -12,13 +12,13 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, ClassVar, Literal, TypeVar, get_args, get_type_hints
 
-from embassay.data.intake import find_language
+from embassay.data.intake import find_language_by_code
 from embassay.errors import UsageError
 from embassay.protocols.kernel import request
 from embassay.protocols.kernel.inputs import Prompt
 from embassay.protocols.kernel.request import DATA, SYSTEMS, option, redeclare_option
 from embassay.protocols.tasks.task import PtebOptions
-from embassay.protocols.wordings.records import OnFailure, RepeatOptions, check_runs
+from embassay.protocols.wordings.records import OnFailure, RewordingRepeatOptions, check_run_counts
 
 VERSION = "1"
 """Of our prompts; raised when the words of one of them change."""
@@ -27,7 +27,7 @@ Direction = Literal["longer", "shorter", ""]
 
 
 @dataclass(frozen=True)
-class Transformation:
+class TextTransformation:
     """One way to rewrite a text: the prompts of its steps, in their order; what it is meant to do to the length; and
     whether every text has a language drawn for itself (`drawn`), or the whole dataset one (`common`)."""
 
@@ -39,17 +39,17 @@ class Transformation:
     common: bool = False
 
 
-TRANSFORMATIONS: Mapping[str, Transformation] = {
+TRANSFORMATIONS: Mapping[str, TextTransformation] = {
     transformation.name: transformation
     for transformation in (
-        Transformation("paraphrasing", "style", ("paraphrasing",)),
-        Transformation("backtranslation", "style", ("translation", "translation"), drawn=True),
-        Transformation("style_change", "style", ("style_change",)),
-        Transformation("expansion", "length", ("expansion",), "longer"),
-        Transformation("summarise", "length", ("summarise",), "shorter"),
-        Transformation("summarised_expansion", "length", ("expansion", "summarise"), "longer"),
-        Transformation("translation", "language", ("translation",), common=True),
-        Transformation("cross_translation", "language", ("translation",), drawn=True),
+        TextTransformation("paraphrasing", "style", ("paraphrasing",)),
+        TextTransformation("backtranslation", "style", ("translation", "translation"), drawn=True),
+        TextTransformation("style_change", "style", ("style_change",)),
+        TextTransformation("expansion", "length", ("expansion",), "longer"),
+        TextTransformation("summarise", "length", ("summarise",), "shorter"),
+        TextTransformation("summarised_expansion", "length", ("expansion", "summarise"), "longer"),
+        TextTransformation("translation", "language", ("translation",), common=True),
+        TextTransformation("cross_translation", "language", ("translation",), drawn=True),
     )
 }
 AXES: Mapping[str, str] = {"style": "Lexical and style", "length": "Length", "language": "Language"}
@@ -129,7 +129,7 @@ def _find_language_name(code: str, varieties: bool) -> str:
     own = code.partition("_")[0].lower()
     if own in _ARABIC:
         return _ARABIC[own] if varieties else "Arabic"
-    language = find_language(own)
+    language = find_language_by_code(own)
     short = language.prefer_macrolanguage().language or ""
     return _load_language_names().get(short) or _load_language_names().get(language.language or "") or ""
 
@@ -142,20 +142,20 @@ def _load_language_names() -> Mapping[str, str]:
 
 
 @cache
-def load_prompt(step: str) -> Prompt:
+def load_step_instruction(step: str) -> Prompt:
     """The instruction of a step; that of `translation` has the places {source} and {target}."""
     text = files(__package__).joinpath("prompt_texts", f"{step}.txt").read_text("utf-8").strip()
     return Prompt(step, VERSION, text)
 
 
-def format_instruction(step: str, source: str = "", target: str = "") -> str:
+def format_step_instruction(step: str, source: str = "", target: str = "") -> str:
     """What the system message says.
 
-    >>> "from English to German." in format_instruction("translation", "English", "German")
+    >>> "from English to German." in format_step_instruction("translation", "English", "German")
     True
     """
     return (
-        load_prompt(step)
+        load_step_instruction(step)
         .text.replace("{source}", source or UNKNOWN)
         .replace("{target}", target or ORIGINALLY)
     )
@@ -337,12 +337,12 @@ class HtebRequest(request.RunRequest):
     )  # fmt: skip
     """Empty: all that the transformer has, of a language model all eight."""
     runs: int = redeclare_option(
-        RepeatOptions, "runs", default=3, help="Runs, each with freshly transformed texts."
+        RewordingRepeatOptions, "runs", default=3, help="Runs, each with freshly transformed texts."
     )
-    until_ci: float | None = redeclare_option(RepeatOptions, "until_ci")
+    until_ci: float | None = redeclare_option(RewordingRepeatOptions, "until_ci")
     """Points: datasets get more runs until every change is known to +- as many."""
-    max_runs: int = redeclare_option(RepeatOptions, "max_runs")
-    baseline: str = redeclare_option(RepeatOptions, "baseline")
+    max_runs: int = redeclare_option(RewordingRepeatOptions, "max_runs")
+    baseline: str = redeclare_option(RewordingRepeatOptions, "baseline")
     on_failure: OnFailure = option(
         "leave out",
         "Leave out a failed text, or use the original (`reference`).",
@@ -351,7 +351,7 @@ class HtebRequest(request.RunRequest):
     exclude_copied: bool = option(
         False, "Leave out texts that came back unchanged.", name="--exclude-unchanged"
     )
-    last_seeds: tuple[tuple[str, int], ...] = redeclare_option(RepeatOptions, "last_seeds")
+    last_seeds: tuple[tuple[str, int], ...] = redeclare_option(RewordingRepeatOptions, "last_seeds")
     families: tuple[tuple[str, tuple[tuple[str, float], ...]], ...] = option(
         (), "Sizes of a family's models, to see whether the gap shrinks.",
         name="--family", value="NAME=SYSTEM:BILLIONS,...", read=parse_model_families
@@ -362,4 +362,4 @@ class HtebRequest(request.RunRequest):
 
     def __post_init__(self) -> None:
         check_transformations(self.transformations)
-        check_runs(self.runs, self.until_ci, self.max_runs)
+        check_run_counts(self.runs, self.until_ci, self.max_runs)

@@ -16,29 +16,29 @@ from embassay.protocols.kernel.comparisons import (
     ALPHA,
     CORRECTION,
     METHOD,
-    Standing,
-    SystemHeadline,
-    average_components,
+    SystemHeadlineValue,
+    SystemStanding,
+    average_headline_components,
     compare_headlines,
 )
 from embassay.protocols.wordings.protocol import make_level_standings
 from embassay.protocols.wordings.scores import (
     OVERALL,
-    RunCells,
+    RunCellRecords,
     RunLayout,
-    RunSource,
-    SystemLevel,
-    average_headlines,
-    average_levels,
+    SystemScoreLevel,
+    WordingSourceInRun,
     average_runs_and_sources,
-    list_scopes,
-    make_level_rows,
+    average_system_headlines,
+    average_system_levels,
+    list_task_scopes,
     make_original_row,
+    make_system_level_rows,
 )
-from embassay.records import HeadlineComponent, ResampledStratum, Result
+from embassay.records import HeadlineComponent, ResampledUnitGroup, Result
 from embassay.runs.folder import CellRecord
 from embassay.stats import Estimate, hodges_lehmann, holm, wilcoxon
-from embassay.stats.intervals import scale_strata
+from embassay.stats.intervals import scale_strata_by_weight
 
 Floats = NDArray[np.float64]
 TOTAL = ""
@@ -56,7 +56,7 @@ class TransformationProfiles:
     plain mean of the axes as these are of their transformations."""
 
     def __init__(self, layout: RunLayout, records: Sequence[CellRecord]) -> None:
-        self.layout, self.cells = layout, RunCells(records)
+        self.layout, self.cells = layout, RunCellRecords(records)
         self.sources = {source.prefix.rstrip(":"): source for source in layout.sources}
         self.on_dataset = cache(self._compute_dataset_level)
         self.in_scope = cache(self._compute_scope_level)
@@ -88,7 +88,7 @@ class TransformationProfiles:
 
     def _compute_dataset_level(
         self, task: str, dataset: str, system: str, part: str, lang: str = ""
-    ) -> SystemLevel:
+    ) -> SystemScoreLevel:
         if part in self.sources:
             runs = self.cells.runs(task, dataset, system, self.sources[part], lang)
             return average_runs_and_sources(
@@ -101,14 +101,14 @@ class TransformationProfiles:
         ]
         return average_same_item_levels(levels, system, "axis" if part == TOTAL else "transformation")
 
-    def _compute_scope_level(self, scope: str, system: str, part: str) -> SystemLevel:
+    def _compute_scope_level(self, scope: str, system: str, part: str) -> SystemScoreLevel:
         levels = [
             (f"{task} on {dataset.name}", self.on_dataset(task, dataset.name, system, part))
             for task, dataset in self.layout.places(scope)
         ]
-        return average_levels(levels, system, noun="dataset")
+        return average_system_levels(levels, system, noun="dataset")
 
-    def original(self, scope: str, system: str) -> SystemHeadline:
+    def original(self, scope: str, system: str) -> SystemHeadlineValue:
         """The original score over the datasets of a task, or over all."""
         parts = [
             (
@@ -121,21 +121,21 @@ class TransformationProfiles:
         ]
         for name, part in parts:
             if part.value is None:
-                return SystemHeadline.none(system, f"{name}: {part.reason}")
-        return average_headlines([part for _, part in parts], system, noun="dataset")
+                return SystemHeadlineValue.none(system, f"{name}: {part.reason}")
+        return average_system_headlines([part for _, part in parts], system, noun="dataset")
 
     def _find_measure_bounds(self, task: str) -> tuple[float, float]:
         return (-1.0 if self.headline(task) == "spearman" else 0.0), 1.0
 
 
 def average_same_item_levels(
-    levels: Sequence[tuple[str, SystemLevel]], system: str, noun: str
-) -> SystemLevel:
+    levels: Sequence[tuple[str, SystemScoreLevel]], system: str, noun: str
+) -> SystemScoreLevel:
     """The plain mean of levels on the same items: these are drawn together, the runs of each by themselves. No value,
     with the reason, where one has none."""
     for name, level in levels:
         if not level.has_score:
-            return SystemLevel.none(system, f"{name}: {level.score.reason}")
+            return SystemScoreLevel.none(system, f"{name}: {level.score.reason}")
     parts = [level for _, level in levels]
     if len(parts) == 1:
         return parts[0]
@@ -144,34 +144,34 @@ def average_same_item_levels(
         for name in ("score", "original", "delta")
     )
     runs, deltas = (
-        _average_runs([part.runs for part in parts]),
-        _average_runs([part.deltas for part in parts]),
+        _average_runs_by_number([part.runs for part in parts]),
+        _average_runs_by_number([part.deltas for part in parts]),
     )
-    return SystemLevel(system, score, original, delta, runs, deltas)
+    return SystemScoreLevel(system, score, original, delta, runs, deltas)
 
 
-def _average_headlines(parts: Sequence[SystemHeadline], system: str, noun: str) -> SystemHeadline:
-    component = average_components([part.component for part in parts])
+def _average_headlines(parts: Sequence[SystemHeadlineValue], system: str, noun: str) -> SystemHeadlineValue:
+    component = average_headline_components([part.component for part in parts])
     nouns = f"{len(parts)} {'axes' if noun == 'axis' else noun + 's'}"
     merged = replace(component, strata=_join_strata([part.component for part in parts]))
     words = f"mean over {nouns} of the same items; {parts[0].method}"
-    return SystemHeadline.of(system, merged, words, max(part.n for part in parts), parts[0].bounds)
+    return SystemHeadlineValue.of(system, merged, words, max(part.n for part in parts), parts[0].bounds)
 
 
-def _join_strata(parts: Sequence[HeadlineComponent]) -> tuple[ResampledStratum, ...]:
+def _join_strata(parts: Sequence[HeadlineComponent]) -> tuple[ResampledUnitGroup, ...]:
     """The strata of a mean over the same items: the items once, what else was drawn for each part by itself."""
     share = 1 / len(parts)
     # `wordings.scores` puts the items first: they are the same for all parts, and are drawn once.
     first = [part.strata[0] for part in parts if part.strata]
     if len(first) < len(parts) or len({len(stratum.draws) for stratum in first}) > 1:
-        return tuple(stratum for part in parts for stratum in scale_strata(part.strata, share))
-    items = ResampledStratum(
+        return tuple(stratum for part in parts for stratum in scale_strata_by_weight(part.strata, share))
+    items = ResampledUnitGroup(
         min(stratum.units for stratum in first), np.mean([stratum.draws for stratum in first], axis=0)
     )
-    return (items, *(stratum for part in parts for stratum in scale_strata(part.strata[1:], share)))
+    return (items, *(stratum for part in parts for stratum in scale_strata_by_weight(part.strata[1:], share)))
 
 
-def _average_runs(parts: Sequence[tuple[Floats, ...]]) -> tuple[Floats, ...]:
+def _average_runs_by_number(parts: Sequence[tuple[Floats, ...]]) -> tuple[Floats, ...]:
     """The mean over parts of the runs with the same number, as one source."""
     every = [runs for of_part in parts for runs in of_part]
     common = min(map(len, every), default=0)
@@ -187,23 +187,23 @@ def make_profile_rows(profiles: TransformationProfiles) -> Iterator[Result]:
             for system in layout.systems:
                 for part in profiles.parts:
                     level = profiles.on_dataset(task.name, dataset.name, system.name, part)
-                    yield from make_level_rows(layout, task.name, task.headline, level, part, dataset)
+                    yield from make_system_level_rows(layout, task.name, task.headline, level, part, dataset)
                     for lang in languages:
                         level = profiles.on_dataset(task.name, dataset.name, system.name, part, lang)
-                        yield from make_level_rows(
+                        yield from make_system_level_rows(
                             layout, task.name, task.headline, level, part, dataset, lang
                         )
     for scope in (*(task.name for task in layout.tasks), OVERALL):
         headline = profiles.headline(scope)
         for system in layout.systems:
             for part in profiles.parts:
-                yield from make_level_rows(
+                yield from make_system_level_rows(
                     layout, scope, headline, profiles.in_scope(scope, system.name, part), part
                 )
             yield make_original_row(layout, scope, headline, profiles.original(scope, system.name))
 
 
-def make_standings(profiles: TransformationProfiles) -> Iterator[Standing]:
+def make_hteb_standings(profiles: TransformationProfiles) -> Iterator[SystemStanding]:
     """Every system's HTEB total: of each task on each dataset and over them, and overall."""
     tasks = (*(task.name for task in profiles.layout.tasks), OVERALL)
     return make_level_standings(
@@ -211,11 +211,11 @@ def make_standings(profiles: TransformationProfiles) -> Iterator[Standing]:
     )
 
 
-def make_comparisons(
+def make_profile_comparisons(
     profiles: TransformationProfiles, families: Sequence[tuple[str, tuple[tuple[str, float], ...]]]
 ) -> dict[str, Any]:
     """What `comparisons.json` holds: `scopes` as in every protocol, of HTEB totals; `tests` of every part over datasets
-    (`run_change_tests`), `axes` (`correlate_axes`), `families` (`describe_family`) and `groups`
+    (`run_change_tests`), `axes` (`correlate_axes`), `families` (`build_model_family_record`) and `groups`
     (`compare_language_groups`)."""
     return {
         "alpha": ALPHA,
@@ -225,11 +225,11 @@ def make_comparisons(
             scope.name: compare_headlines(
                 [profiles.in_scope(scope.task, system, TOTAL).score for system in scope.systems]
             )
-            for scope in list_scopes(profiles.layout)
+            for scope in list_task_scopes(profiles.layout)
         },
         "tests": run_change_tests(profiles),
         "axes": correlate_axes(profiles),
-        "families": [describe_family(profiles, name, members) for name, members in families],
+        "families": [build_model_family_record(profiles, name, members) for name, members in families],
         "groups": compare_language_groups(profiles),
     }
 
@@ -331,7 +331,7 @@ def _correlate_axis_pairs(axes: Sequence[str], rows: Sequence[Mapping[str, Any]]
     return coupled
 
 
-def describe_family(
+def build_model_family_record(
     profiles: TransformationProfiles, name: str, members: Sequence[tuple[str, float]]
 ) -> dict[str, Any]:
     """A family by size: total, change and change of each axis of each member; `shift` is the Hodges-Lehmann shift over
@@ -404,12 +404,12 @@ def _average_over_systems(
 
 
 @dataclass(frozen=True)
-class RunTransformation:
+class TransformationWithSeeds:
     """A transformation of the run with its seeds on each dataset."""
 
     name: str
     seeds: Mapping[str, tuple[int, ...]]
 
-    def as_run_source(self) -> RunSource:
+    def as_run_source(self) -> WordingSourceInRun:
         """As the levels know it."""
-        return RunSource("", self.seeds, prefix=f"{self.name}:")
+        return WordingSourceInRun("", self.seeds, prefix=f"{self.name}:")

@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any, ClassVar, cast, get_args
 
 from embassay.contracts import Tokenizer
-from embassay.data.catalogue.suites import Suite
+from embassay.data.catalogue.suites import DatasetSuite
 from embassay.data.shapes import check_mapping_targets
 from embassay.errors import ModelError, UsageError
 from embassay.measures import edit_distances
 from embassay.protocols.hteb.options import REFERENCE, HtebOptions, HtebRequest
 from embassay.protocols.hteb.profiles import (
-    RunTransformation,
     TransformationProfiles,
-    make_comparisons,
+    TransformationWithSeeds,
+    make_hteb_standings,
+    make_profile_comparisons,
     make_profile_rows,
-    make_standings,
 )
 from embassay.protocols.hteb.slots import (
     REGISTRY,
@@ -29,12 +29,12 @@ from embassay.protocols.hteb.slots import (
     TransformationSlot,
     deduplicate_slots,
 )
-from embassay.protocols.hteb.tables import TransformedTextCounts, make_tables
+from embassay.protocols.hteb.tables import TransformedTextCounts, make_hteb_tables
 from embassay.protocols.hteb.transformers import (
-    LLMTransformer,
-    OpenCallCounts,
-    RecordedTransformer,
-    TokenCounts,
+    LLMTextTransformer,
+    PendingCallCounts,
+    RecordedTextTransformer,
+    TextTokenCounter,
     TransformationSource,
     has_wrong_length_change,
     open_transformers,
@@ -46,15 +46,15 @@ from embassay.protocols.kernel.plan import (
     PlannedSystem,
     check_suites_available,
     check_unique_dataset_names,
-    describe_suites,
+    describe_suite_availability,
     order_tasks,
     plan_datasets,
     plan_systems,
 )
-from embassay.protocols.kernel.request import frame_folder, make_request, make_run_folder
+from embassay.protocols.kernel.request import data_frames_folder, make_request_from_call, make_run_folder
 from embassay.protocols.kernel.session import (
-    CellSession,
-    Conclusion,
+    CellRunAttempt,
+    RunConclusions,
     SilentListener,
     make_unknown_price_error,
 )
@@ -71,23 +71,23 @@ from embassay.protocols.wordings.protocol import (
     forecast_evaluations,
     make_reworded_cell,
     make_source_run,
-    plan_dataset,
+    open_and_count_dataset,
 )
-from embassay.protocols.wordings.records import Paraphrase, SourceText
+from embassay.protocols.wordings.records import ParaphraseOutcome, SourceText
 from embassay.protocols.wordings.scores import (
     RunLayout,
-    RunTask,
+    TaskInRun,
     list_systems_and_datasets,
 )
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.protocols.wordings.work import find_task
+from embassay.protocols.wordings.work import find_registered_task
 from embassay.records import LoadedDataset, Result
 from embassay.runs.execution import Workers
 from embassay.runs.folder import CellRecord, RunCell, RunFolder, slugify_name
-from embassay.runs.forecast import CellForecast, RunForecast, remote_seconds
+from embassay.runs.forecast import CellForecast, RunForecast, estimate_server_seconds
 from embassay.systems import add_prompt_parameter
 from embassay.systems.encoders.batches import PromptTask
-from embassay.systems.objects import register_objects
+from embassay.systems.objects import register_system_objects
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
@@ -161,7 +161,7 @@ def make_plan(request: HtebRequest, cache: Path | None = None, ledger: Ledger | 
     systems = plan_systems(request.systems, tokenizer, request.seed, ledger)
     check_baseline(request.baseline, systems)
     _check_family_systems(request, [system.name for system in systems])
-    datasets, suites = open_datasets(request)
+    datasets, suites = open_request_datasets(request)
     plan = HtebPlan(
         request,
         tuple(systems),
@@ -175,7 +175,9 @@ def make_plan(request: HtebRequest, cache: Path | None = None, ledger: Ledger | 
     return replace(plan, cells=tuple(plan.plan_original_cells()))
 
 
-def open_datasets(request: HtebRequest) -> tuple[tuple[PlannedWordedDataset, ...], tuple[PlannedSuite, ...]]:
+def open_request_datasets(
+    request: HtebRequest,
+) -> tuple[tuple[PlannedWordedDataset, ...], tuple[PlannedSuite, ...]]:
     """The datasets of a request, opened and counted, and the suites among what it names."""
     for name in request.tasks:
         TASKS.get(name)
@@ -183,7 +185,7 @@ def open_datasets(request: HtebRequest) -> tuple[tuple[PlannedWordedDataset, ...
     asked = partial(_list_source_texts, request.options)
     wanted = order_tasks(request.tasks or TASK_NAMES, TASK_NAMES)
     datasets, suites = plan_datasets(
-        request, wanted, lambda source: plan_dataset(source, request, asked, "hteb", REGISTRY),
+        request, wanted, lambda source: open_and_count_dataset(source, request, asked, "hteb", REGISTRY),
         taken=partial(_apply_reference_languages, request.options)
     )  # fmt: skip
     check_unique_dataset_names(dataset.name for dataset in datasets)
@@ -193,7 +195,7 @@ def open_datasets(request: HtebRequest) -> tuple[tuple[PlannedWordedDataset, ...
 SEMREL = "semrel2024"
 
 
-def _apply_reference_languages(options: HtebOptions, suite: Suite) -> Suite:
+def _apply_reference_languages(options: HtebOptions, suite: DatasetSuite) -> DatasetSuite:
     """A suite as it is, or, as in the reference, with all languages of SemRel wherever it has SemRel [H14]."""
     if options.semrel != REFERENCE or not suite.name.startswith("hteb"):
         return suite
@@ -250,7 +252,7 @@ def _seed_kmeans(cell: RunCell, seed: int, plan: HtebPlan) -> RunCell:
 
 def find_task_measure(name: str) -> str:
     """The measure of a task."""
-    return find_task(name, REGISTRY).headline
+    return find_registered_task(name, REGISTRY).headline
 
 
 QUALITY = "texts"
@@ -264,29 +266,30 @@ def conclude_run(
     seeds: Seeds,
     records: Sequence[CellRecord],
     rows: Sequence[Result],
-) -> Conclusion:
+) -> RunConclusions:
     """The rows of every part on every dataset and over them, the comparisons of systems and all tables."""
-    profiles = TransformationProfiles(make_layout(plan, sources, seeds), records)
+    profiles = TransformationProfiles(make_run_layout(plan, sources, seeds), records)
     texts = list(count_kept_transformations(plan, folder, sources, seeds))
     quality = [row for text in texts for row in _make_quality_rows(text)]
     summary = list(make_profile_rows(profiles))
-    compared = make_comparisons(profiles, plan.request.families)
-    made = tuple(make_tables(profiles, compared, texts))
+    compared = make_profile_comparisons(profiles, plan.request.families)
+    made = tuple(make_hteb_tables(profiles, compared, texts))
     del rows
-    return Conclusion([*quality, *summary], compared, made, tuple(make_standings(profiles)))
+    return RunConclusions([*quality, *summary], compared, made, tuple(make_hteb_standings(profiles)))
 
 
-def make_layout(plan: HtebPlan, sources: Sequence[TransformationSource], seeds: Seeds) -> RunLayout:
+def make_run_layout(plan: HtebPlan, sources: Sequence[TransformationSource], seeds: Seeds) -> RunLayout:
     """The systems, datasets, tasks and transformations of a plan, with the seeds of the runs so far."""
     chosen = [
-        RunTransformation(
+        TransformationWithSeeds(
             source.name, {dataset.name: seeds[source.name, dataset.name] for dataset in plan.datasets}
         )
         for source in sources
     ]
     return RunLayout(
         *list_systems_and_datasets(plan),
-        tuple(RunTask(name, find_task_measure(name), find_task(name, plan.registry).vectors) for name in plan.tasks),
+        tuple(TaskInRun(name, find_task_measure(name),
+            find_registered_task(name, plan.registry).vectors) for name in plan.tasks),
         tuple(transformation.as_run_source() for transformation in chosen),
         plan.request.baseline, plan.request.seed, plan.request.options.resamples, "hteb"
     )  # fmt: skip
@@ -307,7 +310,7 @@ def count_kept_transformations(
 
 
 def count_transformed_texts(
-    rows: Sequence[Paraphrase],
+    rows: Sequence[ParaphraseOutcome],
     source: TransformationSource,
     dataset: str,
     seed: int,
@@ -374,7 +377,7 @@ def _make_quality_rows(texts: TransformedTextCounts) -> Iterator[Result]:
     )
 
 
-def describe_transformations(
+def build_transformation_record(
     folder: RunFolder, sources: Sequence[TransformationSource], growth: RunGrowth, plan: HtebPlan
 ) -> dict[str, Any]:
     """Who transformed, with which seeds and prompts, and what became of the texts; why datasets got no more runs, and
@@ -455,9 +458,9 @@ class HtebProtocol(WordedProtocol):
 
     def describe_run(self, plan: HtebPlan) -> dict[str, Any]:
         """What there is to say of the transformations."""
-        return {"transformations": describe_transformations(self.folder, self.sources, self.growth, plan)}
+        return {"transformations": build_transformation_record(self.folder, self.sources, self.growth, plan)}
 
-    def run_cells(self, session: CellSession, listener: SilentListener) -> None:
+    def run_cells(self, session: CellRunAttempt, listener: SilentListener) -> None:
         """The texts as they are, then round after round: texts first, then what follows from them."""
         plan: Any = session.plan
         # The plan grows with every round: before the last one it isn't known what the whole run is.
@@ -472,13 +475,13 @@ class HtebProtocol(WordedProtocol):
             self.growth.add_needed_runs(session.list_ended_cells())
         session.whole = True
 
-    def list_closing_manifest_fields(self, session: CellSession) -> Mapping[str, Any]:
+    def list_closing_manifest_fields(self, session: CellRunAttempt) -> Mapping[str, Any]:
         """What became of the texts."""
         return self.describe_run(cast(HtebPlan, session.plan))
 
     def draw_conclusions(
         self, plan: HtebPlan, records: Sequence[CellRecord], rows: Sequence[Result]
-    ) -> Conclusion:
+    ) -> RunConclusions:
         """Scores by transformation and axis, totals, tests and tables."""
         return conclude_run(plan, self.folder, self.sources, self.growth.seeds, records, rows)
 
@@ -495,7 +498,7 @@ def open_transformations(
 def check_recorded_coverage(plan: HtebPlan, sources: Sequence[TransformationSource]) -> None:
     """UsageError where the recorded transformations would leave every task without a score."""
     recorded = [
-        source.paraphraser for source in sources if isinstance(source.paraphraser, RecordedTransformer)
+        source.paraphraser for source in sources if isinstance(source.paraphraser, RecordedTextTransformer)
     ]
     if not recorded or plan.request.on_failure != "leave out":
         return
@@ -513,7 +516,7 @@ def check_recorded_coverage(plan: HtebPlan, sources: Sequence[TransformationSour
 def check_price_is_known(sources: Sequence[TransformationSource], max_usd: float | None) -> None:
     """UsageError if the cost is limited and the price of a model is not known."""
     for source in sources if max_usd is not None else ():
-        if isinstance(source.paraphraser, LLMTransformer) and source.paraphraser.price is None:
+        if isinstance(source.paraphraser, LLMTextTransformer) and source.paraphraser.price is None:
             raise make_unknown_price_error(source.paraphraser.name)
 
 
@@ -527,7 +530,7 @@ def forecast_transformations(
     asked, and none to be drawn again. What two transformations ask alike (the expansion in `summarised_expansion`) is
     asked once."""
     seen: set[tuple[Any, ...]] = set()
-    tokens = TokenCounts(_load_tokenizer(plan.request.tokenizer))
+    tokens = TextTokenCounter(_load_tokenizer(plan.request.tokenizer))
     for source in sources:
         for dataset in datasets:
             runs = seeds[source.name, dataset.name]
@@ -535,12 +538,12 @@ def forecast_transformations(
             texts = sum(map(len, asked.values()))
             writer = source.paraphraser
             head = CellForecast(source.name, dataset.name, writer.name, texts // max(1, len(runs)), texts, 0)
-            if not isinstance(writer, LLMTransformer):
+            if not isinstance(writer, LLMTextTransformer):
                 yield head
                 continue
             need = sum(
                 (writer.count_open_calls(slots, seed, tokens, seen) for seed, slots in asked.items()),
-                OpenCallCounts(),
+                PendingCallCounts(),
             )
             model = cast(Any, writer.chat.model)
             yield replace(
@@ -550,7 +553,7 @@ def forecast_transformations(
                 cached=max(0, texts - need.calls // len(source.of.steps)),
                 requests=need.calls,
                 usd=None if writer.price is None else writer.price.usd(need.read, need.written),
-                seconds=remote_seconds(model, need.calls, need.read + need.written, need.written),
+                seconds=estimate_server_seconds(model, need.calls, need.read + need.written, need.written),
                 assumed=True,
             )
 
@@ -583,9 +586,9 @@ def run(
     `max_usd` is reached: what is finished is kept.
     """
     folder = Path(out) if out is not None else make_run_folder("hteb")
-    request = make_request(
-        HtebRequest, run, arguments, register_objects(systems, workers=workers),
-        datasets=resolve_dataset_sources(datasets, frame_folder(folder)), transformer=transformer
+    request = make_request_from_call(
+        HtebRequest, run, arguments, register_system_objects(systems, workers=workers),
+        datasets=resolve_dataset_sources(datasets, data_frames_folder(folder)), transformer=transformer
     )  # fmt: skip
     return HtebProtocol().carry_out(
         request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd
@@ -610,7 +613,7 @@ def transform(
 
 def plan_transformation(request: HtebRequest) -> HtebPlan:
     """A plan without systems."""
-    datasets, suites = open_datasets(request)
+    datasets, suites = open_request_datasets(request)
     return HtebPlan(request, (), datasets, suites=suites)
 
 
@@ -621,5 +624,5 @@ def forecast_transform_cost(request: HtebRequest, ledger: Ledger | None = None) 
     seeds = RunGrowth(request, plan.datasets, chosen).seeds
     return RunForecast(
         tuple(forecast_transformations(plan, plan.datasets, chosen, seeds)),
-        notes=describe_suites(plan.suites),
+        notes=describe_suite_availability(plan.suites),
     )

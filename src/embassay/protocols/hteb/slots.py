@@ -14,13 +14,13 @@ import numpy as np
 
 from embassay.contracts import Similarity
 from embassay.data import Dataset
-from embassay.data.rows import read_row_id, read_text
+from embassay.data.rows import read_row_id, read_text_cell
 from embassay.protocols.hteb.options import (
     PIVOTS,
     REFERENCE,
     TARGETS,
     HtebOptions,
-    Transformation,
+    TextTransformation,
     TransformOptions,
     draw_dataset_language,
     draw_text_language,
@@ -37,14 +37,14 @@ from embassay.protocols.tasks.task import (
     PtebContext,
     VectorSimilarity,
     list_left_out_rows,
-    select_rows,
+    select_record_rows,
     skip_rows_without_wording,
 )
 from embassay.protocols.wordings.records import SourceText
 from embassay.protocols.wordings.work import find_language_at_place
 from embassay.records import Documents, LoadedDataset, RerankingSet, RetrievalSet, TaskOutcome
 from embassay.registry import Registry
-from embassay.systems.own import compare_rows, find_own_similarity
+from embassay.systems.own import compute_row_similarities, find_model_own_similarity
 
 REGISTRY = "embassay.protocols.hteb.slots:TASKS"
 CORPUS = ("document:", "title:", "candidate:")
@@ -75,7 +75,7 @@ def list_document_titles(dataset: Dataset, corpus: Documents) -> tuple[str, ...]
     if "title" not in source.columns():
         return ("",) * len(corpus)
     rows = getattr(source, "source", source).rows(("id", "title"))
-    titles = {read_row_id(row, "id"): read_text(row, "title") or "" for row in rows}
+    titles = {read_row_id(row, "id"): read_text_cell(row, "title") or "" for row in rows}
     return tuple(titles.get(key, "") for key in corpus.ids)
 
 
@@ -113,11 +113,11 @@ def reword_corpus(data: RetrievalSet, wording: Wording) -> ParaphrasedData:
             documents.append(" ".join(part for part in (head.strip(), rest.strip()) if part))
     queries = [wording(place, text) for place, text in query_texts(data)]
     whole = len(said) == len(data.corpus)
-    corpus = data.corpus if whole else select_rows(data.corpus, said)
+    corpus = data.corpus if whole else select_record_rows(data.corpus, said)
     judged = _keep_document_grades(data, set(corpus.ids)) if not whole else data.qrels
     worded = [row for row, text in enumerate(queries) if text is not None]
     kept = [row for row in worded if any(gain > 0 for gain in judged[data.queries.ids[row]].values())]
-    asked = data.queries if len(kept) == len(data) else select_rows(data.queries, kept)
+    asked = data.queries if len(kept) == len(data) else select_record_rows(data.queries, kept)
     qrels = {query: judged[query] for query in asked.ids}
     lost = (
         *skip_rows_without_wording("queries", data.queries.ids, worded),
@@ -156,11 +156,13 @@ def evaluate_candidates(system: Similarity, data: RerankingSet, context: PtebCon
     queries, candidates = (list(dict.fromkeys(chain(*texts))) for texts in (data.queries, data.candidates))
     asked, offered = system.vectors(queries, "query"), system.vectors(candidates, "document")
     row, column = ({text: i for i, text in enumerate(texts)} for texts in (queries, candidates))
-    by = find_own_similarity(getattr(system, "encoder", None))
+    by = find_model_own_similarity(getattr(system, "encoder", None))
     # The best of a query's texts; fmax leaves out those that were lost.
     similar = [
         np.fmax.reduce(
-            compare_rows(by, asked[[row[text] for text in query]], offered[[column[text] for text in shown]])
+            compute_row_similarities(
+                by, asked[[row[text] for text in query]], offered[[column[text] for text in shown]]
+            )
         )
         for query, shown in zip(data.queries, data.candidates, strict=True)
     ]
@@ -250,7 +252,7 @@ class NumberedSlots:
         return cls(name, dataset, tuple(rows))
 
     def list_slots_to_fill(
-        self, of: Transformation, seed: int, options: TransformOptions
+        self, of: TextTransformation, seed: int, options: TransformOptions
     ) -> Iterator[TransformationSlot]:
         """What is asked for in the run with this seed, as often as it occurs. Equal texts share a place where they are
         asked for alike."""
@@ -270,7 +272,8 @@ class NumberedSlots:
             )  # fmt: skip
 
     def _choose_target_language(
-        self, of: Transformation, seed: int, ordinal: int, codes: Sequence[str], label: str, options: TransformOptions
+        self, of: TextTransformation, seed: int, ordinal: int, codes: Sequence[str], label: str,
+        options: TransformOptions
     ) -> str:  # fmt: skip
         """The language that a slot goes to, or through."""
         if of.common:

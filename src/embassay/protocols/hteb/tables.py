@@ -16,14 +16,14 @@ from embassay.protocols.kernel.tables import (
     Style,
     number_column,
     text,
-    whole_column,
+    whole_number_column,
 )
-from embassay.protocols.wordings.scores import OVERALL, SystemLevel
+from embassay.protocols.wordings.scores import OVERALL, SystemScoreLevel
 from embassay.protocols.wordings.tables import (
     POINTS,
-    make_points_field,
-    make_sequence_fields,
-    signed_points_column,
+    make_points_column,
+    make_sequence_columns,
+    make_signed_points_column,
 )
 
 MACRO = "mean over datasets"
@@ -56,7 +56,7 @@ class TransformedTextCounts:
         return self.outcomes.get("copied", 0)
 
 
-def make_tables(
+def make_hteb_tables(
     profiles: TransformationProfiles, comparisons: Mapping[str, Any], texts: Sequence[TransformedTextCounts]
 ) -> Iterator[ColumnTable]:
     """All tables that the run can fill."""
@@ -92,10 +92,12 @@ def share_unchanged_and_failed(texts: Sequence[TransformedTextCounts]) -> Shares
     for row in texts:
         for dataset in (row.dataset, ""):
             groups.setdefault((row.transformation, dataset), []).append(row)
-    return {key: _compute_both_shares(own) for key, own in groups.items() if any(row.texts for row in own)}
+    return {
+        key: _share_unchanged_and_failed(own) for key, own in groups.items() if any(row.texts for row in own)
+    }
 
 
-def _compute_both_shares(texts: Sequence[TransformedTextCounts]) -> tuple[float, float]:
+def _share_unchanged_and_failed(texts: Sequence[TransformedTextCounts]) -> tuple[float, float]:
     total = sum(row.texts for row in texts)
     unchanged, usable = sum(row.unchanged for row in texts), sum(row.usable for row in texts)
     return unchanged / total, (total - usable) / total
@@ -108,13 +110,13 @@ def format_part_title(part: str) -> str:
     return part if part in TRANSFORMATIONS else AXES[part.removeprefix("axis:")].lower()
 
 
-class ScopeLevels(NamedTuple):
+class SystemLevelsByPart(NamedTuple):
     """A system on a dataset, or over all of a task where that is empty: its level by part."""
 
     task: str
     dataset: str
     system: str
-    levels: Mapping[str, SystemLevel]
+    levels: Mapping[str, SystemScoreLevel]
 
 
 _SCOPE = (text("task"), text("dataset", lambda row: row.dataset or MACRO), text("system"))
@@ -132,12 +134,12 @@ def _make_level_grid(
         title,
         _list_scope_levels(profiles),
         *_SCOPE,
-        make_points_field("original", lambda row: row.levels[TOTAL].original.value),
+        make_points_column("original", lambda row: row.levels[TOTAL].original.value),
         *(
-            make_points_field(format_part_title(part), partial(_read_part_value, what, part), style)
+            make_points_column(format_part_title(part), partial(_read_part_value, what, part), style)
             for part in profiles.parts
         ),
-        *make_sequence_fields(("unchanged %", "failed %"), mean_shares),
+        *make_sequence_columns(("unchanged %", "failed %"), mean_shares),
         text("reason", lambda row: row.levels[TOTAL].score.reason),
         note="A dataset's axis is the mean of its transformations, its total the mean of its axes; datasets have "
         "equal weight. The original is scored on the items with a transformed text, and does not count in the "
@@ -145,13 +147,13 @@ def _make_level_grid(
     )
 
 
-def _read_part_value(what: str, part: str, row: ScopeLevels) -> float | None:
+def _read_part_value(what: str, part: str, row: SystemLevelsByPart) -> float | None:
     value: float | None = getattr(row.levels[part], what).value
     return value
 
 
 def _average_loss_shares(
-    shares: Shares, transformations: Sequence[str], row: ScopeLevels
+    shares: Shares, transformations: Sequence[str], row: SystemLevelsByPart
 ) -> Sequence[float | None]:
     """The means over transformations of the shares of unchanged and of failed texts, in percent."""
     # Of transformations alone: an axis has no texts of its own.
@@ -159,19 +161,21 @@ def _average_loss_shares(
     return [100 * sum(column) / len(drops) for column in zip(*drops, strict=True)] if drops else (None, None)
 
 
-def _list_scope_levels(profiles: TransformationProfiles) -> Iterator[ScopeLevels]:
+def _list_scope_levels(profiles: TransformationProfiles) -> Iterator[SystemLevelsByPart]:
     for task, dataset in profiles.layout.places(OVERALL):
         for system in profiles.layout.systems:
             find = partial(profiles.on_dataset, task, dataset.name, system.name)
-            yield ScopeLevels(task, dataset.name, system.name, {part: find(part) for part in profiles.parts})
+            yield SystemLevelsByPart(
+                task, dataset.name, system.name, {part: find(part) for part in profiles.parts}
+            )
     tasks = [run_task.name for run_task in profiles.layout.tasks]
     for task in (*(tasks if len(tasks) > 1 else ()), OVERALL):
         for system in profiles.layout.systems:
             find = partial(profiles.in_scope, task, system.name)
-            yield ScopeLevels(task, "", system.name, {part: find(part) for part in profiles.parts})
+            yield SystemLevelsByPart(task, "", system.name, {part: find(part) for part in profiles.parts})
 
 
-class PartLevel(NamedTuple):
+class SystemLevelAtPart(NamedTuple):
     """A system at one part: a transformation, an axis or the total; with the intervals of its score and its change,
     and the shares of unchanged and of failed texts."""
 
@@ -179,7 +183,7 @@ class PartLevel(NamedTuple):
     dataset: str
     system: str
     part: str
-    level: SystemLevel
+    level: SystemScoreLevel
     score_ends: tuple[float | None, float | None]
     change_ends: tuple[float | None, float | None]
     shares: tuple[float | None, float | None]
@@ -192,32 +196,32 @@ def _make_part_level_table(profiles: TransformationProfiles, shares: Shares) -> 
         for part, level in levels.items():
             share = shares.get((part, dataset), (None, None))
             ends = level.score.interval, level.delta.interval
-            rows.append(PartLevel(task, dataset, system, part, level, *ends, share))
+            rows.append(SystemLevelAtPart(task, dataset, system, part, level, *ends, share))
     score_ends, change_ends = ("score_low", "score_high"), ("change_low", "change_high")
     return ColumnTable.of(
         "hteb_cells", "HTEB: every score and change with its 95% interval", rows, *_SCOPE,
-        text("part", lambda row: format_part_title(row.part)), make_points_field("original", "level.original.value"),
-        make_points_field("score", "level.score.value"),
-        *make_sequence_fields(score_ends, attrgetter("score_ends"), factor=POINTS),
-        signed_points_column("change", "level.delta.value"),
-        *make_sequence_fields(change_ends, attrgetter("change_ends"), "signed", POINTS),
-        make_points_field("sd", "level.sd"),
-        make_points_field("change_sd", "level.delta_sd"), whole_column("n", "level.score.n"),
-        *make_sequence_fields(("unchanged %", "failed %"), attrgetter("shares"), factor=POINTS),
+        text("part", lambda row: format_part_title(row.part)), make_points_column("original", "level.original.value"),
+        make_points_column("score", "level.score.value"),
+        *make_sequence_columns(score_ends, attrgetter("score_ends"), factor=POINTS),
+        make_signed_points_column("change", "level.delta.value"),
+        *make_sequence_columns(change_ends, attrgetter("change_ends"), "signed", POINTS),
+        make_points_column("sd", "level.sd"),
+        make_points_column("change_sd", "level.delta_sd"), whole_number_column("n", "level.score.n"),
+        *make_sequence_columns(("unchanged %", "failed %"), attrgetter("shares"), factor=POINTS),
         text("method", "level.delta.method"), text("reason", "level.score.reason"),
     )  # fmt: skip
 
 
 _PART = text("part", lambda row: format_part_title(row["part"]))
-_ENDS = (signed_points_column("low", "ci_low"), signed_points_column("high", "ci_high"))
+_ENDS = (make_signed_points_column("low", "ci_low"), make_signed_points_column("high", "ci_high"))
 
 
 def _make_tests_table(tests: Sequence[Mapping[str, Any]]) -> ColumnTable:
     return ColumnTable.of(
         "hteb_tests", "HTEB: changes over datasets", tests, _PART, text("system"),
-        signed_points_column("shift"), *_ENDS,
+        make_signed_points_column("shift"), *_ENDS,
         number_column("p", style="p"), number_column("p_holm", style="p"),
-        whole_column("datasets", "n"), text("method"), text("reason"),
+        whole_number_column("datasets", "n"), text("method"), text("reason"),
         note="Hodges-Lehmann shift of the change over datasets, bootstrap over datasets; Wilcoxon's signed-rank test, "
         "Holm over systems within a part. We could not read the paper's own choice of tests: this one is ours.",
     )  # fmt: skip
@@ -234,8 +238,8 @@ def _make_axes_table(axes: Mapping[str, Any]) -> ColumnTable:
             )
     return ColumnTable.of(
         "hteb_profiles", "HTEB: the profile of every system", rows, text("system"), text("axis"),
-        signed_points_column("change"), *_ENDS, signed_points_column("relative"),
-        whole_column("rank"),
+        make_signed_points_column("change"), *_ENDS, make_signed_points_column("relative"),
+        whole_number_column("rank"),
         note="Relative: minus the system's mean over its axes. Rank 1 loses least on the axis; it is not a test.",
     )  # fmt: skip
 
@@ -244,7 +248,7 @@ def _make_axis_coupling_table(pairs: Sequence[Mapping[str, Any]]) -> ColumnTable
     return ColumnTable.of(
         "hteb_axes", "HTEB: how strongly the axes are correlated", pairs, text("axis", lambda pair: AXES[pair["a"]]),
         text("other", lambda pair: AXES[pair["b"]]), number_column("spearman", "rho"),
-        whole_column("systems", "n"),
+        whole_number_column("systems", "n"),
         note=("Spearman correlation, over systems, between the changes on two axes; a low value means that the axes "
             "differ."),
     )  # fmt: skip
@@ -260,9 +264,9 @@ def _make_families_table(families: Sequence[Mapping[str, Any]]) -> ColumnTable:
         rows.append({**shift, "system": "largest minus smallest", "change": family["shift"]})
     return ColumnTable.of(
         "hteb_families", "HTEB: does the gap shrink with size?", rows, text("family"), text("system"),
-        number_column("billions", decimals=3), make_points_field("total"), signed_points_column("change"),
-        *(signed_points_column(AXES[axis].lower(), f"axes.{axis}") for axis in axes), *_ENDS,
-        signed_points_column("per doubling", "slope"),
+        number_column("billions", decimals=3), make_points_column("total"), make_signed_points_column("change"),
+        *(make_signed_points_column(AXES[axis].lower(), f"axes.{axis}") for axis in axes), *_ENDS,
+        make_signed_points_column("per doubling", "slope"),
         note="Above 0, the largest member loses less. Hodges-Lehmann shift over datasets with its bootstrap interval.",
     )  # fmt: skip
 
@@ -270,20 +274,20 @@ def _make_families_table(families: Sequence[Mapping[str, Any]]) -> ColumnTable:
 def _make_language_groups_table(groups: Sequence[Mapping[str, Any]]) -> ColumnTable:
     return ColumnTable.of(
         "hteb_groups", "HTEB: English and multilingual datasets", groups, text("group"), _PART,
-        whole_column("datasets"),
-        signed_points_column("change"), *_ENDS,
+        whole_number_column("datasets"),
+        make_signed_points_column("change"), *_ENDS,
         note="Mean over systems of each dataset's change; this compares two groups of datasets and is not a paired "
             "test.",
     )  # fmt: skip
 
 
-_TEXTS = (text("transformation"), text("dataset"), whole_column("seed"))
+_TEXTS = (text("transformation"), text("dataset"), whole_number_column("seed"))
 
 
 def _make_texts_table(texts: Sequence[TransformedTextCounts]) -> ColumnTable:
     kinds = dict.fromkeys(kind for row in texts for kind in row.outcomes if kind not in ("ok", "copied"))
     return ColumnTable.of(
-        "hteb_texts", "HTEB: texts by outcome", texts, *_TEXTS, whole_column("texts"),
+        "hteb_texts", "HTEB: texts by outcome", texts, *_TEXTS, whole_number_column("texts"),
         number_column("unchanged %", lambda row: _compute_share_or_none(row.unchanged, row.texts)),
         number_column("failed %", lambda row: _compute_share_or_none(row.texts - row.usable, row.texts)),
         number_column("retried %", lambda row: _compute_share_or_none(row.retried, row.texts)),
@@ -310,7 +314,7 @@ def _share_in_wrong_direction(row: TransformedTextCounts) -> float | None:
 
 
 def _make_count_field(name: str, find: Callable[[Any], Mapping[str, int]]) -> ComputedColumn:
-    return whole_column(name, lambda row: find(row).get(name, 0))
+    return whole_number_column(name, lambda row: find(row).get(name, 0))
 
 
 def _make_languages_table(texts: Sequence[TransformedTextCounts]) -> ColumnTable:
@@ -326,7 +330,7 @@ def _make_languages_table(texts: Sequence[TransformedTextCounts]) -> ColumnTable
 __all__ = [
     "TransformedTextCounts",
     "format_part_title",
-    "make_tables",
+    "make_hteb_tables",
     "name_axis_part",
     "share_unchanged_and_failed",
 ]

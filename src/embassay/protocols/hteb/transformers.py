@@ -14,27 +14,27 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, cast
 from unicodedata import category
 
-from embassay.contracts import ChatModel, Completion, Message, SamplingSettings, Tokenizer
-from embassay.data.language import find_language_fault
+from embassay.contracts import ChatMessage, ChatModel, Completion, SamplingSettings, Tokenizer
+from embassay.data.language import explain_language_mismatch
 from embassay.errors import DataError, TextRefused, Unanswered, UsageError, Why
 from embassay.protocols.hteb.options import (
     TRANSFORMATIONS,
-    Transformation,
+    TextTransformation,
     TransformOptions,
-    format_instruction,
-    load_prompt,
+    format_step_instruction,
+    load_step_instruction,
 )
 from embassay.protocols.hteb.slots import TransformationSlot
 from embassay.protocols.kernel.inputs import Prompt
-from embassay.protocols.wordings.protocol import LLMWriter, WordingDraw, keep_blank_text
-from embassay.protocols.wordings.records import Outcome, Paraphrase, Paraphraser, SourceText
+from embassay.protocols.wordings.protocol import LLMTextRewriter, WordingDraw, keep_blank_text
+from embassay.protocols.wordings.records import Outcome, ParaphraseOutcome, Paraphraser, SourceText
 from embassay.protocols.wordings.refusals import REFUSAL, find_new_mark
-from embassay.protocols.wordings.sets import ParaphraseSet, StoredSource
+from embassay.protocols.wordings.sets import ParaphraseSet, StoredWordingSource
 from embassay.runs.folder import digest_json
-from embassay.runs.store import AnswerCache, CachedChat, ChatQuestion
-from embassay.systems.chat import CHAT_MODELS, fit_context, open_chat
-from embassay.systems.chat.answers import find_first_fence, strip_tagged_blocks
-from embassay.systems.remote.ledger import Ledger, estimate_tokens
+from embassay.runs.store import CachedChatModel, ChatAnswerCache, ChatQuestion
+from embassay.systems.chat import CHAT_MODELS, fit_chat_model_to_context, open_chat
+from embassay.systems.chat.answers import extract_first_code_fence, strip_tagged_blocks
+from embassay.systems.remote.ledger import Ledger, estimate_server_tokens
 
 FIELD = "transformed_text"
 _NO_TEXT = frozenset({"[text]", "<text>", "placeholder", "n/a", "none"})
@@ -44,14 +44,14 @@ _MOST = 200_000
 
 
 @dataclass(frozen=True)
-class AnswerReading:
+class ParsedAnswerText:
     """The text of an answer, or what the answer is instead."""
 
     text: str = ""
     outcome: Literal["ok", "invalid JSON", "invalid text"] = "ok"
 
 
-def read_answer_text(answer: str, *, structured: bool = True) -> AnswerReading:
+def read_answer_text(answer: str, *, structured: bool = True) -> ParsedAnswerText:
     """The text in an answer: of JSON, also within a fence or words or broken, its field `transformed_text`; without
     `structured` the whole answer.
 
@@ -64,11 +64,11 @@ def read_answer_text(answer: str, *, structured: bool = True) -> AnswerReading:
     answer = strip_tagged_blocks(answer[:_MOST], ["think"]).encode("utf-8", "replace").decode().strip()
     text = _read_answer_field(answer) if structured else answer
     if text is None:
-        return AnswerReading(outcome="invalid JSON")
+        return ParsedAnswerText(outcome="invalid JSON")
     text = text.encode("utf-8", "replace").decode().strip()
     if all(map(_is_punctuation, text)) or text.lower() in _NO_TEXT:
-        return AnswerReading(outcome="invalid text")
-    return AnswerReading(text)
+        return ParsedAnswerText(outcome="invalid text")
+    return ParsedAnswerText(text)
 
 
 def _is_punctuation(sign: str) -> bool:
@@ -83,7 +83,7 @@ def _read_answer_field(answer: str) -> str | None:
     except (ValueError, RecursionError):
         pass
     # Some models put a fence, or words, around the object.
-    fenced = find_first_fence(answer)
+    fenced = extract_first_code_fence(answer)
     inner = [fenced] if fenced is not None else []
     if 0 <= answer.find("{") < answer.rfind("}"):
         inner.append(answer[answer.find("{") : answer.rfind("}") + 1])
@@ -123,7 +123,7 @@ class TransformedTextSchema:
         return {"title": "Transformed", "type": "object", "properties": {FIELD: text}, "required": [FIELD]}
 
     @staticmethod
-    def model_validate_json(text: str) -> AnswerReading:
+    def model_validate_json(text: str) -> ParsedAnswerText:
         """What `read_answer_text` makes of it."""
         return read_answer_text(text)
 
@@ -154,18 +154,20 @@ _FRAME = '{"transformed_text": ""}'
 
 
 @dataclass(frozen=True)
-class OpenCallCounts:
+class PendingCallCounts:
     """What is still to be asked for: calls, and the tokens read and written."""
 
     calls: int = 0
     read: int = 0
     written: int = 0
 
-    def __add__(self, other: OpenCallCounts) -> OpenCallCounts:
-        return OpenCallCounts(self.calls + other.calls, self.read + other.read, self.written + other.written)
+    def __add__(self, other: PendingCallCounts) -> PendingCallCounts:
+        return PendingCallCounts(
+            self.calls + other.calls, self.read + other.read, self.written + other.written
+        )
 
 
-class TokenCounts:
+class TextTokenCounter:
     """The tokens of texts, each counted once: by `tokenizer`, or, without one, as a server is taken to count."""
 
     def __init__(self, tokenizer: Tokenizer | None) -> None:
@@ -176,7 +178,7 @@ class TokenCounts:
         """Count those that are not counted yet, together."""
         fresh = list({text: None for text in texts if text not in self._known})
         if self._tokenizer is None:
-            self._known |= {text: estimate_tokens([text]) for text in fresh}
+            self._known |= {text: estimate_server_tokens([text]) for text in fresh}
         elif fresh:
             counts = map(len, self._tokenizer.encode_batch(fresh))
             self._known |= dict(zip(fresh, counts, strict=True))
@@ -187,27 +189,27 @@ class TokenCounts:
         return self._known[text]
 
 
-class LLMTransformer(LLMWriter):
+class LLMTextTransformer(LLMTextRewriter):
     """A language model that does one transformation."""
 
-    UNANSWERED: ClassVar[Mapping[Why, Outcome]] = {**LLMWriter.UNANSWERED, "cut": "cut"}
+    UNANSWERED: ClassVar[Mapping[Why, Outcome]] = {**LLMTextRewriter.UNANSWERED, "cut": "cut"}
 
-    def __init__(self, chat: CachedChat, of: Transformation, options: TransformOptions) -> None:
+    def __init__(self, chat: CachedChatModel, of: TextTransformation, options: TransformOptions) -> None:
         super().__init__(chat, options.retries)
         self.of, self.options = of, options
 
     @property
     def identity(self) -> str:
         """Of the model, the prompts, the sampling and what is made of the answers."""
-        prompts = "+".join(load_prompt(step).identity for step in self.of.steps)
+        prompts = "+".join(load_step_instruction(step).identity for step in self.of.steps)
         drawn = ",".join(f"{key}={value}" for key, value in self.options.as_dict().items())
         return f"{self.chat.identity} {self.of.name} {prompts} {drawn}"
 
     @property
     def prompt(self) -> Prompt:
         """The instructions of all steps."""
-        words = "\n\n".join(load_prompt(step).text for step in dict.fromkeys(self.of.steps))
-        return Prompt(self.of.name, load_prompt(self.of.steps[0]).version, words)
+        words = "\n\n".join(load_step_instruction(step).text for step in dict.fromkeys(self.of.steps))
+        return Prompt(self.of.name, load_step_instruction(self.of.steps[0]).version, words)
 
     def about(self) -> Mapping[str, Any]:
         """The model as its server names it, and how it was asked."""
@@ -230,24 +232,31 @@ class LLMTransformer(LLMWriter):
             own.limit_answer_tokens(name),
             None if own.top_k == -1 else own.top_k,
         )
-        messages = [Message("system", format_instruction(name, source, target)), Message("user", text)]
+        messages = [
+            ChatMessage("system", format_step_instruction(name, source, target)),
+            ChatMessage("user", text),
+        ]
         return ChatQuestion(messages, sampling, TransformedTextSchema if own.structured else None, attempt)
 
     def count_open_calls(
-        self, slots: Sequence[TransformationSlot], seed: int, tokens: TokenCounts, seen: set[tuple[Any, ...]]
-    ) -> OpenCallCounts:
+        self,
+        slots: Sequence[TransformationSlot],
+        seed: int,
+        tokens: TextTokenCounter,
+        seen: set[tuple[Any, ...]],
+    ) -> PendingCallCounts:
         """What the answers to these texts take that the cache does not have; none is taken to be drawn again. `seen`
         are the questions of other transformations, which are paid once; those of these texts are added."""
         asked = [slot for slot in slots if slot.text.strip()]
         tokens.count([slot.text for slot in asked])
         return sum(
-            (self._count_open_slot_calls(slot, seed, tokens, seen) for slot in asked), OpenCallCounts()
+            (self._count_open_slot_calls(slot, seed, tokens, seen) for slot in asked), PendingCallCounts()
         )
 
     def _count_open_slot_calls(
-        self, slot: TransformationSlot, seed: int, tokens: TokenCounts, seen: set[tuple[Any, ...]]
-    ) -> OpenCallCounts:
-        total, text, length = OpenCallCounts(), slot.text, float(tokens.of(slot.text))
+        self, slot: TransformationSlot, seed: int, tokens: TextTokenCounter, seen: set[tuple[Any, ...]]
+    ) -> PendingCallCounts:
+        total, text, length = PendingCallCounts(), slot.text, float(tokens.of(slot.text))
         for step, name in enumerate(self.of.steps):
             question = self.question(slot, step, text, seed)
             answer = self.chat.find_known_answer(question) if not total.calls and text else None
@@ -266,10 +275,12 @@ class LLMTransformer(LLMWriter):
                 continue
             seen.add(asked)
             said = length + tokens.of(_FRAME) * self.options.structured
-            total += OpenCallCounts(1, round(read), min(round(said), self.options.limit_answer_tokens(name)))
+            total += PendingCallCounts(
+                1, round(read), min(round(said), self.options.limit_answer_tokens(name))
+            )
         return total
 
-    async def reword(self, asked: SourceText, seed: int) -> Paraphrase:
+    async def reword(self, asked: SourceText, seed: int) -> ParaphraseOutcome:
         """What comes of one text that isn't blank, step by step."""
         slot = cast(TransformationSlot, asked)
         drawn: list[WordingDraw] = []
@@ -283,7 +294,7 @@ class LLMTransformer(LLMWriter):
         last = drawn[-1]
         outcome: Outcome = last.outcome if last.outcome != "ok" else "copied" if text == slot.text else "ok"
         rejected = ";".join(reason for step in drawn for reason in step.rejected)
-        return Paraphrase(
+        return ParaphraseOutcome(
             slot.text, slot.lang, slot.place, text if last.outcome == "ok" else "", outcome, last.reason,
             sum(draw.attempts for draw in drawn), last.seed, sum(draw.seconds for draw in drawn), rejected
         )  # fmt: skip
@@ -302,12 +313,12 @@ class LLMTransformer(LLMWriter):
         if reading.outcome == "ok" and (mark := find_new_mark(REFUSAL, slot.text, reading.text)):
             return WordingDraw("", "refused", f"the model declined: {mark!r}")
         own = reading.outcome == "ok" and self._is_in_text_language(step)
-        if own and (fault := find_language_fault(slot.text, reading.text, slot.lang)):
+        if own and (fault := explain_language_mismatch(slot.text, reading.text, slot.lang)):
             return WordingDraw("", "wrong language", fault)
         reason = "" if reading.outcome == "ok" else f"the answer has no usable text: {answer.text[:60]!r}"
         return WordingDraw(reading.text, reading.outcome, reason)
 
-    def _read_answer(self, answer: Completion) -> AnswerReading:
+    def _read_answer(self, answer: Completion) -> ParsedAnswerText:
         return read_answer_text(answer.text, structured=self.options.structured)
 
     def _is_in_text_language(self, step: int) -> bool:
@@ -338,16 +349,16 @@ def has_wrong_length_change(direction: str, text: str, said: str) -> bool:
     return direction == "shorter" and len(said) >= len(text)
 
 
-class StoredTransformer:
+class StoredTextTransformer:
     """One transformation of a set, replayed. A text that several slots share and that went to several languages is
     given out in the order in which it was written."""
 
     remote = False
 
-    def __init__(self, name: str, kept: ParaphraseSet, of: Transformation) -> None:
+    def __init__(self, name: str, kept: ParaphraseSet, of: TextTransformation) -> None:
         self.name, self.of = name, of
         self._set = kept
-        self._stored = StoredSource(name, kept, kept.source(of.name))
+        self._stored = StoredWordingSource(name, kept, kept.source(of.name))
         self.identity = f"{of.name} {self._stored.identity}"
         self.about = self._stored.about
         self.seeds = self._stored.seeds
@@ -361,7 +372,7 @@ class StoredTransformer:
         run: int,
         dataset: str = "",
         hear: Callable[[int], None] = lambda _: None,
-    ) -> Iterator[tuple[int, Paraphrase]]:
+    ) -> Iterator[tuple[int, ParaphraseOutcome]]:
         """What the set has of each text in the run with this seed; `missing` for one that it has not."""
         met: Counter[tuple[str, str]] = Counter()
         blanks = [place for place, source_text in enumerate(asked) if not source_text.text.strip()]
@@ -379,27 +390,27 @@ class StoredTransformer:
 
     def _take_next_occurrence(
         self, text: SourceText, seed: int, dataset: str, met: Counter[tuple[str, str]]
-    ) -> Paraphrase:
+    ) -> ParaphraseOutcome:
         """What the set has of a text without its place: the next of several, or the only one."""
         nth = met[text.lang, text.text]
         met[text.lang, text.text] += 1
         stored = self._stored.index_known_paraphrases(dataset, seed)
         keys = ((text.text, lang, place) for lang in (text.lang, "") for place in (f"occurrence:{nth}", ""))
         paraphrase = next((stored[key] for key in keys if key in stored), None)
-        missing = Paraphrase(
+        missing = ParaphraseOutcome(
             text.text, text.lang, "", "", "missing", f"{self.name} does not have this text", 0, seed
         )
         return replace(paraphrase or missing, lang=text.lang)
 
 
-class RecordedTransformer:
+class RecordedTextTransformer:
     """One transformation of the texts that come with the sample data: those of the 14 pairs that `-t sts --limit 14
     --languages reference` draws, once each."""
 
     name = "recorded"
     remote = False
 
-    def __init__(self, of: Transformation) -> None:
+    def __init__(self, of: TextTransformation) -> None:
         self.of = of
         self._texts = {row["text"]: row[of.name] for row in _load_sample_transformations() if of.name in row}
         self.identity = f"recorded:{of.name}:{digest_json(sorted(self._texts.items()))}"
@@ -430,14 +441,17 @@ class RecordedTransformer:
         run: int,  # noqa: ARG002 - the contract's
         dataset: str = "",  # noqa: ARG002
         hear: Callable[[int], None] = lambda _: None,
-    ) -> Iterator[tuple[int, Paraphrase]]:
+    ) -> Iterator[tuple[int, ParaphraseOutcome]]:
         """What is recorded; `missing` for other texts."""
         for position, text in enumerate(asked):
             blank = not text.text.strip()
             wording = text.text if blank else self._texts.get(text.text, "")
             outcome: Any = "ok" if wording or blank else "missing"
             reason = "" if outcome == "ok" else "the sample has no transformation of this text"
-            yield position, Paraphrase(text.text, text.lang, text.place, wording, outcome, reason, 0, seed)
+            yield (
+                position,
+                ParaphraseOutcome(text.text, text.lang, text.place, wording, outcome, reason, 0, seed),
+            )
         hear(len(asked))
 
 
@@ -451,7 +465,7 @@ def _load_sample_transformations() -> tuple[dict[str, str], ...]:
 class TransformationSource:
     """A transformation and who does it. The run's set calls it by the transformation's name."""
 
-    of: Transformation
+    of: TextTransformation
     paraphraser: Paraphraser
 
     is_control = False
@@ -504,19 +518,20 @@ def open_transformers(
     if spec.name == "stored":
         return _open_stored_sources(text, spec.target, names)
     if spec.name not in CHAT_MODELS:
-        from embassay.systems.models import suggest_chat_name
+        from embassay.systems.models import suggest_chat_model_name
 
         raise UsageError(
             f"There is no transformer called {spec.name!r}.",
-            mend=suggest_chat_name(text)
+            mend=suggest_chat_model_name(text)
             + f"Use recorded, stored:FOLDER, or a chat model: {', '.join(model.name for model in CHAT_MODELS)}.",
         )
-    chat = CachedChat(
-        configure_chat(open_chat(text, ledger=ledger), options, longest), AnswerCache.open(answers)
+    chat = CachedChatModel(
+        adapt_chat_for_rewording(open_chat(text, ledger=ledger), options, longest),
+        ChatAnswerCache.open(answers),
     )
     chosen = names or tuple(TRANSFORMATIONS)
     return tuple(
-        TransformationSource(TRANSFORMATIONS[name], LLMTransformer(chat, TRANSFORMATIONS[name], options))
+        TransformationSource(TRANSFORMATIONS[name], LLMTextTransformer(chat, TRANSFORMATIONS[name], options))
         for name in chosen
     )
 
@@ -529,7 +544,7 @@ def _open_recorded_sources(names: Sequence[str]) -> tuple[TransformationSource, 
     ]
     _check_has_transformations("the sample", names, has)
     return tuple(
-        TransformationSource(TRANSFORMATIONS[name], RecordedTransformer(TRANSFORMATIONS[name]))
+        TransformationSource(TRANSFORMATIONS[name], RecordedTextTransformer(TRANSFORMATIONS[name]))
         for name in names or has
     )
 
@@ -555,14 +570,14 @@ def _open_stored_sources(text: str, folder: str, names: Sequence[str]) -> tuple[
         )  # fmt: skip
     _check_has_transformations(text, names, has)
     return tuple(
-        TransformationSource(TRANSFORMATIONS[name], StoredTransformer(text, kept, TRANSFORMATIONS[name]))
+        TransformationSource(TRANSFORMATIONS[name], StoredTextTransformer(text, kept, TRANSFORMATIONS[name]))
         for name in names or has
     )
 
 
-def configure_chat(chat: ChatModel, options: TransformOptions, longest: int) -> ChatModel:
+def adapt_chat_for_rewording(chat: ChatModel, options: TransformOptions, longest: int) -> ChatModel:
     """The model without thinking, and reading texts of up to `longest` UTF-8 bytes whole, where it can be told."""
-    words = max(len(load_prompt(name).text.encode()) for name in GROWTH)
+    words = max(len(load_step_instruction(name).text.encode()) for name in GROWTH)
     # Tokenizers of language models make a token of two bytes or more, whatever the language.
     most = max(options.max_tokens, options.max_tokens_expansion)
-    return fit_context(chat, (words + longest) // 2 + most + 256)
+    return fit_chat_model_to_context(chat, (words + longest) // 2 + most + 256)

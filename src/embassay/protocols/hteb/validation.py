@@ -18,30 +18,36 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.rows import Row, make_missing_column_error, unescape_formula
+from embassay.data.rows import Row, make_missing_column_error, unescape_spreadsheet_formula
 from embassay.errors import DataError, UsageError
 from embassay.limits import parse_bounded_json, read_bounded_file
 from embassay.measures import gwet_ac2, spearman
 from embassay.measures.agreement import percent_agreement
 from embassay.protocols.hteb.options import TRANSFORMATIONS
-from embassay.protocols.kernel.tables import ColumnTable, number_column, text, whole_column, write_tables
+from embassay.protocols.kernel.tables import (
+    ColumnTable,
+    number_column,
+    text,
+    whole_number_column,
+    write_tables,
+)
 from embassay.protocols.wordings.pairs import (
     CandidateWording,
-    RatedPair,
-    SampleSize,
-    list_candidates,
+    PairSampleSize,
+    PairToRate,
+    list_candidate_wordings,
     make_rating_sheet,
     open_rating_table,
-    read_cell,
+    read_stripped_cell,
     sample_rated_pairs,
     write_rating_table,
 )
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.protocols.wordings.tables import make_sequence_fields
-from embassay.randomness import make_generator
-from embassay.runs.folder import slugify_name, to_json, write_atomic, write_json
+from embassay.protocols.wordings.tables import make_sequence_columns
+from embassay.randomness import make_seeded_generator
+from embassay.runs.folder import format_value_as_json, slugify_name, write_file_atomically, write_json
 from embassay.stats import percentile_interval, resample_means, wilson
-from embassay.stats.resampling import count_drawn_rows, draw_resamples
+from embassay.stats.resampling import count_drawn_rows, draw_resample_rows
 
 SCALE = (1.0, 2.0, 3.0, 4.0, 5.0)
 GOOD = 3.0
@@ -83,11 +89,11 @@ How to go about it:
 """
 
 
-def draw_study(
-    of: ParaphraseSet, target: Path, size: SampleSize, *, transformations: Sequence[str] = (),
+def draw_rating_study(
+    of: ParaphraseSet, target: Path, size: PairSampleSize, *, transformations: Sequence[str] = (),
     datasets: Sequence[str] = (),
     langs: Sequence[str] = ()
-) -> tuple[RatedPair, ...]:  # fmt: skip
+) -> tuple[PairToRate, ...]:  # fmt: skip
     """Draw pairs of every transformation of a set, with dummies among them, and write the raters' files.
 
     UsageError where `target` holds anything, and for a transformation, dataset or language that the set does not have.
@@ -116,8 +122,10 @@ def draw_study(
             rater = f"{name}-rater{place}"
             rows = make_rating_sheet(of_lang, rater, size.seed)
             write_rating_table(target / RATERS / f"{slugify_name(rater)}.csv", rows, columns=COLUMNS)
-    write_atomic(target / RATERS / "instructions.md", INSTRUCTIONS)
-    write_atomic(target / "key.jsonl", "".join(f"{to_json(item.as_dict())}\n" for item in items))
+    write_file_atomically(target / RATERS / "instructions.md", INSTRUCTIONS)
+    write_file_atomically(
+        target / "key.jsonl", "".join(f"{format_value_as_json(item.as_dict())}\n" for item in items)
+    )
     facts = {
         "format": FORMAT,
         "texts": str(of.path),
@@ -133,7 +141,7 @@ def draw_study(
 def _list_candidates(
     of: ParaphraseSet, name: str, datasets: Sequence[str], langs: Sequence[str]
 ) -> list[CandidateWording]:
-    offered = list_candidates(of, name, datasets=datasets)
+    offered = list_candidate_wordings(of, name, datasets=datasets)
     if unknown := [lang for lang in langs if lang not in offered]:
         raise UsageError(
             f"{name} has no text in {unknown[0]!r}.", mend=f"There are {', '.join(sorted(offered))}."
@@ -176,7 +184,7 @@ class CriterionResult:
     equal: float | None
 
 
-class SimilarityDrift(NamedTuple):
+class SimilarityAdequacyCorrelation(NamedTuple):
     """Spearman's correlation, over `pairs`, of a system's similarity and people's adequacy; `transformation` is empty
     for all."""
 
@@ -187,15 +195,15 @@ class SimilarityDrift(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ValidationResult:
+class ValidationStudyResult:
     """What came of a study; `rejected` are raters with the dummies that they rated wrong."""
 
     outcomes: tuple[CriterionResult, ...]
     rejected: Mapping[str, tuple[str, ...]]
-    drift: tuple[SimilarityDrift, ...] = ()
+    drift: tuple[SimilarityAdequacyCorrelation, ...] = ()
 
 
-def read_study(path: Path) -> tuple[dict[str, Any], tuple[RatedPair, ...]]:
+def read_study(path: Path) -> tuple[dict[str, Any], tuple[PairToRate, ...]]:
     """The facts and the key of a study. DataError where there is none."""
     try:
         facts = parse_bounded_json(read_bounded_file(path / "study.json"))
@@ -203,7 +211,7 @@ def read_study(path: Path) -> tuple[dict[str, Any], tuple[RatedPair, ...]]:
             raise ValueError(f"format {facts['format']}")
         lines = read_bounded_file(path / "key.jsonl").decode("utf-8").splitlines()
         rows = [{k: v for k, v in parse_bounded_json(line).items() if k != "is_dummy"} for line in lines]
-        return facts, tuple(RatedPair(**row) for row in rows)
+        return facts, tuple(PairToRate(**row) for row in rows)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
             "there is no study here", path=path, found=str(error)[:80],
@@ -211,7 +219,9 @@ def read_study(path: Path) -> tuple[dict[str, Any], tuple[RatedPair, ...]]:
         ) from error  # fmt: skip
 
 
-def score_study(path: Path, files: Sequence[Path] = (), systems: Sequence[str] = ()) -> ValidationResult:
+def score_rating_study(
+    path: Path, files: Sequence[Path] = (), systems: Sequence[str] = ()
+) -> ValidationStudyResult:
     """Sum up the ratings of a study, by default those in its raters' files, and write its tables. Each of `systems` is
     asked how similar it finds the rated pairs: a strong correlation with adequacy would say that a drop comes from bad
     texts. DataError, with file and line, for a rating that is off the scale or of no pair of the study."""
@@ -226,12 +236,12 @@ def score_study(path: Path, files: Sequence[Path] = (), systems: Sequence[str] =
         for name in dict.fromkeys(item.lang for item in items)
         for criterion in CRITERIA
     )
-    scored = ValidationResult(outcomes, rejected, tuple(_measure_similarity_drift(systems, kept, items)))
-    write_tables(path, list(make_tables(scored)))
+    scored = ValidationStudyResult(outcomes, rejected, tuple(_measure_similarity_drift(systems, kept, items)))
+    write_tables(path, list(make_validation_tables(scored)))
     return scored
 
 
-def _read_ratings(file: Path, key: Mapping[str, RatedPair]) -> Iterator[CriteriaRating]:
+def _read_ratings(file: Path, key: Mapping[str, PairToRate]) -> Iterator[CriteriaRating]:
     source = open_rating_table(file)
     for column in COLUMNS:
         if column not in source.columns():
@@ -239,8 +249,8 @@ def _read_ratings(file: Path, key: Mapping[str, RatedPair]) -> Iterator[Criteria
     seen: set[tuple[str, str]] = set()
     for row in source.rows(COLUMNS):
         pair, rater = (
-            unescape_formula(read_cell(row, "pair_id")),
-            unescape_formula(read_cell(row, "rater_id")),
+            unescape_spreadsheet_formula(read_stripped_cell(row, "pair_id")),
+            unescape_spreadsheet_formula(read_stripped_cell(row, "rater_id")),
         )
         if not pair and not rater:
             continue
@@ -251,12 +261,12 @@ def _read_ratings(file: Path, key: Mapping[str, RatedPair]) -> Iterator[Criteria
             raise DataError(f"{rater} has already rated the pair {pair}", path=row.path, line=row.line)
         seen.add((pair, rater))
         values = [_read_rating(row, column) for column in (ADEQUACY, *FLUENCY)]
-        turned = unescape_formula(str(row.cells.get("text") or "")) != key[pair].text
+        turned = unescape_spreadsheet_formula(str(row.cells.get("text") or "")) != key[pair].text
         yield CriteriaRating(pair, rater, values[0], values[1] if turned else values[2])
 
 
 def _read_rating(row: Row, column: str) -> float:
-    text = read_cell(row, column)
+    text = read_stripped_cell(row, column)
     if not text:
         return float("nan")
     if not _WHOLE.fullmatch(text):
@@ -268,7 +278,7 @@ def _read_rating(row: Row, column: str) -> float:
 
 
 def _find_rejected_raters(
-    ratings: Sequence[CriteriaRating], key: Mapping[str, RatedPair]
+    ratings: Sequence[CriteriaRating], key: Mapping[str, PairToRate]
 ) -> dict[str, tuple[str, ...]]:
     """Raters who rated a dummy more than 1 away from what is expected: 5 for a nearly identical pair, 1 for another."""
     out: dict[str, tuple[str, ...]] = {}
@@ -281,7 +291,7 @@ def _find_rejected_raters(
 
 def _conclude_criterion(
     name: str, criterion: str, kept: Sequence[CriteriaRating], given: Sequence[CriteriaRating],
-    rejected: Mapping[str, object], key: Mapping[str, RatedPair], seed: int
+    rejected: Mapping[str, object], key: Mapping[str, PairToRate], seed: int
 ) -> CriterionResult:  # fmt: skip
     table = _make_rating_table([rating for rating in kept if key[rating.pair_id].lang == name], criterion)
     raters = {rating.rater_id for rating in given if key[rating.pair_id].lang == name}
@@ -332,7 +342,7 @@ def _bootstrap_ac2(table: NDArray[np.float64], seed: int, *names: str) -> tuple[
     draws = np.concatenate(
         [
             np.asarray(gwet_ac2(_convert_table_to_lists(table), scale=SCALE, counts=count_drawn_rows(rows)))
-            for rows in draw_resamples(n, RESAMPLES, rng, most=RESAMPLES)
+            for rows in draw_resample_rows(n, RESAMPLES, rng, most=RESAMPLES)
         ]
     )
     defined = draws[np.isfinite(draws)]
@@ -347,7 +357,7 @@ def _compute_percentile_interval(draws: NDArray[np.float64]) -> tuple[float | No
 
 
 def _make_generator(seed: int, *names: str) -> np.random.Generator:
-    return make_generator(seed, "hteb validation", *names)
+    return make_seeded_generator(seed, "hteb validation", *names)
 
 
 def _nan_to_none(value: Any) -> float | None:
@@ -355,8 +365,8 @@ def _nan_to_none(value: Any) -> float | None:
 
 
 def _measure_similarity_drift(
-    systems: Sequence[str], kept: Sequence[CriteriaRating], items: Sequence[RatedPair]
-) -> Iterator[SimilarityDrift]:
+    systems: Sequence[str], kept: Sequence[CriteriaRating], items: Sequence[PairToRate]
+) -> Iterator[SimilarityAdequacyCorrelation]:
     """How a system's similarity of original and transformed text goes with people's adequacy, on pairs rated."""
     from embassay.systems import open_system
     from embassay.text import open_tokenizer
@@ -377,21 +387,21 @@ def _measure_similarity_drift(
             chosen = np.array([name in ("", item.lang) for item in own])
             both = chosen & np.isfinite(similar)
             rho = float(spearman(similar[both], adequate[both])) if both.sum() > 2 else float("nan")
-            yield SimilarityDrift(system.name, name, _nan_to_none(rho), int(both.sum()))
+            yield SimilarityAdequacyCorrelation(system.name, name, _nan_to_none(rho), int(both.sum()))
 
 
-def make_tables(scored: ValidationResult) -> Iterator[ColumnTable]:
+def make_validation_tables(scored: ValidationStudyResult) -> Iterator[ColumnTable]:
     """Ratings by transformation and criterion, and the drift check where systems were asked."""
     yield ColumnTable.of(
         "hteb_ratings", "HTEB: people's ratings of the texts", scored.outcomes, text("transformation"),
-        text("criterion"), whole_column("pairs"), whole_column("ratings"),
+        text("criterion"), whole_number_column("pairs"), whole_number_column("ratings"),
         text("rejected", lambda outcome: f"{outcome.rejected} of {outcome.raters}"), number_column("mean"),
-        *make_sequence_fields(("mean_low", "mean_high"), attrgetter("mean_ends")),
+        *make_sequence_columns(("mean_low", "mean_high"), attrgetter("mean_ends")),
         number_column("median", decimals=1),
         number_column("share_3_or_more", "share"),
-        *make_sequence_fields(("share_low", "share_high"), attrgetter("share_ends")),
+        *make_sequence_columns(("share_low", "share_high"), attrgetter("share_ends")),
         number_column("ac2_quadratic", "quadratic"),
-        *make_sequence_fields(("ac2_low", "ac2_high"), attrgetter("quadratic_ends")),
+        *make_sequence_columns(("ac2_low", "ac2_high"), attrgetter("quadratic_ends")),
         number_column("ac2_linear", "linear"),
         number_column("equal"),
         note="Ratings from 1 to 5. AC2 is Gwet's, with quadratic and linear weights; `equal` the share of equal "
@@ -401,7 +411,7 @@ def make_tables(scored: ValidationResult) -> Iterator[ColumnTable]:
         yield ColumnTable.of(
             "hteb_drift", "HTEB: does a drop come from bad texts?", scored.drift, text("system"),
             text("transformation", lambda drift: drift.transformation or "all"), number_column("rho"),
-            whole_column("pairs"),
+            whole_number_column("pairs"),
             note="Spearman of similarity and adequacy. A strong correlation would suggest that drops come from bad "
                 "texts.",
         )  # fmt: skip

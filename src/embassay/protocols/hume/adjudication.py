@@ -16,21 +16,26 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.collection import read_all_rows
+from embassay.protocols.hume.collection import read_all_answer_rows
 from embassay.protocols.hume.options import GoldKind
-from embassay.protocols.hume.store import SavedAnswer, check_independent, has_store, open_store
+from embassay.protocols.hume.store import (
+    SavedAnswer,
+    check_annotators_independent,
+    has_answer_store,
+    open_answer_store,
+)
 from embassay.protocols.hume.study import GOLD as GOLD_FILE
 from embassay.protocols.hume.study import (
     AnnotationRow,
     Answers,
     Gold,
     GoldRow,
-    Item,
-    ItemRow,
+    ShownItemRow,
     StudyFolder,
+    StudyItem,
     StudyTask,
-    content_hash,
     convert_value_for_scoring,
+    hash_items_and_gold,
     read_jsonl_rows,
     read_study,
     write_annotations,
@@ -48,7 +53,7 @@ decision yet; adjudicators decided differently; all people say another and are b
 
 
 @dataclass(frozen=True)
-class Dispute:
+class ItemToAdjudicate:
     """An item to decide, and what people answered: `given` are their values, of clusters with a `letter` for each
     person that is the same on all items; `refused` said that it cannot be judged, `remarks` are flags and comments.
     `simulated`: scripts answered, no people."""
@@ -61,7 +66,7 @@ class Dispute:
     simulated: bool = False
 
 
-def collect_answers(
+def collect_task_answers(
     folder: StudyFolder, task: StudyTask, rows: Iterable[AnnotationRow]
 ) -> dict[str, dict[str, Any]]:
     """What everybody answered to a task, as its family compares it; items left open are not there. No gold is read.
@@ -81,11 +86,13 @@ def collect_answers(
     return by_name
 
 
-def find_disputes(folder: StudyFolder, task: StudyTask, rows: Sequence[AnnotationRow]) -> tuple[Dispute, ...]:
+def find_answer_disputes(
+    folder: StudyFolder, task: StudyTask, rows: Sequence[AnnotationRow]
+) -> tuple[ItemToAdjudicate, ...]:
     """The items of a task that people answered differently, or that some could not judge, the farthest apart first,
     ties by id; of clusters all items where there is one."""
     items = folder.select_task_items(task.name)
-    answers = collect_answers(folder, task, rows)
+    answers = collect_task_answers(folder, task, rows)
     apart = item_disagreement(task.family, items, answers)
     refused = Counter(row.item_id for row in rows if row.value is None and row.flag)
     for item, times in refused.items():
@@ -100,7 +107,7 @@ def find_disputes(folder: StudyFolder, task: StudyTask, rows: Sequence[Annotatio
     by_people = {row.item_id for row in rows if row.kind != "simulated"}
     wanted = [item for item in items if apart[item.id] > 0 or task.family == "clustering"]
     found = [
-        Dispute(
+        ItemToAdjudicate(
             item.id, apart[item.id], tuple(_letter_item_answers(task, item, answers, letters)), refused[item.id],
             # Simulated only where no person answered the item.
             tuple(_list_flags_and_comments(row for row in rows if row.item_id == item.id)),
@@ -123,7 +130,7 @@ def _format_position_letter(place: int) -> str:
 
 
 def _letter_item_answers(
-    task: StudyTask, item: Item, answers: Answers, letters: Mapping[str, str]
+    task: StudyTask, item: StudyItem, answers: Answers, letters: Mapping[str, str]
 ) -> Iterator[tuple[str, Any]]:
     if task.family == "clustering":
         yield from sorted((letters[name], said[item.id]) for name, said in answers.items() if item.id in said)
@@ -155,7 +162,7 @@ class GoldCorrection:
     answers: tuple[Any, ...] = field(default=())
 
 
-def correct_gold(
+def correct_gold_by_adjudication(
     folder: StudyFolder,
     task: StudyTask,
     gold: Gold,
@@ -166,8 +173,8 @@ def correct_gold(
     """The gold of every item of a task after adjudication, in the order of the items. `decisions` are those of each
     adjudicator, by item."""
     items = folder.select_task_items(task.name)
-    answers = collect_answers(folder, task, rows)
-    disputed = {dispute.item for dispute in find_disputes(folder, task, rows)}
+    answers = collect_task_answers(folder, task, rows)
+    disputed = {dispute.item for dispute in find_answer_disputes(folder, task, rows)}
     decided = {
         name: {item.id: fix for item in items if (fix := saved.get(item.id)) is not None and fix.is_decided}
         for name, saved in decisions.items()
@@ -192,7 +199,7 @@ def correct_gold(
 
 
 def _decide_item_gold(
-    task: StudyTask, item: Item, gold: Gold, answers: Answers, disputed: set[str],
+    task: StudyTask, item: StudyItem, gold: Gold, answers: Answers, disputed: set[str],
     decisions: Mapping[str, Mapping[str, SavedAnswer]], kind: GoldKind
 ) -> tuple[Any, str]:  # fmt: skip
     before, made = gold[item.id], [fixes[item.id] for fixes in decisions.values() if item.id in fixes]
@@ -212,7 +219,7 @@ def _decide_item_gold(
     return (value, "consensus") if kind == "consensus" and value is not None else (before, "contradicted")
 
 
-def _convert_to_gold_form(task: StudyTask, item: Item, value: Any, before: Any) -> Any:
+def _convert_to_gold_form(task: StudyTask, item: StudyItem, value: Any, before: Any) -> Any:
     """An answer in the form of gold. Marks that say what grades say are those grades; no relevant document is none."""
     if value is None:
         return None
@@ -229,7 +236,10 @@ def _convert_to_gold_form(task: StudyTask, item: Item, value: Any, before: Any) 
 
 
 def _decide_cluster_gold(
-    items: Sequence[Item], gold: Gold, disputed: set[str], decisions: Mapping[str, Mapping[str, SavedAnswer]]
+    items: Sequence[StudyItem],
+    gold: Gold,
+    disputed: set[str],
+    decisions: Mapping[str, Mapping[str, SavedAnswer]],
 ) -> dict[str, tuple[Any, str]]:
     """All groups or none: those of the adjudicators who have sorted everything, if they agree."""
     whole = [fixes for fixes in decisions.values() if all(item.id in fixes for item in items)]
@@ -270,7 +280,7 @@ _SAID: Mapping[Why, str] = {
 
 
 @dataclass(frozen=True)
-class GoldExport:
+class AdjudicatedGoldExport:
     """The files, what became of the items of every task, and the tasks that nothing is left of."""
 
     files: tuple[Path, ...]
@@ -293,7 +303,7 @@ def export_gold(
     tasks: Sequence[str] = (),
     answers: bool = False,
     exposed: bool = False,
-) -> GoldExport:
+) -> AdjudicatedGoldExport:
     """Write the gold of a study into the new folder `out`.
 
     `data/TASK.jsonl` are the items with their gold as a dataset, which `-d` of every run takes; `study.json`,
@@ -307,15 +317,15 @@ def export_gold(
         raise UsageError(f"There is no gold {kind!r}.", mend=f"Use one of {', '.join(GOLD)}.")
     folder = read_study(study)
     if not exposed:
-        check_independent(folder)
+        check_annotators_independent(folder)
     if out.resolve() == study.resolve():
         raise UsageError(
             f"{out} is the study itself.", mend="Name another --out: the study's gold is never changed."
         )
     chosen = [folder.task(name) for name in dict.fromkeys(tasks)] or list(folder.study.tasks)
-    rows, decisions = read_all_rows(folder), _read_adjudicator_decisions(folder)
+    rows, decisions = read_all_answer_rows(folder), _read_adjudicator_decisions(folder)
     by_task = {
-        task.name: correct_gold(folder, task, folder.gold(task.name), rows, decisions, kind)
+        task.name: correct_gold_by_adjudication(folder, task, folder.gold(task.name), rows, decisions, kind)
         for task in chosen
     }
     left = [task for task in chosen if any(correction.after is not None for correction in by_task[task.name])]
@@ -328,15 +338,17 @@ def export_gold(
         kept = {fix.item for task in left for fix in by_task[task.name] if fix.after is not None}
         written += _write_answers(out, rows, kept)
     counts = {name: Counter(correction.why for correction in fixes) for name, fixes in by_task.items()}
-    return GoldExport(tuple(written), counts, tuple(task.name for task in chosen if task not in left))
+    return AdjudicatedGoldExport(
+        tuple(written), counts, tuple(task.name for task in chosen if task not in left)
+    )
 
 
 def _read_adjudicator_decisions(folder: StudyFolder) -> dict[str, dict[str, SavedAnswer]]:
-    if not has_store(folder):
+    if not has_answer_store(folder):
         return {}
-    store = open_store(folder, read_only=True)
+    store = open_answer_store(folder, read_only=True)
     try:
-        return store.decisions()
+        return store.list_adjudicator_decisions()
     finally:
         store.close()
 
@@ -354,7 +366,7 @@ def _write_corrected_study(
     gold = [
         held[item.id].model_copy(update={"gold": _convert_tuple_to_list(after[item.id])}) for item in items
     ]
-    shown = [ItemRow(id=item.id, task=item.task, payload=dict(item.payload)) for item in items]
+    shown = [ShownItemRow(id=item.id, task=item.task, payload=dict(item.payload)) for item in items]
     told = [
         task.model_copy(update={"n": n, "notes": [*task.notes, *_correction_notes(by_task[task.name], kind)]})
         for task in tasks
@@ -363,7 +375,7 @@ def _write_corrected_study(
     # Without the questions of profiles: what people said of themselves is not copied.
     new = {
         "name": f"{folder.study.name}-{kind}",
-        "content": content_hash(shown, gold),
+        "content": hash_items_and_gold(shown, gold),
         "tasks": told,
         "profile": [],
     }
@@ -388,7 +400,7 @@ def _correction_notes(corrections: Sequence[GoldCorrection], kind: GoldKind) -> 
     return [f"gold {kind}: {', '.join(notes)}"] if notes else []
 
 
-def _build_dataset_rows(task: StudyTask, item: Item, gold: Any) -> Iterator[dict[str, Any]]:
+def _build_dataset_rows(task: StudyTask, item: StudyItem, gold: Any) -> Iterator[dict[str, Any]]:
     """The rows of an item as a dataset has them: of a query one for each document."""
     payload = item.payload
     if task.family == "sts":

@@ -19,7 +19,7 @@ from embassay.protocols.hume.resampling import (
     DRAWS,
     SHARE,
     Floats,
-    ItemRows,
+    PeopleAnswerRows,
     PeopleAnswers,
     Range,
     ResampledEstimate,
@@ -36,7 +36,7 @@ from embassay.protocols.hume.resampling import (
     value_indicators,
 )
 from embassay.protocols.hume.scoring import average_precision_of_marks
-from embassay.protocols.hume.study import Answers, Family, Label, Marks, TaskSpec
+from embassay.protocols.hume.study import Answers, DatasetInLanguage, Family, Label, Marks
 from embassay.stats import mixed_mean
 from embassay.stats.intervals import Estimate, check_confidence, check_sample
 
@@ -57,7 +57,7 @@ NO_CLUSTERS = (
 
 
 @dataclass(frozen=True)
-class PeopleDifference:
+class SystemMinusPeople:
     """A system minus people, over the items that both have.
 
     `system` and `people` are their scores on these items, `difference` the one minus the other with interval and `p`.
@@ -74,9 +74,9 @@ class PeopleDifference:
         return self.difference.reason
 
 
-def compare_with_people(
+def compare_systems_to_people(
     people: PeopleAnswers, systems: Mapping[str, SystemValues], draws: ResamplingSettings = MANY_DRAWS
-) -> dict[str, PeopleDifference]:
+) -> dict[str, SystemMinusPeople]:
     """Every system's score minus people's, with a bootstrap interval over items and a two-sided p that they are equal.
 
     A resample draws items, each with gold, the answers of people and those of the system; both are scored on it by the
@@ -86,8 +86,9 @@ def compare_with_people(
     Source: spec hume 7 and ambiguity 13. Raises DataError for a system without an item that people answered.
 
     >>> answers = {"ann": dict(a=1, b=1, c=1, d=0, e=1, f=1)}
-    >>> people = PeopleAnswers(TaskSpec("colours", "classification", "eng"), dict.fromkeys("abcdef", 1), answers)
-    >>> found = compare_with_people(people, {"m": dict(a=0, b=1, c=0, d=0, e=0, f=0.5)})["m"]
+    >>> people = PeopleAnswers(DatasetInLanguage("colours", "classification", "eng"),
+        dict.fromkeys("abcdef", 1), answers)
+    >>> found = compare_systems_to_people(people, {"m": dict(a=0, b=1, c=0, d=0, e=0, f=0.5)})["m"]
     >>> round(found.difference.value, 4), found.difference.high < 0
     (-0.5833, True)
     """
@@ -101,7 +102,7 @@ def compare_with_people(
                 mend="Give its values by item id.",
             )
         groups.setdefault(items, []).append(name)
-    by_system: dict[str, PeopleDifference] = {}
+    by_system: dict[str, SystemMinusPeople] = {}
     for items, names in groups.items():
         rows = [[systems[name][item] for item in items] for name in names]
         by_system |= dict(
@@ -115,8 +116,8 @@ def compare_with_people(
 
 
 def _compare_systems(
-    task: TaskSpec, laid: ItemRows, rows: Sequence[Sequence[Any]], draws: ResamplingSettings
-) -> list[PeopleDifference]:
+    task: DatasetInLanguage, laid: PeopleAnswerRows, rows: Sequence[Sequence[Any]], draws: ResamplingSettings
+) -> list[SystemMinusPeople]:
     n, once = len(laid.items), np.ones((1, len(laid.items)))
     people = float(score_people_per_resample(task, laid, once)[0])
     scores = _system_scores(task, laid, rows, once)[0].tolist()
@@ -135,10 +136,12 @@ def _compare_systems(
                 difference, n, replace(draws, kind=draws.kind or "expanded"), within=(_RANGE[task.family],)
             )
         )
-    return [PeopleDifference(score, people, gap) for score, gap in zip(scores, differences, strict=True)]
+    return [SystemMinusPeople(score, people, gap) for score, gap in zip(scores, differences, strict=True)]
 
 
-def _system_scores(task: TaskSpec, laid: ItemRows, rows: Sequence[Sequence[Any]], counts: Floats) -> Floats:
+def _system_scores(
+    task: DatasetInLanguage, laid: PeopleAnswerRows, rows: Sequence[Sequence[Any]], counts: Floats
+) -> Floats:
     """(b, systems)."""
     if task.family in ("classification", "reranking"):
         return resampled_mean(counts, np.stack([replace_none_by_nan(row) for row in rows], axis=1))
@@ -181,7 +184,7 @@ class PeopleSystemCorrelations:
         sign = 1.0 if self.gap >= 0 else -1.0
         return abs(math.tanh(math.atanh(self.people) + sign * by) - self.people)
 
-    def with_annotators(self, k: int) -> PeopleSystemCorrelations:
+    def adjust_to_annotator_count(self, k: int) -> PeopleSystemCorrelations:
         """The same with `k` annotators: their mean is more reliable, and correlates the more with everything.
 
         Source: Spearman 1910, Brown 1910. Needs `between` above 0.
@@ -194,7 +197,7 @@ class PeopleSystemCorrelations:
 
 
 def correlate_people_and_system(
-    people: PeopleAnswers, laid: ItemRows, system: Floats
+    people: PeopleAnswers, laid: PeopleAnswerRows, system: Floats
 ) -> PeopleSystemCorrelations | None:
     """Those of a system's similarities (n,) and of people's ratings, laid out over the same items. None where one is
     undefined."""
@@ -254,14 +257,14 @@ class VarianceComponents:
     residual: float
 
 
-def variance_components(table: Floats) -> VarianceComponents | None:
+def estimate_variance_components(table: Floats) -> VarianceComponents | None:
     """Variance components of a table (annotators, items), both drawn at random, NaN where one did not answer.
 
     From the mean squares of the two-way analysis of variance without replication (Searle, Casella and McCulloch 1992),
     with gaps by Henderson's method 3 (`mixed_mean`), and of more than 600 values over the items that all answered.
     None for one annotator, or where items and annotators cannot be told apart.
 
-    >>> variance_components(np.array([[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]]))
+    >>> estimate_variance_components(np.array([[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]]))
     VarianceComponents(mean=1.5, items=1.0, annotators=0.5, residual=0.0)
     """
     answered = ~np.isnan(table)
@@ -314,19 +317,19 @@ class HumanCeiling:
     dropped: int = 0
 
 
-def human_ceiling(people: PeopleAnswers, draws: ResamplingSettings = DRAWS) -> HumanCeiling:
+def leave_one_out_human_ceiling(people: PeopleAnswers, draws: ResamplingSettings = DRAWS) -> HumanCeiling:
     """Leave one annotator out, take the others' answers put together as gold, score the one; the mean over annotators.
 
     Classification: the others' vote; where it is tied, the share of the tied labels that the answer has (one of two:
     a half), as an order of labels must not decide what people can reach. STS: Spearman's with the others' mean rating.
     Reranking: AP, where a document is relevant that at least half of the others marked; AP knows no grades, and people
     miss more than they add, so a tie counts as relevant. Clustering: the mean V-measure against each other annotator.
-    Not the score against the dataset's gold: a system compares with it by `compare_with_left_out_people`.
+    Not the score against the dataset's gold: a system compares with it by `score_against_all_but_one`.
     Raises UsageError where nobody answered.
 
-    >>> from embassay.protocols.hume.study import TaskSpec
+    >>> from embassay.protocols.hume.study import DatasetInLanguage
     >>> votes = {"ann": dict(a="x", b="y", c="x"), "bob": dict(a="x", b="y", c="y"), "cat": dict(a="x", b="x", c="z")}
-    >>> found = human_ceiling(PeopleAnswers(TaskSpec("t", "classification", "eng"), {}, votes))
+    >>> found = leave_one_out_human_ceiling(PeopleAnswers(DatasetInLanguage("t", "classification", "eng"), {}, votes))
     >>> {name: round(value, 3) for name, value in found.annotators.items()}
     {'ann': 0.5, 'bob': 0.5, 'cat': 0.333}
     """
@@ -355,12 +358,12 @@ def human_ceiling(people: PeopleAnswers, draws: ResamplingSettings = DRAWS) -> H
         value = make_value_without_interval(float(mean(once)[0]), len(items), GROUPS)
     else:
         value = resample_statistics(
-            mean, len(items), draws, within=(look_up_measure_range(people.task.family),)
+            mean, len(items), draws, within=(look_up_family_measure_range(people.task.family),)
         )[0]
     return HumanCeiling(value, scores, len(items), dropped)
 
 
-def look_up_measure_range(family: Family) -> Range:
+def look_up_family_measure_range(family: Family) -> Range:
     """The least and greatest main measure of a family."""
     return CORRELATION if family == "sts" else SHARE
 
@@ -389,7 +392,7 @@ def make_annotator_scorer(
 
 
 def _credit_majority_label(answer: Any, votes: Sequence[Any]) -> float:
-    best = most_votes(votes)
+    best = most_voted_labels(votes)
     return 1 / len(best) if answer in best else 0.0
 
 
@@ -412,10 +415,10 @@ def _count_without_relevant(
     return sum(not any(majority_marks(votes)) for votes in marks if votes)
 
 
-def most_votes(votes: Sequence[Label]) -> frozenset[Label]:
+def most_voted_labels(votes: Sequence[Label]) -> frozenset[Label]:
     """The labels with the most votes: several where the vote is tied.
 
-    >>> sorted(most_votes(["b", "a", "b", "a", "c"]))
+    >>> sorted(most_voted_labels(["b", "a", "b", "a", "c"]))
     ['a', 'b']
     """
     counted = Counter(votes)
@@ -437,25 +440,25 @@ SystemAnswers = Mapping[str, Any]
 reranking a score per document, in the order displayed."""
 
 
-def compare_with_left_out_people(
+def score_against_all_but_one(
     people: PeopleAnswers, system: SystemAnswers, draws: ResamplingSettings = DRAWS
 ) -> ResampledEstimate:
-    """A system's mean score against the answers of all annotators but one, put together as in `human_ceiling`.
+    """A system's mean score against the answers of all annotators but one, put together as in `leave_one_out_human_ceiling`.
 
     Every annotator is left out once, so the system meets the same gold as the people of the ceiling do, made by as many
     voters: it is at the ceiling where it answers as they do, even if both differ from the dataset's gold. For one
     annotator NaN with a reason; no interval for clustering. An item counts where two or more annotators have it.
 
-    >>> from embassay.protocols.hume.study import TaskSpec
+    >>> from embassay.protocols.hume.study import DatasetInLanguage
     >>> votes = {"ann": dict(a="x", b="y", c="x"), "bob": dict(a="x", b="y", c="y")}
-    >>> people = PeopleAnswers(TaskSpec("t", "classification", "eng"), {}, votes)
-    >>> found = compare_with_left_out_people(people, dict(a="x", b="y", c="x"))
+    >>> people = PeopleAnswers(DatasetInLanguage("t", "classification", "eng"), {}, votes)
+    >>> found = score_against_all_but_one(people, dict(a="x", b="y", c="x"))
     >>> round(found.value, 4)
     0.8333
     """
     held = people.active_annotators
     others = [[said for key, said in held.items() if key != name] for name in held]
-    return _score_against(people, system, others, draws)
+    return _mean_score_against_golds(people, system, others, draws)
 
 
 def score_against_random_annotator(
@@ -466,20 +469,23 @@ def score_against_random_annotator(
 
     Disagreement stays: for a classification it is, per item, the share of annotators who gave the system's label, where
     a vote makes one label right. No system can reach 1 where people differ. NaN, intervals and items as for
-    `compare_with_left_out_people`.
+    `score_against_all_but_one`.
     Source: HUME 5.3, which asks to preserve disagreement.
 
-    >>> from embassay.protocols.hume.study import TaskSpec
+    >>> from embassay.protocols.hume.study import DatasetInLanguage
     >>> votes = {"ann": dict(a="x", b="y"), "bob": dict(a="x", b="z"), "eve": dict(a="x", b="z")}
-    >>> found = score_against_random_annotator(PeopleAnswers(TaskSpec("t", "classification", "eng"), {}, votes),
+    >>> found = score_against_random_annotator(PeopleAnswers(DatasetInLanguage("t", "classification", "eng"),
+        {}, votes),
     ... dict(a="x", b="z"))
     >>> round(found.value, 4)
     0.8333
     """
-    return _score_against(people, system, [[said] for said in people.active_annotators.values()], draws)
+    return _mean_score_against_golds(
+        people, system, [[said] for said in people.active_annotators.values()], draws
+    )
 
 
-def _score_against(
+def _mean_score_against_golds(
     people: PeopleAnswers, system: SystemAnswers, golds: Sequence[Held], draws: ResamplingSettings
 ) -> ResampledEstimate:
     """The mean of a system's scores against each of the golds, which are annotators put together."""
@@ -496,9 +502,9 @@ def _score_against(
 
     if people.task.family == "clustering":
         return make_value_without_interval(float(mean(np.ones((1, len(items))))[0]), len(items), GROUPS)
-    return resample_statistics(mean, len(items), draws, within=(look_up_measure_range(people.task.family),))[
-        0
-    ]
+    return resample_statistics(
+        mean, len(items), draws, within=(look_up_family_measure_range(people.task.family),)
+    )[0]
 
 
 def share_of_people_below(score: float, annotators: Sequence[float], *, confidence: float = 0.95) -> Estimate:
@@ -564,7 +570,7 @@ class SampleSizeNeeded:
 def items_needed(
     people: PeopleAnswers, system: SystemValues, *, power: float = 0.8, alpha: float = 0.05
 ) -> SampleSizeNeeded:
-    """What would separate a system from people in the test of `compare_with_people`, at a `power` and level `alpha`.
+    """What would separate a system from people in the test of `compare_systems_to_people`, at a `power` and level `alpha`.
 
     Classification and reranking: from the variance of the differences item by item. More annotators lower what is
     between annotators and left over in it (two-way analysis of variance), never what is between items. Where people are
@@ -576,8 +582,8 @@ def items_needed(
 
     >>> gold = {f"{i:02}": 1 for i in range(40)}
     >>> answers = {"ann": {item: int(int(item) % 5 > 0) for item in gold}}
-    >>> from embassay.protocols.hume.study import TaskSpec
-    >>> people = PeopleAnswers(TaskSpec("t", "classification", "eng"), gold, answers)
+    >>> from embassay.protocols.hume.study import DatasetInLanguage
+    >>> people = PeopleAnswers(DatasetInLanguage("t", "classification", "eng"), gold, answers)
     >>> found = items_needed(people, {item: float(int(item) % 3 > 0) for item in gold})
     >>> found.items, found.annotators, round(found.smallest, 2)
     (137, None, 0.28)
@@ -600,12 +606,12 @@ def items_needed(
         )
     single = arrange_people_rows(replace(people, aggregation="mean" if k > 1 else "first"), items)
     mean = np.nanmean(np.stack([replace_none_by_nan(row) for row in laid.rows]), axis=0)
-    parts = variance_components(np.stack([values - replace_none_by_nan(row) for row in single.rows]))
+    parts = estimate_variance_components(np.stack([values - replace_none_by_nan(row) for row in single.rows]))
     return _estimate_need_by_variance(values - mean, parts, nothing, reach)
 
 
 @dataclass(frozen=True)
-class TestQuantiles:
+class TestAndPowerQuantiles:
     """How many standard errors a difference must have for the `test`, and how many more for the `power`."""
 
     test: float
@@ -617,14 +623,14 @@ class TestQuantiles:
         return self.test + self.power
 
 
-def compute_test_quantiles(power: float, alpha: float) -> TestQuantiles:
+def compute_test_quantiles(power: float, alpha: float) -> TestAndPowerQuantiles:
     """Normal quantiles: 1.96 and 0.84 for 80% power at 5%."""
     z = NormalDist().inv_cdf
-    return TestQuantiles(z(1 - alpha / 2), z(power))
+    return TestAndPowerQuantiles(z(1 - alpha / 2), z(power))
 
 
-def count_annotators_by_variance(
-    parts: VarianceComponents, n: int, least: int, reach: TestQuantiles
+def annotators_needed_by_variance(
+    parts: VarianceComponents, n: int, least: int, reach: TestAndPowerQuantiles
 ) -> int | None:
     """How many annotators, from `least` on, find the mean difference with `n` items: None up to the limit.
 
@@ -641,15 +647,15 @@ def count_annotators_by_variance(
     return _find_first_sufficient(is_annotator_count_enough, least)
 
 
-def count_annotators_by_correlation(
-    at: PeopleSystemCorrelations, n: int, least: int, reach: TestQuantiles
+def annotators_needed_for_sts(
+    at: PeopleSystemCorrelations, n: int, least: int, reach: TestAndPowerQuantiles
 ) -> int | None:
     """The same for STS, where their mean rating becomes more reliable; None also for one annotator."""
     if at.between is None or at.between <= 0:
         return None
 
     def is_annotator_count_enough(k: int) -> bool:
-        then = at.with_annotators(k)
+        then = at.adjust_to_annotator_count(k)
         # Fisher's z has a variance of about 1 / (n - 3).
         return abs(then.gap) >= reach.test_and_power_quantile * then.spread / math.sqrt(max(n - 3, 1))
 
@@ -657,7 +663,10 @@ def count_annotators_by_correlation(
 
 
 def _estimate_need_by_variance(
-    differences: Floats, parts: VarianceComponents | None, need: SampleSizeNeeded, reach: TestQuantiles
+    differences: Floats,
+    parts: VarianceComponents | None,
+    need: SampleSizeNeeded,
+    reach: TestAndPowerQuantiles,
 ) -> SampleSizeNeeded:
     gap, variance = float(differences.mean()), float(differences.var(ddof=1))
     if variance <= 0:
@@ -672,14 +681,14 @@ def _estimate_need_by_variance(
     # A vote of more people gets better than their mean: where the two lie on either side of the system, nothing of
     # the mean holds for the vote.
     if parts is None or parts.mean * gap <= 0:
-        return _explain_missing_need(known, known=False)
-    return _explain_missing_need(
-        replace(known, annotators=count_annotators_by_variance(parts, need.n, need.k, reach))
+        return _explain_missing_sample_size(known, known=False)
+    return _explain_missing_sample_size(
+        replace(known, annotators=annotators_needed_by_variance(parts, need.n, need.k, reach))
     )
 
 
 def _estimate_need_by_correlation(
-    at: PeopleSystemCorrelations | None, need: SampleSizeNeeded, reach: TestQuantiles
+    at: PeopleSystemCorrelations | None, need: SampleSizeNeeded, reach: TestAndPowerQuantiles
 ) -> SampleSizeNeeded:
     if at is None:
         return replace(need, note="A correlation is undefined: ratings or similarities do not vary.")
@@ -692,8 +701,8 @@ def _estimate_need_by_correlation(
         if at.gap
         else None
     )
-    annotators = count_annotators_by_correlation(at, need.n, need.k, reach)
-    return _explain_missing_need(
+    annotators = annotators_needed_for_sts(at, need.n, need.k, reach)
+    return _explain_missing_sample_size(
         replace(need, items=items, annotators=annotators, smallest=smallest),
         known=at.between is not None and at.between > 0,
     )
@@ -707,7 +716,7 @@ def _round_up_item_count(number: float) -> int | None:
     return math.ceil(number) if number <= MOST_ITEMS else None
 
 
-def _explain_missing_need(need: SampleSizeNeeded, *, known: bool = True) -> SampleSizeNeeded:
+def _explain_missing_sample_size(need: SampleSizeNeeded, *, known: bool = True) -> SampleSizeNeeded:
     """With why there is no number; `known` is whether annotators can be told from chance at all."""
     notes = []
     if need.items is None:

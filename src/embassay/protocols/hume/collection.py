@@ -15,13 +15,13 @@ from typing import Any, Literal
 
 from embassay.errors import DataError, UsageError
 from embassay.limits import parse_bounded_json, read_bounded_file
-from embassay.protocols.hume.store import AnswerStore, has_store, open_store, stored_annotations
+from embassay.protocols.hume.store import AnswerStore, has_answer_store, open_answer_store, stored_annotations
 from embassay.protocols.hume.study import (
     ANNOTATIONS,
     Annotation,
     AnnotationRow,
     Family,
-    Scale,
+    RatingScale,
     StudyFolder,
     StudyTask,
     Who,
@@ -32,7 +32,7 @@ from embassay.randomness import draw_random_bytes
 _MEND = "Correct or delete the line, or export the annotations again."
 
 
-def collect_annotations(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[Annotation, ...]:
+def collect_study_annotations(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[Annotation, ...]:
     """The annotations of `annotations/*.jsonl` in the order of files and lines, then what `hume serve` stored for the
     study, by annotator and item; or only those of `files`.
 
@@ -50,16 +50,16 @@ def collect_annotations(folder: StudyFolder, files: Sequence[Path] = ()) -> tupl
                     f"The answer of {row.annotator_id} to {row.item_id} {what}", path=path, line=line,
                     mend="Keep one line for each annotator and item of this study."
                 )  # fmt: skip
-            by_key[key] = make_annotation(row)
+            by_key[key] = make_annotation_from_row(row)
     return (*by_key.values(), *(() if files else _stored_rows(folder, by_key)))
 
 
 def _stored_rows(folder: StudyFolder, filed: Container[tuple[str, str]]) -> tuple[Annotation, ...]:
     """What the store of the study holds."""
 
-    if not has_store(folder):
+    if not has_answer_store(folder):
         return ()
-    store = open_store(folder, read_only=True)
+    store = open_answer_store(folder, read_only=True)
     try:
         stored = stored_annotations(store)
     finally:
@@ -74,7 +74,7 @@ def _stored_rows(folder: StudyFolder, filed: Container[tuple[str, str]]) -> tupl
     return stored
 
 
-def make_annotation(row: AnnotationRow) -> Annotation:
+def make_annotation_from_row(row: AnnotationRow) -> Annotation:
     """A row of a file as an annotation: lists become tuples."""
     value = tuple(row.value) if isinstance(row.value, list) else row.value
     return Annotation(**{**row.model_dump(), "value": value})
@@ -92,19 +92,19 @@ def read_annotation_files(folder: StudyFolder) -> dict[Path, list[AnnotationRow]
     }
 
 
-def read_served_answers(folder: StudyFolder, database: str | None = None) -> list[AnnotationRow]:
+def read_decided_store_answers(folder: StudyFolder, database: str | None = None) -> list[AnnotationRow]:
     """What the store holds that is decided: drafts and what was taken back are not there. None where nothing was ever
     served. Raises ModelError where the server of the store does not answer."""
-    if not has_store(folder) and database is None:
+    if not has_answer_store(folder) and database is None:
         return []
-    store = open_store(folder, database, read_only=True)
+    store = open_answer_store(folder, database, read_only=True)
     try:
-        return list_decided_rows(store)
+        return list_decided_answer_rows(store)
     finally:
         store.close()
 
 
-def list_decided_rows(store: AnswerStore) -> list[AnnotationRow]:
+def list_decided_answer_rows(store: AnswerStore) -> list[AnnotationRow]:
     """What annotators have decided, by annotator and item."""
     kinds = {annotator.id: annotator.who for annotator in store.annotators()}
     return [
@@ -118,7 +118,7 @@ def list_decided_rows(store: AnswerStore) -> list[AnnotationRow]:
             flag=answer.flag,
             comment=answer.comment,
         )
-        for annotator, answers in store.all_answers().items()
+        for annotator, answers in store.list_all_answers().items()
         for answer in answers.values()
         if answer.is_decided
     ]
@@ -134,7 +134,7 @@ def read_json_document(path: Path, mend: str) -> Any:
         ) from None
 
 
-def read_all_rows(folder: StudyFolder, database: str | None = None) -> list[AnnotationRow]:
+def read_all_answer_rows(folder: StudyFolder, database: str | None = None) -> list[AnnotationRow]:
     """Everybody's answers, by annotator and then in the order of the study's items.
 
     Raises DataError for an item that the study has not, and where a file and the store say different things.
@@ -143,7 +143,7 @@ def read_all_rows(folder: StudyFolder, database: str | None = None) -> list[Anno
     by_key: dict[Key, AnnotationRow] = {}
     for row in [
         *(row for rows in read_annotation_files(folder).values() for row in rows),
-        *read_served_answers(folder, database),
+        *read_decided_store_answers(folder, database),
     ]:
         if row.item_id not in order:
             raise DataError(
@@ -180,7 +180,7 @@ class FileLocation:
 
 
 @dataclass(frozen=True)
-class IncomingAnswer:
+class AnswerFromFile:
     """An answer that a file holds. `annotator_id` is "" where the file does not say who gave it; `value` is as the file
     has it, None for an item that was not answered. What somebody `decides` as an adjudicator is no annotation."""
 
@@ -207,16 +207,16 @@ class IncomingAnswer:
 
 
 @dataclass
-class FileIntake:
+class AnswersReadFromFile:
     """What was read of a file: answers, what was left out with the reason and how often, remarks for the user, and
     what annotators said of themselves."""
 
-    answers: list[IncomingAnswer] = field(default_factory=list)
+    answers: list[AnswerFromFile] = field(default_factory=list)
     profiles: list[tuple[str, Mapping[str, Any], FileLocation]] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
 
-    def count_left_out(self, why: str) -> None:
+    def count_non_answer(self, why: str) -> None:
         """Count something that is no answer."""
         self.left_out[why] = self.left_out.get(why, 0) + 1
 
@@ -292,10 +292,10 @@ def _simulate_groups(
 def _simulate_ratings(
     task: StudyTask, gold: Mapping[str, Any], noise: float, chance: Chance
 ) -> dict[str, Any]:
-    scale = task.scale or Scale()
+    scale = task.scale or RatingScale()
     spread = noise * (scale.high - scale.low)
     return {
-        item: nearest_step(
+        item: round_rating_to_scale_step(
             rating + (NormalDist(0, spread).inv_cdf(chance("rating", item)) if spread else 0), scale
         )
         for item, rating in gold.items()
@@ -317,9 +317,9 @@ def _simulate_marks(
 def check_nobody_answered(folder: StudyFolder) -> None:
     """Raises UsageError where people have answered the study: scripts would count beside them in every score."""
 
-    answers = list(collect_annotations(folder))
-    if has_store(folder):
-        store = open_store(folder, read_only=True)
+    answers = list(collect_study_annotations(folder))
+    if has_answer_store(folder):
+        store = open_answer_store(folder, read_only=True)
         try:
             answers += stored_annotations(store)
         finally:
@@ -332,10 +332,10 @@ def check_nobody_answered(folder: StudyFolder) -> None:
         )
 
 
-def nearest_step(rating: float, scale: Scale) -> float:
+def round_rating_to_scale_step(rating: float, scale: RatingScale) -> float:
     """The step of the scale nearest to a rating, the higher of two; its ends are the limits.
 
-    >>> nearest_step(2.4, Scale(step=0.5)), nearest_step(7.0, Scale())
+    >>> round_rating_to_scale_step(2.4, RatingScale(step=0.5)), round_rating_to_scale_step(7.0, RatingScale())
     (2.5, 5.0)
     """
     steps = int((scale.high - scale.low) / scale.step + 1e-9)

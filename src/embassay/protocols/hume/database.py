@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from embassay.errors import ModelError, UsageError
 from embassay.runs.folder import make_private_file
-from embassay.runs.store import SqliteConnection
-from embassay.search.indexes.address import ServerAddress, check_no_password, resolve_server_address
+from embassay.runs.store import SelfClosingConnection
+from embassay.search.indexes.address import SecretServerUrl, check_no_password, resolve_server_address
 from embassay.search.indexes.pgvector import PgVectorServer
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Transaction(Protocol):
         """Its first row, None where there is none."""
 
 
-class Database(Protocol):
+class StudyDatabase(Protocol):
     """A database with the tables of one study. Safe to share between threads.
 
     What `work` did is on disk when `write` returns. It may be done a second time where the connection was lost, so it
@@ -90,16 +90,16 @@ TABLES = (
 """Words that SQLite and PostgreSQL both know; numbers and times of ours are never left to a column's guess."""
 
 
-def iso_now() -> str:
+def current_time_in_iso() -> str:
     """ISO 8601 in UTC with milliseconds: it sorts as text.
 
-    >>> len(iso_now())
+    >>> len(current_time_in_iso())
     24
     """
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def unix_seconds() -> float:
+def current_unix_seconds() -> float:
     """Seconds since 1970, for leases that outlive a process."""
     return time.time()
 
@@ -107,7 +107,7 @@ def unix_seconds() -> float:
 _BUSY_SECONDS = 20
 
 
-class SqliteFile:
+class SqliteStudyDatabase:
     """The file at `path`, made where it is absent.
 
     One connection writes and others read beside it (write-ahead log). Every transaction is forced to the disk before it
@@ -143,11 +143,11 @@ class SqliteFile:
         self._waiting.put(mine)
         with self._turn:
             if not mine.is_done:
-                self._run_works_together(_drain_waiting_works(self._waiting))
+                self._run_works_in_one_transaction(_drain_waiting_works(self._waiting))
         with self._translate_file_errors():
             return cast("T", mine.outcome())
 
-    def _run_works_together(self, works: Sequence[_TransactionWork]) -> None:
+    def _run_works_in_one_transaction(self, works: Sequence[_TransactionWork]) -> None:
         """All in one transaction, of which a work that fails leaves nothing."""
         try:
             with _run_transaction(self._require_writer(), "BEGIN IMMEDIATE") as transaction:
@@ -270,7 +270,7 @@ def _drain_waiting_works(waiting: SimpleQueue[_TransactionWork]) -> list[_Transa
 def _open_sqlite(address: str) -> sqlite3.Connection:
     return sqlite3.connect(
         address, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False,
-        uri=address.startswith("file:"), factory=SqliteConnection
+        uri=address.startswith("file:"), factory=SelfClosingConnection
     )  # fmt: skip
 
 
@@ -309,14 +309,14 @@ _EXAMPLE = "postgresql://USER@HOST/DATABASE"
 _NAME = re.compile(r"\$?([A-Z_][A-Z0-9_]*)")
 
 
-class PostgresServer:
+class PostgresStudyDatabase:
     """The schema `schema` of the server at `address`, made where it is absent.
 
     A connection for each thread. `synchronous_commit` is on: what is acknowledged survives a crash of this process, of
     the server, and a power cut.
     """
 
-    def __init__(self, address: ServerAddress, schema: str) -> None:
+    def __init__(self, address: SecretServerUrl, schema: str) -> None:
         self._schema = schema
         self._server = PgVectorServer(address, self._prepare_connection, client=_TITLE, needs="psycopg")
         self.place = f"schema {schema} of PostgreSQL at {self._server.place}"
@@ -357,7 +357,7 @@ class PostgresServer:
         connection.execute(SQL("SET search_path TO {}").format(schema))
 
 
-def open_postgres_database(address: str, schema: str) -> PostgresServer:
+def open_postgres_database(address: str, schema: str) -> PostgresStudyDatabase:
     """The server at a URL, or at the one that an environment variable of this name holds.
 
     Raises UsageError for what is neither, and for a URL with a password, which everyone on the machine could read in
@@ -380,7 +380,7 @@ def open_postgres_database(address: str, schema: str) -> PostgresServer:
             "The database address contains a password, and everyone on this machine can see commands.",
             mend=f"Put it into an environment variable, export {VARIABLE}=..., and write --database {VARIABLE}.",
         ) from None
-    return PostgresServer(
+    return PostgresStudyDatabase(
         resolve_server_address(_TITLE, address, schemes=_SCHEMES, variable=VARIABLE), schema
     )
 

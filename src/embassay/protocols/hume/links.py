@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.database import Database, Transaction
+from embassay.protocols.hume.database import StudyDatabase, Transaction
 from embassay.protocols.hume.store import Role
 
 KEY_FILE = "serve.key"
@@ -37,7 +37,7 @@ class LinkHolder:
 class StudyLinks:
     """The links of a study in `database`, made with `key`."""
 
-    def __init__(self, database: Database, key: bytes) -> None:
+    def __init__(self, database: StudyDatabase, key: bytes) -> None:
         self._database, self._key = database, key
 
     def make(self, holder: LinkHolder, *, renew: bool = False) -> str:
@@ -58,13 +58,13 @@ class StudyLinks:
         # What is looked up is a hash that nobody can steer; the last word is a comparison in constant time.
         return LinkHolder(row[0], row[1]) if row and hmac.compare_digest(row[2], wanted) else None
 
-    def form_key(self, token: str) -> str:
+    def make_csrf_key(self, token: str) -> str:
         """What a page that was opened with `token` must show with every change: nobody can make it for another."""
         return _encode_digest(hmac.digest(self._key, b"form\0" + token.encode(), "sha256"))
 
-    def is_form_key(self, token: str, shown: str) -> bool:
+    def is_csrf_key(self, token: str, shown: str) -> bool:
         """Whether that is what the page shows, compared in constant time."""
-        return hmac.compare_digest(self.form_key(token).encode(), shown.encode("utf-8", "replace"))
+        return hmac.compare_digest(self.make_csrf_key(token).encode(), shown.encode("utf-8", "replace"))
 
     def _make_token(self, do: Transaction, holder: LinkHolder, renew: bool) -> str:
         row = do.first("SELECT generation, hash FROM links WHERE role = ? AND id = ?", holder.role, holder.id)
@@ -91,14 +91,14 @@ class StudyLinks:
         return _encode_digest(hmac.digest(self._key, words.encode(), "sha256"))
 
 
-def study_key(folder: Path) -> bytes:
+def load_or_make_study_key(folder: Path) -> bytes:
     """The key of the study in `folder`, made where there is none; only its owner may read the file.
 
     Raises DataError for a file that holds no key.
     """
     path = folder / KEY_FILE
     if not path.exists():
-        _write_key(path)
+        _write_study_key_file(path)
     try:
         key = bytes.fromhex(path.read_text("ascii").strip())
     except ValueError:
@@ -111,7 +111,7 @@ def study_key(folder: Path) -> bytes:
     return key
 
 
-def _write_key(path: Path) -> None:
+def _write_study_key_file(path: Path) -> None:
     """In one step and readable by nobody else from the first moment; one that another process made meanwhile stays."""
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:

@@ -19,11 +19,11 @@ from embassay.protocols.hume.sampling.pools import (
     normalise_text_for_comparison,
     seeded_order,
 )
-from embassay.protocols.hume.study import Family, Item, StudyFolder, StudyTask, read_study
+from embassay.protocols.hume.study import Family, StudyFolder, StudyItem, StudyTask, read_study
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import Items, Lost, estimate
-from embassay.protocols.kernel.forecast import count_dimensions, remembered_vector_bytes
-from embassay.protocols.kernel.inputs import charge_calls, open_request_dataset
+from embassay.protocols.kernel.forecast import count_vector_dimensions, remembered_vector_bytes
+from embassay.protocols.kernel.inputs import charge_calls_to_account, open_request_dataset
 from embassay.protocols.kernel.request import DatasetRequest
 from embassay.protocols.tasks import clustering, reranking, sts
 from embassay.protocols.tasks import task as footprint
@@ -35,10 +35,10 @@ from embassay.protocols.tasks.task import (
     make_task_outcome,
     measure_nearest_anchor,
 )
-from embassay.records import Classification, LabelledTexts, RerankingSet, ScoredPairs, TaskOutcome
+from embassay.records import Classification, LabelledTexts, RerankingSet, ScoredTextPairs, TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.runs.forecast import Hear, RehearsalSimilarity
-from embassay.runs.memory import MemoryFootprint, reserve_memory
+from embassay.runs.memory import WorkMemoryEstimate, reserve_memory
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
@@ -74,7 +74,7 @@ def evaluate_few_label_system(
     # The rows of all repeats together, so that each is encoded once however often it is drawn.
     used = sorted({row for draw in draws for row in draw})
     learnt = _take_rows(data.training.rows, used)
-    how, predict = _make_predictor(system, data, learnt, used, context)
+    how, predict = _make_label_predictor(system, data, learnt, used, context)
     train, test = Lost(system, learnt.ids, "training texts"), Lost(system, data.test.ids, "texts")
     train.note_unencoded_texts(learnt.texts)
     test.note_unencoded_texts(data.test.texts)
@@ -108,7 +108,7 @@ def evaluate_few_label_system(
     )  # fmt: skip
 
 
-def _make_predictor(
+def _make_label_predictor(
     system: Similarity,
     data: FewLabelledTexts,
     learnt: LabelledTexts,
@@ -177,7 +177,7 @@ class TrainingRows:
     notes: tuple[str, ...] = ()
 
 
-def find_training_rows(task: StudyTask, items: Sequence[Item], per_label: int | None) -> TrainingRows:
+def find_training_rows(task: StudyTask, items: Sequence[StudyItem], per_label: int | None) -> TrainingRows:
     """The rows that a classification task may be trained on: the training split of its source, or where it has none
     the rows that were not drawn. Texts that are items and labels that are not the task's are left out.
 
@@ -242,7 +242,7 @@ def _language_rows(opened: Dataset, shape: str, lang: str) -> Dataset:
     return subsets.get(lang, next(iter(subsets.values())))
 
 
-def _training_rows(rows: LabelledTexts, items: Sequence[Item], task: StudyTask) -> LabelledTexts:
+def _training_rows(rows: LabelledTexts, items: Sequence[StudyItem], task: StudyTask) -> LabelledTexts:
     seen = {normalise_text_for_comparison(str(item.payload.get("text", ""))) for item in items}
     values = {str(label.value) for label in task.labels}
     kept = [
@@ -282,7 +282,7 @@ def choose_family_evaluation(family: Family, settings: EvaluationSettings) -> Ev
 
 
 def build_family_data(
-    task: StudyTask, items: Sequence[Item], gold: Mapping[str, Any], settings: EvaluationSettings
+    task: StudyTask, items: Sequence[StudyItem], gold: Mapping[str, Any], settings: EvaluationSettings
 ) -> Any:
     """The items with gold in the form that the family's evaluation takes. DataError for items that lack a text, and
     where there is nothing to train on."""
@@ -305,26 +305,26 @@ def fingerprint_training_data(data: Any) -> str:
     return data.training.fingerprint if isinstance(data, FewLabelledTexts) else ""
 
 
-def collect_texts(data: Any) -> list[str]:
+def collect_seen_texts(data: Any) -> list[str]:
     """Every text that a system sees, for sizes and speed; of training texts as many as one repeat draws."""
     if isinstance(data, FewLabelledTexts):
         drawn = data.training.per_label * len(set(data.training.rows.labels))
         # Which rows are drawn needs the hash of every id; the first as many stand in for them.
         return [*data.training.rows.texts[: drawn * data.repeats], *data.test.texts]
-    if isinstance(data, ScoredPairs):
+    if isinstance(data, ScoredTextPairs):
         return [*data.first, *data.second]
     if isinstance(data, RerankingSet):
         return [text for group in (*data.queries, *data.candidates) for text in group]
     return list(data.texts)
 
 
-def _evaluate_pairs(system: Similarity, data: ScoredPairs, context: PtebContext) -> TaskOutcome:
+def _evaluate_pairs(system: Similarity, data: ScoredTextPairs, context: PtebContext) -> TaskOutcome:
     return rewrite_score_methods(
         sts.evaluate_system(system, data, context), lambda method: f"similarity, {method}"
     )
 
 
-def labelled_texts(items: Sequence[Item], gold: Mapping[str, Any]) -> LabelledTexts:
+def labelled_texts(items: Sequence[StudyItem], gold: Mapping[str, Any]) -> LabelledTexts:
     """Texts with their gold label or cluster, as one set."""
     return LabelledTexts(
         tuple(item.id for item in items),
@@ -334,9 +334,9 @@ def labelled_texts(items: Sequence[Item], gold: Mapping[str, Any]) -> LabelledTe
     )
 
 
-def scored_pairs(items: Sequence[Item], gold: Mapping[str, Any]) -> ScoredPairs:
+def scored_pairs(items: Sequence[StudyItem], gold: Mapping[str, Any]) -> ScoredTextPairs:
     """Pairs of texts with their gold rating."""
-    return ScoredPairs(
+    return ScoredTextPairs(
         tuple(item.id for item in items),
         tuple(_payload_text(item, "text1") for item in items),
         tuple(_payload_text(item, "text2") for item in items),
@@ -344,7 +344,7 @@ def scored_pairs(items: Sequence[Item], gold: Mapping[str, Any]) -> ScoredPairs:
     )
 
 
-def reranking_set(items: Sequence[Item], gold: Mapping[str, Any]) -> RerankingSet:
+def reranking_set(items: Sequence[StudyItem], gold: Mapping[str, Any]) -> RerankingSet:
     """Queries with their candidates in the order shown, and the gold grades of these."""
     return RerankingSet(
         tuple(item.id for item in items),
@@ -354,7 +354,7 @@ def reranking_set(items: Sequence[Item], gold: Mapping[str, Any]) -> RerankingSe
     )
 
 
-def _payload_text(item: Item, name: str) -> str:
+def _payload_text(item: StudyItem, name: str) -> str:
     value = item.payload.get(name)
     if not isinstance(value, str) or not value.strip():
         raise DataError(
@@ -363,7 +363,7 @@ def _payload_text(item: Item, name: str) -> str:
     return value
 
 
-def _payload_documents(item: Item, grades: int) -> tuple[str, ...]:
+def _payload_documents(item: StudyItem, grades: int) -> tuple[str, ...]:
     documents = item.payload.get("documents")
     texts = [document.get("text") for document in documents or () if isinstance(document, Mapping)]
     # An empty document is one that people saw, too: only what is no text is a fault.
@@ -428,15 +428,15 @@ def evaluate_cell(
     opened = job.open_cached_system(advance, ledger=ledger, spread=spread)
     with (
         reserve_memory(estimate_cell_memory(opened.system, data, job.resamples)),
-        charge_calls(ledger, opened.system.name) as calls,
+        charge_calls_to_account(ledger, opened.system.name) as calls,
     ):
-        opened.prefetch(lambda hear: rehearse_cell(job, hear))
-        opened.remember(lambda hear: rehearse_cell(job, hear))
+        opened.prefetch_vectors(lambda hear: rehearse_cell_encoder_calls(job, hear))
+        opened.keep_vectors_in_memory(lambda hear: rehearse_cell_encoder_calls(job, hear))
         outcome = choose_family_evaluation(family, job.settings)(opened.system, data, context)
     return opened.add_usage_and_warnings(outcome, calls, compares=family in ("reranking", "sts"))
 
 
-def rehearse_cell(job: StudyJob, hear: Hear) -> bool:
+def rehearse_cell_encoder_calls(job: StudyJob, hear: Hear) -> bool:
     """Tell of the calls that a cell makes of an encoder."""
     data, family = load_task_data(job.study, job.content, job.task, job.settings)
     context = _cell_context(replace(job, resamples=1), open_tokenizer(job.tokenizer))
@@ -468,11 +468,11 @@ _LEARNT = 4 * 8
 """Bytes of a value while a classifier learns from it and applies what it has learnt."""
 
 
-def estimate_cell_memory(system: Similarity, data: Any, resamples: int) -> MemoryFootprint:
+def estimate_cell_memory(system: Similarity, data: Any, resamples: int) -> WorkMemoryEstimate:
     """The estimate for one system on the items of a task (`build_family_data`): that of PTEB for as many texts, with
     what a classifier of vectors takes."""
-    texts, dim = collect_texts(data), count_dimensions(system)
-    found = footprint.estimate_memory(system, data, texts, resamples)
+    texts, dim = collect_seen_texts(data), count_vector_dimensions(system)
+    found = footprint.estimate_dataset_part_memory(system, data, texts, resamples)
     parts = dict(found.parts)
     if dim:
         parts["vectors"] += remembered_vector_bytes(len(texts), dim)

@@ -18,14 +18,14 @@ from embassay.protocols.kernel.request import (
     STATISTICS,
     SYSTEMS,
     RunRequest,
-    as_lists,
+    convert_tuples_to_lists,
     option,
     redeclare_option,
 )
 
 if TYPE_CHECKING:
-    from embassay.data.catalogue.suites import Suite
-    from embassay.protocols.hume.sampling.options import SampleRequest
+    from embassay.data.catalogue.suites import DatasetSuite
+    from embassay.protocols.hume.sampling.options import StudySampleRequest
 
 VERSION = 2
 """Raised when the same request would give other numbers; part of every cell's key."""
@@ -49,7 +49,7 @@ Words = list[str] | None
 
 
 @dataclass(frozen=True)
-class HybridOptions:
+class LlmAnswerAcceptanceOptions:
     """When a model's answer stands."""
 
     check: float = option(0.2, "Share of the items with agreeing draws that people also answer.")
@@ -73,7 +73,7 @@ class HybridOptions:
 
 @dataclass(frozen=True)
 class AnnotateRequest:
-    """`llms` are specs of chat models, with the fields of `LlmOptions` among their parameters if need be. `tasks` are
+    """`llms` are specs of chat models, with the fields of `LlmAnnotatorOptions` among their parameters if need be. `tasks` are
     names of the study's; none: all that language models can annotate. `limit` is of items per task."""
 
     llms: tuple[str, ...] = option(
@@ -124,11 +124,11 @@ class TaskDrawOptions:
 
     def build_task_entry(self) -> dict[str, Any]:
         """The keys of a task in a file. Raises UsageError for a label or a scale that cannot be read."""
-        from embassay.protocols.hume.sampling.options import read_guidelines
+        from embassay.protocols.hume.sampling.options import read_guidelines_file
 
         return {
             "labels": parse_label_meanings(self.label or (), self.label_name or ()),
-            "guidelines": self.guidelines and read_guidelines(self.guidelines),
+            "guidelines": self.guidelines and read_guidelines_file(self.guidelines),
             "question": self.question, "scale": self.scale and parse_rating_scale(self.scale), "groups": self.groups,
             "relevant": self.relevant, "candidates": self.candidates,
             "negatives": None if self.negatives == "auto" else self.negatives,
@@ -142,7 +142,7 @@ ANNOTATED = ("hume", "mteb-hume")
 
 
 @dataclass(frozen=True)
-class DataOptions:
+class StudyDataOptions:
     """Which data a study is drawn from, by the options that other commands have too, and what it is as a whole."""
 
     datasets: tuple[str, ...] = redeclare_option(
@@ -172,7 +172,7 @@ class DataOptions:
             (self.datasets, self.families, self.n, self.lang, self.mapping, self.split, self.grades)
         )
 
-    def request(self, name: str) -> SampleRequest:
+    def request(self, name: str) -> StudySampleRequest:
         """The request for one study of all datasets. Raises UsageError where there are none."""
         from embassay.protocols.hume.sampling.options import check_sampling_config
 
@@ -189,28 +189,32 @@ class DataOptions:
         return check_sampling_config({"name": name, "tasks": tasks, "profile": list(self.ask)})
 
     @property
-    def suites(self) -> list[Suite]:
+    def suites(self) -> list[DatasetSuite]:
         """The suites among the datasets."""
         from embassay.data.catalogue.suites import find_suite
 
         return [suite for data in self._resolve_dataset_paths() if (suite := find_suite(data))]
 
     def _resolve_dataset_paths(self) -> list[str]:
-        from embassay.data.sources import prefer_own_path
+        from embassay.data.sources import prefer_path_over_catalogue
 
-        return [prefer_own_path(data) for data in self.datasets]
+        return [prefer_path_over_catalogue(data) for data in self.datasets]
 
     def _tasks(self, data: str, row: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """The task of a dataset; those of a suite, which are for the families that were asked for."""
         from embassay.data.catalogue.suites import find_suite
-        from embassay.protocols.hume.sampling.options import suite_task
+        from embassay.protocols.hume.sampling.options import make_suite_member_task
 
         suite = find_suite(data)
         if suite is None:
             yield {"data": data, **row}
             return
         for member in (suite.narrow_to_tasks(self.families) if self.families else suite).members:
-            yield {**row, **suite_task(member, suite.name), "whole": row["whole"] or suite.name in ANNOTATED}
+            yield {
+                **row,
+                **make_suite_member_task(member, suite.name),
+                "whole": row["whole"] or suite.name in ANNOTATED,
+            }
 
 
 def parse_label_meanings(told: Sequence[str], names: Sequence[str]) -> dict[str, dict[str, str]]:
@@ -245,7 +249,7 @@ def parse_rating_scale(text: str) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class ImportOptions:
+class AnnotationImportOptions:
     """How annotations are taken from files."""
 
     form: Literal["auto", "csv", "jsonl", "label-studio", "argilla"] = option(
@@ -259,7 +263,7 @@ class ImportOptions:
 
 
 @dataclass(frozen=True)
-class ExportOptions:
+class AnnotationExportOptions:
     """What goes out of a study, and whose answers."""
 
     form: Form | None = option(
@@ -300,7 +304,7 @@ class ExportOptions:
 class _HumeRequest:
     def as_dict(self) -> dict[str, Any]:
         """The arguments as saved in the manifest and compared on resume."""
-        return as_lists(asdict(self))
+        return convert_tuples_to_lists(asdict(self))
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ from pydantic import BaseModel, ConfigDict
 
 from embassay.errors import DataError
 from embassay.protocols.hume.options import StudyRequest
-from embassay.protocols.hume.record import AnnotatorScore, PairRecord
+from embassay.protocols.hume.record import AnnotatorScore, DatasetLanguageRecord
 from embassay.protocols.hume.resource import language_name
-from embassay.protocols.hume.store import has_store, open_store
+from embassay.protocols.hume.store import has_answer_store, open_answer_store
 from embassay.protocols.hume.study import Question, StudyFile, StudyFolder, read_jsonl_rows
 from embassay.protocols.hume.tables import OF_PAIR
-from embassay.protocols.kernel.tables import ColumnTable, interval_fields, text, whole_column
+from embassay.protocols.kernel.tables import ColumnTable, interval_columns, text, whole_number_column
 from embassay.runs.folder import write_json_lines
 from embassay.stats import Estimate
 from embassay.stats.intervals import t_quantile
@@ -65,7 +65,7 @@ class ProfileQuestion:
     choices: Choices
 
 
-class ProfileRow(BaseModel):
+class AnnotatorProfileRow(BaseModel):
     """A line of `profiles.jsonl`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -92,7 +92,7 @@ def _expand_profile_question(question: Question, study: StudyFile) -> Iterator[P
         yield ProfileQuestion(f"language:{lang}", f"How well do you read {language_name(lang)}?", choices)
 
 
-def check_profile(study: StudyFile, said: Mapping[str, Any]) -> dict[str, str]:
+def check_profile_answers(study: StudyFile, said: Mapping[str, Any]) -> dict[str, str]:
     """What somebody said, by key; an empty answer stays one, which takes an earlier one away.
 
     Raises DataError for what the study does not ask, and for an answer that it does not offer.
@@ -110,38 +110,38 @@ def check_profile(study: StudyFile, said: Mapping[str, Any]) -> dict[str, str]:
     return {key: str(answer or "") for key, answer in said.items()}
 
 
-def read_profiles(folder: StudyFolder) -> dict[str, dict[str, str]]:
+def read_annotator_profiles(folder: StudyFolder) -> dict[str, dict[str, str]]:
     """What the annotators of a study said, in its file and its store; empty where it asks nothing.
 
     Raises DataError for a line that is not an answer to the study's questions.
     """
     if not folder.study.profile:
         return {}
-    profiles = read_filed_profiles(folder)
-    if has_store(folder):
-        store = open_store(folder, read_only=True)
+    profiles = read_profiles_file(folder)
+    if has_answer_store(folder):
+        store = open_answer_store(folder, read_only=True)
         try:
-            stored = store.profiles()
+            stored = store.list_profile_answers()
         finally:
             store.close()
         for annotator, profile in stored.items():
-            profiles.setdefault(annotator, {}).update(check_profile(folder.study, profile))
+            profiles.setdefault(annotator, {}).update(check_profile_answers(folder.study, profile))
     return profiles
 
 
-def read_filed_profiles(folder: StudyFolder) -> dict[str, dict[str, str]]:
+def read_profiles_file(folder: StudyFolder) -> dict[str, dict[str, str]]:
     """Those of `profiles.jsonl`; of two answers to a question the last."""
     path, profiles = folder.path / FILE, dict[str, dict[str, str]]()
-    for line, row in read_jsonl_rows(path, ProfileRow) if path.is_file() else ():
+    for line, row in read_jsonl_rows(path, AnnotatorProfileRow) if path.is_file() else ():
         try:
-            profile = check_profile(folder.study, {row.question: row.answer})
+            profile = check_profile_answers(folder.study, {row.question: row.answer})
         except DataError as error:
             raise DataError(error.what, path=path, line=line, mend=error.mend) from None
         profiles.setdefault(row.annotator_id, {}).update(profile)
     return profiles
 
 
-def write_profiles(path: Path, profiles: Profiles) -> Path:
+def write_annotator_profiles(path: Path, profiles: Profiles) -> Path:
     """Write `profiles.jsonl` of the study in `path`, in one step."""
     rows = (
         {"annotator_id": annotator, "question": question, "answer": answer}
@@ -152,19 +152,19 @@ def write_profiles(path: Path, profiles: Profiles) -> Path:
     return path / FILE
 
 
-class ProfileGroup(NamedTuple):
+class AnnotatorProfileGroup(NamedTuple):
     """The people of a pair who gave the same answer to a question; of a withheld group the score has a reason alone."""
 
-    pair: PairRecord
+    pair: DatasetLanguageRecord
     question: str
     answer: str
     people: Sequence[AnnotatorScore]
     score: Estimate
 
 
-def profile_table(
+def scores_by_profile_table(
     study: StudyFile,
-    pairs: Iterable[PairRecord],
+    pairs: Iterable[DatasetLanguageRecord],
     profiles: Profiles,
     smallest: int = StudyRequest.smallest_group,
 ) -> ColumnTable:
@@ -185,38 +185,39 @@ def profile_table(
     ]
     return ColumnTable.of(
         "hume_profiles", "HUME: annotators by what they said about themselves", groups, *OF_PAIR, text("question"),
-        text("group", "answer"), whole_column("annotators", lambda group: len(group.people)),
-        whole_column("answers", lambda group: sum(annotator.items for annotator in group.people)),
-        *interval_fields("score", ("score", "low", "high")), text("reason", "score.reason"),
+        text("group", "answer"), whole_number_column("annotators", lambda group: len(group.people)),
+        whole_number_column("answers", lambda group: sum(annotator.items for annotator in group.people)),
+        *interval_columns("score", ("score", "low", "high")), text("reason", "score.reason"),
         note="Score is the mean of the annotators' own scores; low and high are 95% Student intervals over annotators. "
         f"Groups of fewer than {smallest} people are withheld together.",
     )  # fmt: skip
 
 
 def _profile_groups(
-    pair: PairRecord, asked: ProfileQuestion, profiles: Profiles, smallest: int
-) -> Iterator[ProfileGroup]:
+    pair: DatasetLanguageRecord, asked: ProfileQuestion, profiles: Profiles, smallest: int
+) -> Iterator[AnnotatorProfileGroup]:
     order = [*(value for value, _ in asked.choices if value != REFUSED[0]), UNSAID]
     groups: dict[str, list[AnnotatorScore]] = {value: [] for value in order}
     for annotator in pair.annotators:
         said = profiles.get(annotator.id, {}).get(asked.key, "")
         groups[said if said in groups else UNSAID].append(annotator)
     groups = {value: people for value, people in groups.items() if people}
-    hidden = find_withheld_groups({value: len(people) for value, people in groups.items()}, smallest)
+    hidden = find_groups_too_small_to_show({value: len(people) for value, people in groups.items()}, smallest)
     for value, people in groups.items():
         if value not in hidden:
             score = _group_score([annotator.score for annotator in people])
-            yield ProfileGroup(pair, asked.key, value, people, score)
+            yield AnnotatorProfileGroup(pair, asked.key, value, people, score)
     if hidden:
         people = [annotator for value in hidden for annotator in groups[value]]
         reason = f"groups of fewer than {smallest} people, and groups that would reveal them"
-        yield ProfileGroup(pair, asked.key, "withheld", people, Estimate(value=None, reason=reason))
+        yield AnnotatorProfileGroup(pair, asked.key, "withheld", people, Estimate(value=None, reason=reason))
 
 
-def find_withheld_groups(sizes: Mapping[str, int], smallest: int) -> tuple[str, ...]:
+def find_groups_too_small_to_show(sizes: Mapping[str, int], smallest: int) -> tuple[str, ...]:
     """The groups whose scores nobody is told: those too small, and of a single one also the next smallest.
 
-    >>> find_withheld_groups({"native": 9, "good": 6, "basic": 2}, 5), find_withheld_groups({"native": 9, "good": 6}, 5)
+    >>> find_groups_too_small_to_show({"native": 9, "good": 6, "basic": 2}, 5),
+    find_groups_too_small_to_show({"native": 9, "good": 6}, 5)
     (('good', 'basic'), ())
     """
     small = {name for name, n in sizes.items() if n < smallest}

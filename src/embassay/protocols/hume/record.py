@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from embassay.errors import DataError
 from embassay.limits import read_bounded_file
 from embassay.protocols.hume.study import Family, Who
-from embassay.runs.folder import write_atomic
+from embassay.runs.folder import write_file_atomically
 from embassay.stats import Estimate, wilson
 
 FILE = "summary.json"
@@ -63,7 +63,7 @@ class AnnotatorScore(_FrozenRecord):
     flagged: int = 0
 
 
-class Agreement(_FrozenRecord):
+class AnnotatorAgreement(_FrozenRecord):
     """Agreement of people: a coefficient in `value` with its bootstrap interval, the word for it, and the others in
     `extras`, those that have an interval also in `intervals`."""
 
@@ -77,7 +77,7 @@ class Agreement(_FrozenRecord):
     intervals: dict[str, Estimate] = {}
 
 
-class SeparationNeed(_FrozenRecord):
+class SeparationSampleSize(_FrozenRecord):
     """What would separate the best model from people: so many items in all with these annotators, or annotators in all
     with these items, at 80% power and 5%; None if no number up to the limit suffices. `smallest` is the least
     difference that this pair could have shown."""
@@ -100,7 +100,7 @@ class DisputedItem(_FrozenRecord):
     apart: float
 
 
-class PairRecord(_FrozenRecord):
+class DatasetLanguageRecord(_FrozenRecord):
     """A dataset in one language: people, models and language models on its items."""
 
     task: str
@@ -118,7 +118,7 @@ class PairRecord(_FrozenRecord):
     """Who answered too few items to count in the human score and the agreement."""
     conventions: dict[str, float | None] = {}
     """Every way to make one human score: `paper`, `pooled`, `mean`, `first`, for reranking those of `human_ap_mode`."""
-    agreement: Agreement | None = None
+    agreement: AnnotatorAgreement | None = None
     ceiling: Estimate | None = None
     """One annotator scored against the others (leave one out), mean over annotators: what a system can hope for."""
     models: tuple[SystemScore, ...] = ()
@@ -129,7 +129,7 @@ class PairRecord(_FrozenRecord):
     flags: tuple[str, ...] = ()
     """Other marks of a dataset, in words: few items, neutral texts, empty documents, train and test overlap."""
     advice: str = ""
-    need: SeparationNeed | None = None
+    need: SeparationSampleSize | None = None
     disputed: tuple[DisputedItem, ...] = ()
     """The items on which its annotators disagree most; empty for published results."""
 
@@ -148,7 +148,7 @@ class PairRecord(_FrozenRecord):
         """How well people agree; None where that is not known."""
         return self.agreement.value.value if self.agreement else None
 
-    def find_score(self, system: str) -> SystemScore | None:
+    def find_system_score(self, system: str) -> SystemScore | None:
         """The score of a system; None where it is not among these."""
         return next((score for score in self.system_scores if score.system == system), None)
 
@@ -168,7 +168,7 @@ class SystemPlace(_FrozenRecord):
     parameters_millions: float | None = None
 
 
-class WinCount(_FrozenRecord):
+class PeopleWinCount(_FrozenRecord):
     """In how many of `pairs` people score strictly above the models' best, median or mean, in a group of pairs."""
 
     by: By
@@ -195,9 +195,9 @@ class Summary(_FrozenRecord):
     title: str
     source: Literal["study", "published"]
     seed: int
-    pairs: tuple[PairRecord, ...]
+    pairs: tuple[DatasetLanguageRecord, ...]
     places: tuple[SystemPlace, ...] = ()
-    wins: tuple[WinCount, ...] = ()
+    wins: tuple[PeopleWinCount, ...] = ()
     agreement_against_gap: Estimate | None = None
     """Spearman's correlation, over pairs, of people's agreement and best model minus people."""
     agreement_against_gap_p: float | None = None
@@ -209,7 +209,7 @@ class Summary(_FrozenRecord):
         return any(pair.simulated for pair in self.pairs)
 
 
-class DividedTask(_FrozenRecord):
+class TaskDividedWithLlm(_FrozenRecord):
     """A task that a language model and people answer together, as `hume hybrid` divided it: `counts` of its items by
     why they are whose, the share of the sample that people contradict, and how many wait for people. `scripts` answered
     too, and count as nobody."""
@@ -230,21 +230,23 @@ class DividedTask(_FrozenRecord):
 
 
 class _DividedTasksFile(_FrozenRecord):
-    tasks: tuple[DividedTask, ...]
+    tasks: tuple[TaskDividedWithLlm, ...]
 
 
 DIVIDED = "hybrid.json"
 
 
-def write_divided_tasks(folder: Path, tasks: Sequence[DividedTask]) -> None:
+def write_divided_tasks(folder: Path, tasks: Sequence[TaskDividedWithLlm]) -> None:
     """Write `hybrid.json` of a study or a run; where there is nothing to write, what was there goes."""
     if tasks:
-        write_atomic(folder / DIVIDED, _DividedTasksFile(tasks=tuple(tasks)).model_dump_json(indent=1) + "\n")
+        write_file_atomically(
+            folder / DIVIDED, _DividedTasksFile(tasks=tuple(tasks)).model_dump_json(indent=1) + "\n"
+        )
     else:
         (folder / DIVIDED).unlink(missing_ok=True)
 
 
-def read_divided_tasks(folder: Path) -> tuple[DividedTask, ...]:
+def read_divided_tasks(folder: Path) -> tuple[TaskDividedWithLlm, ...]:
     """What `hybrid.json` of a study or a run holds; empty where there is none. DataError for a damaged one."""
     path = folder / DIVIDED
     if not path.is_file():
@@ -264,7 +266,7 @@ def read_divided_tasks(folder: Path) -> tuple[DividedTask, ...]:
 
 def write_summary(folder: Path, summary: Summary) -> Path:
     """Write `summary.json` of a run and return it."""
-    write_atomic(folder / FILE, summary.model_dump_json(indent=1) + "\n")
+    write_file_atomically(folder / FILE, summary.model_dump_json(indent=1) + "\n")
     return folder / FILE
 
 

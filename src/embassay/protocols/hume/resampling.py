@@ -25,11 +25,16 @@ from embassay.protocols.hume.scoring import (
     POOLED_FIRST,
     average_precision_of_marks,
     choose_min_shared_items,
-    pool_answers,
+    pool_annotator_answers,
 )
-from embassay.protocols.hume.study import Answers, Family, Gold, TaskSpec
+from embassay.protocols.hume.study import Answers, DatasetInLanguage, Family, Gold
 from embassay.stats.intervals import Estimate, check_confidence, t_quantile
-from embassay.stats.resampling import DEFAULT_SEED, count_drawn_rows, draw_resamples, resampling_generator
+from embassay.stats.resampling import (
+    DEFAULT_SEED,
+    count_drawn_rows,
+    draw_resample_rows,
+    make_resampling_generator,
+)
 
 Floats = NDArray[np.float64]
 
@@ -253,8 +258,8 @@ def resample_statistics(
     replicates = np.concatenate(
         [
             _reshape_to_columns(statistic(count_drawn_rows(rows).astype(np.float64)))
-            for rows in draw_resamples(
-                n, draws.n_resamples, resampling_generator(draws.seed, None), most=_DRAWS // n
+            for rows in draw_resample_rows(
+                n, draws.n_resamples, make_resampling_generator(draws.seed, None), most=_DRAWS // n
             )
         ]
     )
@@ -383,7 +388,7 @@ class PeopleAnswers:
     """The answers of people to a task, with its gold, and by which convention they make one score: see
     `PeopleScores.scores` and `average_precision_of_marks` for the names."""
 
-    task: TaskSpec
+    task: DatasetInLanguage
     gold: Gold
     answers: Answers
     aggregation: Aggregation = "paper"
@@ -407,7 +412,7 @@ class PeopleAnswers:
 
 
 @dataclass(frozen=True)
-class ItemRows:
+class PeopleAnswerRows:
     """Answers of people by one convention. `rows` has one row of `items` per annotator, or one row of pooled answers;
     None where one is missing. For classification and reranking a row holds values of items (1 for a right label, the
     AP of a query), for STS ratings, for clustering ids of groups. `gold` is None for the first two.
@@ -418,7 +423,7 @@ class ItemRows:
     gold: tuple[Any, ...] | None
 
 
-def arrange_people_rows(people: PeopleAnswers, items: Sequence[str]) -> ItemRows:
+def arrange_people_rows(people: PeopleAnswers, items: Sequence[str]) -> PeopleAnswerRows:
     """The answers to `items` as the convention takes them.
 
     Source: spec hume 4. Raises UsageError for another convention, pooled clusters, or where nobody answered.
@@ -426,22 +431,22 @@ def arrange_people_rows(people: PeopleAnswers, items: Sequence[str]) -> ItemRows
     every, gold = _list_answers_by_convention(people), people.gold
     if people.task.family in ("sts", "clustering"):
         rows = [tuple(said.get(item) for item in items) for said in every]
-        return ItemRows(tuple(items), tuple(rows), tuple(gold[item] for item in items))
+        return PeopleAnswerRows(tuple(items), tuple(rows), tuple(gold[item] for item in items))
     value = _is_right if people.task.family == "classification" else _make_ap_function(people.human_ap_mode)
     rows = [
         tuple(value(gold[item], said[item]) if item in said else None for item in items) for said in every
     ]
-    return ItemRows(tuple(items), tuple(rows), None)
+    return PeopleAnswerRows(tuple(items), tuple(rows), None)
 
 
-def score_people_per_resample(task: TaskSpec, laid: ItemRows, counts: Floats) -> Floats:
+def score_people_per_resample(task: DatasetInLanguage, laid: PeopleAnswerRows, counts: Floats) -> Floats:
     """The main measure of people in every resample, (b,): of each row over the items it answered, then the mean."""
     every = np.stack([score_row_per_resample(task, laid.gold, row, counts) for row in laid.rows])
     return np.asarray(every.mean(axis=0))
 
 
 def score_row_per_resample(
-    task: TaskSpec, gold: Sequence[Any] | None, row: Sequence[Any], counts: Floats
+    task: DatasetInLanguage, gold: Sequence[Any] | None, row: Sequence[Any], counts: Floats
 ) -> Floats:
     """The main measure of one row of answers in every resample, (b,); NaN where it is undefined."""
     if task.family == "clustering":
@@ -469,7 +474,7 @@ def _list_answers_by_convention(people: PeopleAnswers) -> list[Mapping[str, Any]
         return every[:1]
     if aggregation == "mean" or (aggregation == "paper" and task.family not in POOLED_FIRST):
         return every
-    together = pool_answers(task, people.answers)
+    together = pool_annotator_answers(task, people.answers)
     if together is None:
         raise UsageError("Groups of several people cannot be pooled.", mend="Use paper or mean.")
     return [together]

@@ -21,11 +21,11 @@ from embassay.protocols.hume.published.standings import PairStanding, compare_pe
 from embassay.protocols.hume.record import Summary
 from embassay.protocols.kernel.tables import (
     ColumnTable,
-    interval_fields,
+    interval_columns,
     number_column,
     points_column,
     text,
-    whole_column,
+    whole_number_column,
 )
 from embassay.stats import Estimate, bootstrap_ci
 
@@ -42,23 +42,23 @@ def _read_languages() -> Mapping[str, tuple[int, str]]:
     return {row["code"]: (int(row["class"]), row["name"]) for row in csv.DictReader(text.splitlines())}
 
 
-def resource_class(lang: str) -> int | None:
+def language_resource_class(lang: str) -> int | None:
     """The class of a language by its ISO 639-3 code, 0 to 5; None where it is not known.
 
-    >>> resource_class("eng"), resource_class("nob"), resource_class("tlh")
+    >>> language_resource_class("eng"), language_resource_class("nob"), language_resource_class("tlh")
     (5, 1, None)
     """
     row = _read_languages().get(lang)
     return row[0] if row else None
 
 
-def resource_level(lang: str) -> Level:
+def language_resource_level(lang: str) -> Level:
     """Whether a language has high, mid or low resources.
 
-    >>> [resource_level(lang) for lang in ("rus", "dan", "nob", "und")]
+    >>> [language_resource_level(lang) for lang in ("rus", "dan", "nob", "und")]
     ['high', 'mid', 'low', 'not classified']
     """
-    number = resource_class(lang)
+    number = language_resource_class(lang)
     return "not classified" if number is None else _LEVEL[number]
 
 
@@ -73,7 +73,7 @@ def language_name(lang: str) -> str:
 
 
 @dataclass(frozen=True)
-class LevelMeans:
+class ResourceLevelMeans:
     """Means over the pairs of a resource level, or of a class of it, that have people and a model, fractions; `gap` is
     people minus the best model, `percent` the best model's share of people's score."""
 
@@ -103,35 +103,37 @@ def resource_table(summary: Summary, seed: int) -> ColumnTable:
     models = [model for model in compare_people_with_models(summary) if model.pair.human.value is not None]
     return ColumnTable.of(
         "hume_resources", "HUME: people and models by language resources", _level_rows(models, seed),
-        text("level"), text("class", "resource_class"), text("languages"), whole_column("pairs"),
-        *interval_fields("human", ("human", "human_low", "human_high")), points_column("best"),
+        text("level"), text("class", "resource_class"), text("languages"), whole_number_column("pairs"),
+        *interval_columns("human", ("human", "human_low", "human_high")), points_column("best"),
         points_column("median"),
         number_column("best_percent_of_human", "percent", 1),
-        *interval_fields("gap", ("gap", "gap_low", "gap_high"), "signed"), whole_column("wins"),
+        *interval_columns("gap", ("gap", "gap_low", "gap_high"), "signed"), whole_number_column("wins"),
         text("reason", "why_no_interval"),
         note=("Classes of Joshi et al. (2020): high is 4 and 5, mid 3, low 0 to 2. Best and median refer to a "
             "pair's ranked models; gap is people minus best, and wins are the pairs where people beat the best."),
     )  # fmt: skip
 
 
-def _level_rows(models: Sequence[PairStanding], seed: int) -> Iterator[LevelMeans]:
+def _level_rows(models: Sequence[PairStanding], seed: int) -> Iterator[ResourceLevelMeans]:
     for level in LEVELS:
-        of_level = [model for model in models if resource_level(model.pair.lang) == level]
+        of_level = [model for model in models if language_resource_level(model.pair.lang) == level]
         if not of_level:
             continue
         yield _level_means(level, "all", of_level, seed)
-        classes = {resource_class(model.pair.lang) for model in of_level}
+        classes = {language_resource_class(model.pair.lang) for model in of_level}
         for place in sorted((place for place in classes if place is not None), reverse=True):
-            of_class = [model for model in of_level if resource_class(model.pair.lang) == place]
+            of_class = [model for model in of_level if language_resource_class(model.pair.lang) == place]
             yield _level_means(level, str(place), of_class, seed)
 
 
-def _level_means(level: Level, resource_class: str, models: Sequence[PairStanding], seed: int) -> LevelMeans:
+def _level_means(
+    level: Level, resource_class: str, models: Sequence[PairStanding], seed: int
+) -> ResourceLevelMeans:
     ranks = [model.standing for model in models if model.standing]
     shares = [rank.best_percent_of_human for rank in ranks]
     people = [model.pair.human.value or 0.0 for model in models]
     wins = [rank.wins() for rank in ranks]
-    return LevelMeans(
+    return ResourceLevelMeans(
         level=level,
         resource_class=resource_class,
         languages=", ".join(sorted({model.pair.lang for model in models})),

@@ -31,7 +31,7 @@ from embassay.measures import (
     v_measure,
 )
 from embassay.protocols.hume.options import AP_MODES, Aggregation, ApMode, OneAnnotator, StudyRequest
-from embassay.protocols.hume.study import FAMILIES, Answers, Family, Gold, Label, TaskSpec
+from embassay.protocols.hume.study import FAMILIES, Answers, DatasetInLanguage, Family, Gold, Label
 from embassay.stats import Estimate, bootstrap_ci, fisher_z, observed_range, wilson
 
 
@@ -447,22 +447,23 @@ class PeopleScores:
         return [annotator.scores[MAIN[self.family]] for annotator in self.annotators.values()]
 
 
-def select_annotators(answers: Answers, min_answered: float = StudyRequest.min_answered) -> Answers:
+def keep_annotators_by_coverage(answers: Answers, min_answered: float = StudyRequest.min_answered) -> Answers:
     """The annotators of `answers` who answered at least the share `min_answered` of what the one with most answers did.
 
     It is a share of the most, not of the items: where each item goes to two of five people, all of them count, and so
     they do half-way through a study. Someone who gave up after three of ten items would have as much of a say in a mean
     over annotators as those who finished.
 
-    >>> sorted(select_annotators({"ann": dict.fromkeys("abcd", 1), "bob": dict.fromkeys("ab", 1), "cy": {"a": 1}}))
+    >>> sorted(keep_annotators_by_coverage({"ann": dict.fromkeys("abcd", 1), "bob": dict.fromkeys("ab", 1),
+        "cy": {"a": 1}}))
     ['ann', 'bob']
     """
     most = max((len(given) for given in answers.values()), default=0)
     return {name: given for name, given in answers.items() if given and len(given) >= min_answered * most}
 
 
-def score_people(
-    task: TaskSpec, gold: Gold, answers: Answers, *, human_ap_mode: ApMode = "tie_aware"
+def score_people_answers(
+    task: DatasetInLanguage, gold: Gold, answers: Answers, *, human_ap_mode: ApMode = "tie_aware"
 ) -> PeopleScores:
     """Score the answers of every annotator, over the items that annotator answered, and their pooled answers, over the
     items that anyone answered.
@@ -470,8 +471,8 @@ def score_people(
     `gold` and `answers` are as `gold_values` and `answers_by_annotator` read them. Source: spec hume 4. Raises
     UsageError where nobody answered, or an item has no gold.
 
-    >>> task = TaskSpec("colours", "classification", "eng")
-    >>> found = score_people(task, {"1": "a", "2": "b"}, {"x": {"1": "a", "2": "a"}, "y": {"1": "b", "2": "b"}})
+    >>> task = DatasetInLanguage("colours", "classification", "eng")
+    >>> found = score_people_answers(task, {"1": "a", "2": "b"}, {"x": {"1": "a", "2": "a"}, "y": {"1": "b", "2": "b"}})
     >>> found.main_score_per_annotator(), found.score(), found.score("mean")
     ([0.5, 0.5], 0.5, 0.5)
     """
@@ -491,12 +492,12 @@ def score_people(
     }
     each = [annotator.scores for annotator in annotators.values()]
     mean = {name: math.fsum(scores[name] for scores in each) / len(each) for name in each[0]}
-    together = pool_answers(task, answered)
+    together = pool_annotator_answers(task, answered)
     pooled = None if together is None else _score_answered_items(scorer, gold, together)
     return PeopleScores(task.family, annotators, mean, pooled, len(items))
 
 
-def pool_answers(task: TaskSpec, answers: Answers) -> dict[str, Any] | None:
+def pool_annotator_answers(task: DatasetInLanguage, answers: Answers) -> dict[str, Any] | None:
     """One answer per item from those of all who answered it, by item id: the majority's label (ties to the first of the
     task's labels, else the smallest), the mean rating, or the mean mark of every document. None for clustering."""
     if task.family == "clustering":
@@ -527,7 +528,7 @@ def _score_answered_items(scorer: Scorer, gold: Gold, given: Mapping[str, Any]) 
 _LEAST_PAIRS = 4
 
 
-def human_interval(
+def human_score_interval(
     family: Family,
     score: float,
     annotators: Sequence[float],
@@ -547,7 +548,7 @@ def human_interval(
     Source: spec hume 7; HUME table 8. Raises UsageError for another family or option, no annotators, no items or a
     score out of range.
 
-    >>> human_interval("clustering", 0.4921545, [0.631687, 0.352622], 30).low
+    >>> human_score_interval("clustering", 0.4921545, [0.631687, 0.352622], 30).low
     0.352622
     """
     _check_interval_arguments(family, annotators, n, one_annotator)

@@ -18,11 +18,17 @@ from typing import Any, Literal
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume import database as clock
-from embassay.protocols.hume.database import Database, Row, SqliteFile, Transaction, open_postgres_database
+from embassay.protocols.hume.database import (
+    Row,
+    SqliteStudyDatabase,
+    StudyDatabase,
+    Transaction,
+    open_postgres_database,
+)
 from embassay.protocols.hume.study import (
     ANSWERS,
     Annotation,
-    Scale,
+    RatingScale,
     StudyFile,
     StudyFolder,
     StudyTask,
@@ -30,7 +36,7 @@ from embassay.protocols.hume.study import (
     convert_value_for_scoring,
 )
 from embassay.randomness import draw_random_bytes
-from embassay.runs.folder import digest_json, write_atomic
+from embassay.runs.folder import digest_json, write_file_atomically
 
 Role = Literal["annotator", "owner"]
 Kind = Literal["person", "simulated", "adjudicator"]
@@ -60,7 +66,7 @@ class Annotator:
 
 
 @dataclass(frozen=True)
-class AnswerDraft:
+class SubmittedAnswer:
     """An answer as it is sent. `seq` counts up in the annotator's browser, so that a repeat is known as one;
     `seconds` are those the item was seen so far, `paused` how often the page was left for long; `tab` who sent it."""
 
@@ -98,7 +104,7 @@ class SavedAnswer:
         return self.is_complete or (self.value is None and bool(self.flag))
 
     @property
-    def is_empty(self) -> bool:
+    def is_taken_back(self) -> bool:
         """Whether it was taken back and nothing is left of it."""
         return self.value is None and not self.flag and not self.comment
 
@@ -129,7 +135,7 @@ def is_draft(value: Any) -> bool:
 _LONGEST_GROUP = 80
 
 
-def check_value(task: StudyTask, payload: Mapping[str, Any], value: Any) -> Any:
+def check_answer_value(task: StudyTask, payload: Mapping[str, Any], value: Any) -> Any:
     """`value` as it is stored, in JSON's terms: a label, a group, a rating on the scale, or one 0 or 1 per document
     shown; None, and a draft with open documents, as they are. Raises DataError for what is none of these.
     """
@@ -147,13 +153,13 @@ def check_value(task: StudyTask, payload: Mapping[str, Any], value: Any) -> Any:
     if read is None:
         return None
     if task.family == "sts":
-        return _check_rating(read, task.scale or Scale(), where)
+        return _check_rating(read, task.scale or RatingScale(), where)
     if task.family == "clustering":
         return _check_group(read, where)
     return list(read) if isinstance(read, tuple) else read
 
 
-def _check_rating(rating: float, scale: Scale, where: str) -> float:
+def _check_rating(rating: float, scale: RatingScale, where: str) -> float:
     # Steps such as 0.1 have no exact binary form.
     steps = (rating - scale.low) / scale.step
     if not scale.low <= rating <= scale.high or not math.isclose(steps, round(steps), abs_tol=1e-6):
@@ -207,7 +213,7 @@ class AnswerStore:
     Raises UsageError where the database holds answers to another study, or under other guidelines.
     """
 
-    def __init__(self, database: Database, study: StudyFile, *, read_only: bool = False) -> None:
+    def __init__(self, database: StudyDatabase, study: StudyFile, *, read_only: bool = False) -> None:
         self.database = database
         try:
             self._bind_to_study(study, read_only)
@@ -232,7 +238,7 @@ class AnswerStore:
         token = self.database.write(
             lambda do: do.run(
                 "INSERT INTO annotators VALUES (?, ?, NULL, '{}', ?, '', 0) ON CONFLICT (id) DO NOTHING",
-                annotator, kind, clock.iso_now(),
+                annotator, kind, clock.current_time_in_iso(),
             )
         )  # fmt: skip
         held = self.annotator(annotator)
@@ -247,7 +253,7 @@ class AnswerStore:
         """All who may answer, by id; adjudicators are none of them."""
         return tuple(annotator for annotator in self.list_all_link_holders() if not annotator.is_adjudicator)
 
-    def adjudicators(self) -> tuple[Annotator, ...]:
+    def list_adjudicators(self) -> tuple[Annotator, ...]:
         """All who may decide, by id."""
         return tuple(annotator for annotator in self.list_all_link_holders() if annotator.is_adjudicator)
 
@@ -266,7 +272,7 @@ class AnswerStore:
         )
         return _read_annotator(row) if row else None
 
-    def set_profile(self, annotator: str, name: str | None, settings: Mapping[str, Any]) -> None:
+    def save_name_and_settings(self, annotator: str, name: str | None, settings: Mapping[str, Any]) -> None:
         """Keep the name somebody gave themselves and how their page is set."""
         text = json.dumps(dict(settings), ensure_ascii=False, sort_keys=True)
         self.database.write(
@@ -279,7 +285,7 @@ class AnswerStore:
         """Keep what somebody said of themselves, by question; an empty answer takes an earlier one away."""
         self.database.write(lambda do: _store_profile(do, annotator, answers))
 
-    def profiles(self) -> dict[str, dict[str, str]]:
+    def list_profile_answers(self) -> dict[str, dict[str, str]]:
         """What annotators said of themselves, by annotator and question."""
         return self._read_texts_by_annotator("question, answer FROM profiles")
 
@@ -291,7 +297,7 @@ class AnswerStore:
             by_name.setdefault(annotator, {})[key] = text
         return by_name
 
-    def save(self, annotator: str, task: str, draft: AnswerDraft) -> SavedAnswer | RefusedAnswer:
+    def save(self, annotator: str, task: str, draft: SubmittedAnswer) -> SavedAnswer | RefusedAnswer:
         """Store an answer exactly once: the same one with the same `seq` again is acknowledged and changes nothing."""
         return self.database.write(lambda do: _save_draft(do, annotator, task, draft))
 
@@ -312,11 +318,11 @@ class AnswerStore:
             row.item_id: row for row in sorted(map(_make_answer_from_row, rows), key=lambda row: row.item_id)
         }
 
-    def all_answers(self) -> dict[str, dict[str, SavedAnswer]]:
+    def list_all_answers(self) -> dict[str, dict[str, SavedAnswer]]:
         """Every annotator's, by annotator and item; what adjudicators decided is none of it."""
         return self._read_answers_of_group(f"annotator NOT IN {_ADJUDICATES}")
 
-    def decisions(self) -> dict[str, dict[str, SavedAnswer]]:
+    def list_adjudicator_decisions(self) -> dict[str, dict[str, SavedAnswer]]:
         """What adjudicators decided, by adjudicator and item."""
         return self._read_answers_of_group(f"annotator IN {_ADJUDICATES}")
 
@@ -396,7 +402,7 @@ def _write_study_facts(do: Transaction, facts: Mapping[str, str]) -> None:
 
 
 def _save_draft(
-    do: Transaction, annotator: str, task: str, draft: AnswerDraft
+    do: Transaction, annotator: str, task: str, draft: SubmittedAnswer
 ) -> SavedAnswer | RefusedAnswer:
     free = _take_write_lease(do, annotator, draft.tab, take=False)
     row = do.first(
@@ -413,13 +419,14 @@ def _save_draft(
     return _store_draft(do, annotator, draft) if free else RefusedAnswer("another_tab", held)
 
 
-def _is_same_answer(held: SavedAnswer, draft: AnswerDraft) -> bool:
+def _is_same_answer(held: SavedAnswer, draft: SubmittedAnswer) -> bool:
     return (held.value, held.flag, held.comment) == (draft.value, draft.flag, draft.comment)
 
 
-def _store_draft(do: Transaction, annotator: str, draft: AnswerDraft) -> SavedAnswer:
+def _store_draft(do: Transaction, annotator: str, draft: SubmittedAnswer) -> SavedAnswer:
     saved = SavedAnswer(
-        draft.item_id, draft.value, draft.flag, draft.comment, draft.seconds, draft.paused, draft.seq, clock.iso_now()
+        draft.item_id, draft.value, draft.flag, draft.comment, draft.seconds, draft.paused, draft.seq,
+        clock.current_time_in_iso()
     )  # fmt: skip
     value = None if saved.value is None else json.dumps(saved.value, ensure_ascii=False, allow_nan=False)
     row = (
@@ -440,7 +447,7 @@ def _store_draft(do: Transaction, annotator: str, draft: AnswerDraft) -> SavedAn
 def _take_write_lease(do: Transaction, annotator: str, tab: str, *, take: bool) -> bool:
     """Whether the tab has the lease afterwards. The update comes first: it locks the annotator's row, so that all that
     one annotator changes happens in turn."""
-    at = clock.unix_seconds()
+    at = clock.current_unix_seconds()
     # No lease ends that late, unless the clock was put back meanwhile; two servers' clocks may differ a little.
     held = "1 = 1" if take else "(tab = ? OR tab_until < ? OR tab_until > ?)"
     values = () if take else (tab, at, at + 2 * LEASE_SECONDS)
@@ -453,7 +460,7 @@ def _take_write_lease(do: Transaction, annotator: str, tab: str, *, take: bool) 
 
 
 def _store_profile(do: Transaction, annotator: str, answers: Mapping[str, str]) -> None:
-    at = clock.iso_now()
+    at = clock.current_time_in_iso()
     for question, answer in answers.items():
         do.run("DELETE FROM profiles WHERE annotator = ? AND question = ?", annotator, question)
         if answer:
@@ -469,7 +476,7 @@ def _finish_task(do: Transaction, annotator: str, task: str, items: Sequence[str
     if not left:
         do.run(
             "INSERT INTO finished VALUES (?, ?, ?) ON CONFLICT (annotator, task) DO NOTHING",
-            annotator, task, clock.iso_now()
+            annotator, task, clock.current_time_in_iso()
         )  # fmt: skip
     return left
 
@@ -487,7 +494,9 @@ ADDRESS = "database"
 """Where the answers are if they are not in the folder: an address, which never has a password in it."""
 
 
-def open_store(folder: StudyFolder, database: str | None = None, *, read_only: bool = False) -> AnswerStore:
+def open_answer_store(
+    folder: StudyFolder, database: str | None = None, *, read_only: bool = False
+) -> AnswerStore:
     """The store of a study's answers, made where there is none: `answers.sqlite3` in its folder, or the PostgreSQL
     server at `database`, a URL or the name of an environment variable that holds one. A study remembers its server.
     `read_only`: nothing is made, and the file may lie where nothing can be written.
@@ -495,7 +504,7 @@ def open_store(folder: StudyFolder, database: str | None = None, *, read_only: b
     Raises UsageError for an address that is none, where the answers are somewhere else already, and for a database of
     another study; ModelError where the server does not answer.
     """
-    remembered = remembered_address(folder)
+    remembered = stored_server_address(folder)
     wanted = database or remembered
     file = folder.path / ANSWERS
     if wanted is None:
@@ -512,39 +521,39 @@ def open_store(folder: StudyFolder, database: str | None = None, *, read_only: b
         )
     store = AnswerStore(_open_server_database(wanted, folder), folder.study)
     if remembered is None and not read_only:
-        write_atomic(folder.path / ADDRESS, wanted + "\n")
+        write_file_atomically(folder.path / ADDRESS, wanted + "\n")
     return store
 
 
-def has_store(folder: StudyFolder) -> bool:
+def has_answer_store(folder: StudyFolder) -> bool:
     """Whether answers to the study were ever stored, here or on a server."""
-    return (folder.path / ANSWERS).is_file() or remembered_address(folder) is not None
+    return (folder.path / ANSWERS).is_file() or stored_server_address(folder) is not None
 
 
-def check_independent(folder: StudyFolder) -> None:
+def check_annotators_independent(folder: StudyFolder) -> None:
     """Raises UsageError where somebody answered in a browser that had shown another's answers: what is exported then is
     not the work of people who worked alone (spec hume 3)."""
-    if not has_store(folder):
+    if not has_answer_store(folder):
         return
-    store = open_store(folder, read_only=True)
+    store = open_answer_store(folder, read_only=True)
     try:
         exposures = BrowserLog(store.database).exposures()
     finally:
         store.close()
     if exposures:
         raise UsageError(
-            describe_exposures(exposures),
+            describe_answer_exposures(exposures),
             mend="Leave these out, or include all of them and say so wherever you use them.",
         )
 
 
-def remembered_address(folder: StudyFolder) -> str | None:
+def stored_server_address(folder: StudyFolder) -> str | None:
     """The address of the server that keeps the study's answers, None where its folder does."""
     path = folder.path / ADDRESS
     return path.read_text("utf-8").strip() or None if path.is_file() else None
 
 
-def schema_name(folder: StudyFolder) -> str:
+def study_schema_name(folder: StudyFolder) -> str:
     """The schema of a study on a server: several studies share a database, each by its name.
 
     A name that is not plain, or long, gets a fingerprint.
@@ -556,27 +565,27 @@ def schema_name(folder: StudyFolder) -> str:
 
 
 def _open_file_store(folder: StudyFolder, *, read_only: bool) -> AnswerStore:
-    database = SqliteFile(folder.path / ANSWERS, read_only=read_only)
+    database = SqliteStudyDatabase(folder.path / ANSWERS, read_only=read_only)
     return AnswerStore(database, folder.study, read_only=read_only)
 
 
 def _holds_answers(folder: StudyFolder) -> bool:
     store = _open_file_store(folder, read_only=True)
     try:
-        return any(store.all_answers().values())
+        return any(store.list_all_answers().values())
     finally:
         store.close()
 
 
-def _open_server_database(address: str, folder: StudyFolder) -> Database:
+def _open_server_database(address: str, folder: StudyFolder) -> StudyDatabase:
 
-    return open_postgres_database(address, schema_name(folder))
+    return open_postgres_database(address, study_schema_name(folder))
 
 
 def stored_annotations(store: AnswerStore) -> tuple[Annotation, ...]:
     """All answers that are decided or commented, by annotator and item; `value` is None where an item was left open or
     could not be judged. What was taken back and says nothing is left out."""
-    answers = store.all_answers()
+    answers = store.list_all_answers()
     return tuple(
         _make_annotation(annotator, answer)
         for annotator in store.annotators()
@@ -596,10 +605,11 @@ def _make_annotation(annotator: Annotator, answer: SavedAnswer) -> Annotation:
     )  # fmt: skip
 
 
-def draw_item_order(seed: int, annotator: str, task: str, items: Iterable[str]) -> tuple[str, ...]:
+def draw_annotator_item_order(seed: int, annotator: str, task: str, items: Iterable[str]) -> tuple[str, ...]:
     """The ids of a task's items in the order of this annotator, drawn by the study's seed.
 
-    >>> draw_item_order(1, "ann", "emotion", ["a", "b", "c"]) == draw_item_order(1, "ann", "emotion", ["c", "b", "a"])
+    >>> draw_annotator_item_order(1, "ann", "emotion", ["a", "b", "c"]) == draw_annotator_item_order(1, "ann",
+        "emotion", ["c", "b", "a"])
     True
     """
     return tuple(
@@ -613,17 +623,17 @@ _MOST_KNOWN = 50_000
 
 
 @dataclass(frozen=True)
-class Exposure:
+class SharedBrowserExposure:
     """`annotator` answered in a browser that was shown the answers of `others`."""
 
     annotator: str
     others: tuple[str, ...]
 
 
-def describe_exposures(exposures: Iterable[Exposure]) -> str:
+def describe_answer_exposures(exposures: Iterable[SharedBrowserExposure]) -> str:
     """What happened, in a sentence.
 
-    >>> describe_exposures([Exposure("ann", ("bob", "eve"))])
+    >>> describe_answer_exposures([SharedBrowserExposure("ann", ("bob", "eve"))])
     "Answers were given in a browser that had shown other people's: ann (of bob, eve)."
     """
     who = ", ".join(f"{exposure.annotator} (of {', '.join(exposure.others)})" for exposure in exposures)
@@ -633,7 +643,7 @@ def describe_exposures(exposures: Iterable[Exposure]) -> str:
 class BrowserLog:
     """What browsers were shown and wrote, in `database`. What is known already costs no transaction."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: StudyDatabase) -> None:
         self._database = database
         self._known: set[tuple[str, str, str]] = set()
 
@@ -655,7 +665,7 @@ class BrowserLog:
         )
         return tuple(sorted(name for (name,) in rows))
 
-    def exposures(self) -> tuple[Exposure, ...]:
+    def exposures(self) -> tuple[SharedBrowserExposure, ...]:
         """Everyone who answered where another's answers were shown, by id."""
         rows = self._database.read(
             lambda do: do.all(
@@ -669,7 +679,7 @@ class BrowserLog:
         seen: dict[str, set[str]] = {}
         for annotator, other in rows:
             seen.setdefault(annotator, set()).add(other)
-        return tuple(Exposure(name, tuple(sorted(seen[name]))) for name in sorted(seen))
+        return tuple(SharedBrowserExposure(name, tuple(sorted(seen[name]))) for name in sorted(seen))
 
     def _record_browser_event(self, browser: str, what: str, annotators: Iterable[str]) -> None:
         new = [name for name in annotators if (browser, what, name) not in self._known]

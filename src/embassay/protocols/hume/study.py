@@ -30,7 +30,7 @@ from pydantic import (
 from embassay.data.lines import read_text_lines
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded_file
-from embassay.runs.folder import digest_json, slugify_name, write_atomic
+from embassay.runs.folder import digest_json, slugify_name, write_file_atomically
 
 Family = Literal["classification", "clustering", "reranking", "sts"]
 FAMILIES: tuple[Family, ...] = ("classification", "clustering", "reranking", "sts")
@@ -49,7 +49,7 @@ Answers = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class TaskSpec:
+class DatasetInLanguage:
     """A dataset in one language. `labels` are those of a classification, in the order in which a tied vote goes to
     the first; empty: the sorted values found. Raises DataError for another family, or labels of one spelling."""
 
@@ -69,7 +69,7 @@ class TaskSpec:
 
 
 @dataclass(frozen=True)
-class Item:
+class StudyItem:
     """What is asked: `payload` is what annotators see, `gold` what they must not."""
 
     id: str
@@ -97,7 +97,7 @@ class Annotation:
     comment: str = ""
 
 
-def gold_values(task: TaskSpec, items: Iterable[Item]) -> dict[str, Any]:
+def gold_values(task: DatasetInLanguage, items: Iterable[StudyItem]) -> dict[str, Any]:
     """The gold value of every item, in the form its family scores. Raises DataError for one that is missing, repeated
     or of another kind."""
     gold: dict[str, Any] = {}
@@ -116,7 +116,7 @@ def gold_values(task: TaskSpec, items: Iterable[Item]) -> dict[str, Any]:
 
 
 def answers_by_annotator(
-    task: TaskSpec, gold: Gold, annotations: Iterable[Annotation]
+    task: DatasetInLanguage, gold: Gold, annotations: Iterable[Annotation]
 ) -> dict[str, dict[str, Any]]:
     """What every annotator answered, annotators and items in the order of their ids; open items are left out.
 
@@ -143,7 +143,7 @@ def answers_by_annotator(
     }
 
 
-def convert_value_for_scoring(task: TaskSpec, value: Any, where: str, *, like: Any = None) -> Any:
+def convert_value_for_scoring(task: DatasetInLanguage, value: Any, where: str, *, like: Any = None) -> Any:
     """`value` in the form its family scores, None where it is missing: a label of the task, a text, a finite float, or
     a tuple of grades (only 0 and 1, and as many, where it must be `like` a gold one). Raises DataError otherwise."""
     if value is None or value == "":
@@ -221,7 +221,7 @@ class LabelChoice(_StrictStudyModel):
     description: str = ""
 
 
-class Scale(_StrictStudyModel):
+class RatingScale(_StrictStudyModel):
     """The scale of a rating; `anchors` say in words what a level means, by its number as text (`"0"`)."""
 
     low: float = 0
@@ -242,7 +242,7 @@ class PracticeItem(_StrictStudyModel):
     explanation: str
 
 
-class Source(_StrictStudyModel):
+class StudyItemSource(_StrictStudyModel):
     """Where items were drawn from, so that models are trained and scored on the same data. `split` is the one that was
     asked for, `drawn_from` that of the rows that were drawn. `against` are other data that models may train on, in
     which the items' texts were looked for."""
@@ -270,16 +270,18 @@ class StudyTask(_StrictStudyModel):
     guidelines: str
     n: Annotated[int, Field(ge=1)]
     labels: list[LabelChoice] = []
-    scale: Scale | None = None
+    scale: RatingScale | None = None
     practice: list[PracticeItem] = []
-    source: Source
+    source: StudyItemSource
     notes: list[str] = []
     groups: Annotated[int, Field(ge=2)] | None = None
 
     @property
-    def spec(self) -> TaskSpec:
+    def spec(self) -> DatasetInLanguage:
         """What scoring needs of it."""
-        return TaskSpec(self.name, self.family, self.lang, tuple(label.value for label in self.labels))
+        return DatasetInLanguage(
+            self.name, self.family, self.lang, tuple(label.value for label in self.labels)
+        )
 
 
 class StudyFile(_StrictStudyModel):
@@ -302,7 +304,7 @@ class StudyFile(_StrictStudyModel):
         return next((task for task in self.tasks if task.name == name), None) or _raise_missing_task(name)
 
 
-class ItemRow(_StrictStudyModel):
+class ShownItemRow(_StrictStudyModel):
     """An item as it is shown. `payload` by family: classification and clustering {"text"}, STS {"text1", "text2"},
     reranking {"query", "documents": [{"id", "text"}]}, in the order in which they are shown to everyone."""
 
@@ -353,7 +355,7 @@ class StudyFolder:
 
     path: Path
     study: StudyFile
-    items: tuple[Item, ...]
+    items: tuple[StudyItem, ...]
 
     def task(self, name: str) -> StudyTask:
         """The task of this name. Raises UsageError where there is none."""
@@ -363,7 +365,7 @@ class StudyFolder:
             names = ", ".join(task.name for task in self.study.tasks)
             raise UsageError(f"The study has no task {name!r}.", mend=f"Its tasks are {names}.") from None
 
-    def select_task_items(self, task: str) -> tuple[Item, ...]:
+    def select_task_items(self, task: str) -> tuple[StudyItem, ...]:
         """The items of a task."""
         return tuple(item for item in self.items if item.task == task)
 
@@ -374,7 +376,7 @@ class StudyFolder:
         """
         rows = {row.id: row.gold for _, row in read_jsonl_rows(self.path / GOLD, GoldRow)}
         items = [
-            Item(item.id, item.task, item.lang, gold=_as_tuple(rows.get(item.id)))
+            StudyItem(item.id, item.task, item.lang, gold=_as_tuple(rows.get(item.id)))
             for item in self.select_task_items(task)
         ]
         return gold_values(self.task(task).spec, items)
@@ -385,12 +387,12 @@ def read_study(path: Path) -> StudyFolder:
     study = _read_study_file(path / STUDY)
     langs = {task.name: task.lang for task in study.tasks}
     items, seen = [], set()
-    for line, row in read_jsonl_rows(path / ITEMS, ItemRow):
+    for line, row in read_jsonl_rows(path / ITEMS, ShownItemRow):
         if row.task not in langs or row.id in seen:
             what = "appears twice" if row.id in seen else f"is of the unknown task {row.task!r}"
             raise DataError(f"Item {row.id} {what}", path=path / ITEMS, line=line, mend=_MEND)
         seen.add(row.id)
-        items.append(Item(row.id, row.task, langs[row.task], row.payload))
+        items.append(StudyItem(row.id, row.task, langs[row.task], row.payload))
     return StudyFolder(path, study, tuple(items))
 
 
@@ -436,30 +438,30 @@ def _as_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def content_hash(items: Sequence[ItemRow], gold: Sequence[GoldRow]) -> str:
+def hash_items_and_gold(items: Sequence[ShownItemRow], gold: Sequence[GoldRow]) -> str:
     """A fingerprint of all items with their gold, in their order."""
     return digest_json([[row.model_dump() for row in rows] for rows in (items, gold)])
 
 
-def write_study(path: Path, study: StudyFile, items: Sequence[ItemRow], gold: Sequence[GoldRow]) -> Path:
+def write_study(path: Path, study: StudyFile, items: Sequence[ShownItemRow], gold: Sequence[GoldRow]) -> Path:
     """Write a new study and return its folder. Raises UsageError where another study is in it already."""
     text = study.model_dump_json(indent=1) + "\n"
     held = path / STUDY
     if held.is_file() and held.read_text("utf-8") != text:
         raise UsageError(f"{path} holds another study.", mend="Give another --out, or delete it first.")
     # The study last: a folder that holds it is whole.
-    write_atomic(path / GOLD, _json_lines(gold))
-    write_atomic(path / ITEMS, _json_lines(items))
-    write_atomic(held, text)
+    write_file_atomically(path / GOLD, _json_lines(gold))
+    write_file_atomically(path / ITEMS, _json_lines(items))
+    write_file_atomically(held, text)
     return path
 
 
 def write_annotations(path: Path, name: str, rows: Sequence[AnnotationRow]) -> Path:
     """Write `annotations/NAME.jsonl` of the study in `path` and return the file."""
     file = path / ANNOTATIONS / f"{slugify_name(name)}.jsonl"
-    write_atomic(file, _json_lines(rows))
+    write_file_atomically(file, _json_lines(rows))
     return file
 
 
-def _json_lines(rows: Iterable[ItemRow | GoldRow | AnnotationRow]) -> str:
+def _json_lines(rows: Iterable[ShownItemRow | GoldRow | AnnotationRow]) -> str:
     return "".join(row.model_dump_json() + "\n" for row in rows)

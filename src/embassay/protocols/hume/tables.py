@@ -15,23 +15,23 @@ from embassay.protocols.hume.published.standings import (
     compare_people_with_models,
 )
 from embassay.protocols.hume.record import (
-    Agreement,
+    AnnotatorAgreement,
     AnnotatorScore,
+    DatasetLanguageRecord,
     DisputedItem,
-    PairRecord,
     Summary,
     SystemScore,
 )
-from embassay.protocols.hume.study import Answers, Family, Gold, Item
+from embassay.protocols.hume.study import Answers, Family, Gold, StudyItem
 from embassay.protocols.kernel.tables import (
     ColumnTable,
     ComputedColumn,
     Find,
-    interval_fields,
+    interval_columns,
     number_column,
     points_column,
     text,
-    whole_column,
+    whole_number_column,
 )
 
 PAIR = tuple(text(name) for name in ("family", "dataset", "lang"))
@@ -48,10 +48,10 @@ _CONVENTIONS = ("paper", "pooled", "mean", "first", "tie_aware", "display_order"
 _WHOLE = frozenset({"comparisons", "skipped", "dropped"})
 
 
-class Answerer(NamedTuple):
+class PairAnswerer(NamedTuple):
     """Somebody who answered a pair."""
 
-    pair: PairRecord
+    pair: DatasetLanguageRecord
     annotator: AnnotatorScore
 
 
@@ -66,35 +66,35 @@ def agreement_table(summary: Summary) -> ColumnTable:
         "HUME: how well annotators agree",
         summary.pairs,
         *PAIR,
-        whole_column("annotators", _count_annotators),
-        whole_column("items", _count_items),
-        whole_column("annotations", "agreement.annotations"),
+        whole_number_column("annotators", _count_annotators),
+        whole_number_column("items", _count_items),
+        whole_number_column("annotations", "agreement.annotations"),
         text("coefficient", "agreement.coefficient"),
         *(number_column(name, f"agreement.value.{name}", 3) for name in ("value", "low", "high")),
         text("band", "agreement.band"),
         text("trust"),
-        *_coefficient_fields(every),
+        *_further_coefficient_columns(every),
         text("answered_by", lambda pair: name_annotator_kind(pair.annotators)),
         text("reason", _why_no_agreement),
         note=note,
     )
 
 
-def _count_annotators(pair: PairRecord) -> int:
+def _count_annotators(pair: DatasetLanguageRecord) -> int:
     return pair.agreement.annotators if pair.agreement else len(pair.annotators)
 
 
-def _count_items(pair: PairRecord) -> int:
+def _count_items(pair: DatasetLanguageRecord) -> int:
     return pair.agreement.items if pair.agreement else pair.n
 
 
-def _why_no_agreement(pair: PairRecord) -> str:
+def _why_no_agreement(pair: DatasetLanguageRecord) -> str:
     if pair.agreement:
         return pair.agreement.value.reason
     return ONE_ANNOTATOR if len(pair.annotators) == 1 else ""
 
 
-def _coefficient_fields(every: Sequence[Agreement]) -> Iterator[ComputedColumn]:
+def _further_coefficient_columns(every: Sequence[AnnotatorAgreement]) -> Iterator[ComputedColumn]:
     """Every further coefficient, and the ends of its interval where any pair has one."""
     sure = {name for agreement in every for name, bar in agreement.intervals.items() if bar.low is not None}
     for name in _order_names((name for agreement in every for name in agreement.extras), _EXTRAS):
@@ -104,29 +104,29 @@ def _coefficient_fields(every: Sequence[Agreement]) -> Iterator[ComputedColumn]:
             yield number_column(f"{name}_{end}", partial(_find_extra_interval_end, name, end), decimals)
 
 
-def _find_extra_coefficient(name: str, pair: PairRecord) -> float | None:
+def _find_extra_coefficient(name: str, pair: DatasetLanguageRecord) -> float | None:
     return pair.agreement.extras.get(name) if pair.agreement else None
 
 
-def _find_extra_interval_end(name: str, end: str, pair: PairRecord) -> float | None:
+def _find_extra_interval_end(name: str, end: str, pair: DatasetLanguageRecord) -> float | None:
     # Of a pair whose agreement lacks this coefficient there is no interval either.
     return getattr(pair.agreement.intervals.get(name), end, None) if pair.agreement else None
 
 
-def annotators_table(summary: Summary) -> ColumnTable:
+def annotator_scores_table(summary: Summary) -> ColumnTable:
     """Table `annotators`: a row per annotator and pair, with the human scores that every convention makes of them."""
     names = _order_names((name for pair in summary.pairs for name in pair.conventions), _CONVENTIONS)
-    rows = [Answerer(pair, who) for pair in summary.pairs for who in (*pair.annotators, *pair.left_out)]
+    rows = [PairAnswerer(pair, who) for pair in summary.pairs for who in (*pair.annotators, *pair.left_out)]
     return ColumnTable.of(
         "annotators", "HUME: annotators and conventions", rows, *OF_PAIR,
         text("measure", "pair.measure"), text("annotator", "annotator.id"),
         text("answered_by", lambda row: name_annotator_kind([row.annotator])),
-        whole_column("items", "annotator.items"),
+        whole_number_column("items", "annotator.items"),
         points_column("score", "annotator.score"), points_column("human", "pair.human.value"),
         *(points_column(f"by_{name}", f"pair.conventions.{name}") for name in names),
         number_column("seconds_per_item", "annotator.seconds", 1),
-        whole_column("flagged", "annotator.flagged"),
-        whole_column("counts", lambda row: row.annotator in row.pair.annotators),
+        whole_number_column("flagged", "annotator.flagged"),
+        whole_number_column("counts", lambda row: row.annotator in row.pair.annotators),
         note=("Score is the annotator's own; human is the pair's score, by the paper's rule unless the run "
             "chose another. by_pooled scores the pooled answers, by_mean averages the annotators' "
             "scores. An annotator with too few items does not count (0)."),
@@ -148,22 +148,24 @@ OwnScores = Mapping[str, Mapping[tuple[str, str], float]]
 class PairBestModel(NamedTuple):
     """A pair and the best of its ranked models, the first of equals; None where none has a score."""
 
-    pair: PairRecord
+    pair: DatasetLanguageRecord
     best: SystemScore | None
 
 
-def people_table(pairs: Sequence[PairRecord], ranked: Collection[str]) -> ColumnTable:
+def people_beside_best_model_table(
+    pairs: Sequence[DatasetLanguageRecord], ranked: Collection[str]
+) -> ColumnTable:
     """Table 8 of a study: people with interval and agreement, the best of the ranked models, whether it is outside."""
     note = (
         "The range of the annotators is not a 95% interval, and a model outside it is not a test "
         "result: the model's own uncertainty is ignored. For that, see hume_systems."
     )
     answered = text("answered_by", lambda row: name_annotator_kind(row.pair.annotators))
-    return _make_table_8(pairs, ranked, *_people_fields(points_column), answered, note=note)
+    return _make_table_8(pairs, ranked, *_people_table_columns(points_column), answered, note=note)
 
 
 def printed_people_table(
-    pairs: Sequence[PairRecord], ranked: Collection[str], own: OwnScores | None = None
+    pairs: Sequence[DatasetLanguageRecord], ranked: Collection[str], own: OwnScores | None = None
 ) -> ColumnTable:
     """Table 8, rounded as there; agreement is exact. `outside_interval` is its star. `own` systems have a column each,
     and one that says whether they lie outside of people's interval."""
@@ -172,39 +174,44 @@ def printed_people_table(
         "outside an interval is not a test result: the model's own uncertainty is ignored."
     )
     return _make_table_8(
-        pairs, ranked, *_people_fields(_printed_points), *_list_own_system_columns(own or {}), note=note
+        pairs,
+        ranked,
+        *_people_table_columns(_printed_points_column),
+        *_list_own_system_columns(own or {}),
+        note=note,
     )
 
 
 def _make_table_8(
-    pairs: Sequence[PairRecord], ranked: Collection[str], *fields: ComputedColumn, note: str
+    pairs: Sequence[DatasetLanguageRecord], ranked: Collection[str], *fields: ComputedColumn, note: str
 ) -> ColumnTable:
     # The paper prints `outside_interval` as p < .05; it is no test (spec hume, ambiguity 13).
     rows = [PairBestModel(pair, _best_model(pair, ranked)) for pair in pairs]
     return ColumnTable.of("hume_table8", "HUME table 8: people and the best model", rows, *fields, note=note)
 
 
-def _best_model(pair: PairRecord, ranked: Collection[str]) -> SystemScore | None:
+def _best_model(pair: DatasetLanguageRecord, ranked: Collection[str]) -> SystemScore | None:
     scored = [model for model in pair.models if model.system in ranked and model.score.value is not None]
     return max(scored, key=lambda model: model.score.value or 0.0, default=None)
 
 
-def _people_fields(show: Callable[[str, str], ComputedColumn]) -> tuple[ComputedColumn, ...]:
+def _people_table_columns(show: Callable[[str, str], ComputedColumn]) -> tuple[ComputedColumn, ...]:
     """The columns of table 8; `show` makes those that are in points."""
     return (
         text("category", "pair.family"), text("task", "pair.dataset"), text("lang", "pair.lang"),
-        whole_column("n_samples", lambda row: row.pair.human.n or row.pair.n),
-        whole_column("n_annotators", lambda row: len(row.pair.annotators)),
-        whole_column("total_annotations", lambda row: sum(who.items for who in row.pair.annotators)),
+        whole_number_column("n_samples", lambda row: row.pair.human.n or row.pair.n),
+        whole_number_column("n_annotators", lambda row: len(row.pair.annotators)),
+        whole_number_column("total_annotations", lambda row: sum(who.items for who in row.pair.annotators)),
         show("human", "pair.human.value"), show("ci_low", "pair.human.low"), show("ci_high", "pair.human.high"),
         text("ci_method", lambda row: row.pair.human.method or row.pair.human.reason),
-        text("iaa_metric", lambda row: agreement_metric(row.pair)), number_column("iaa", "pair.agreement_value"),
+        text("iaa_metric", lambda row: agreement_coefficient_name(row.pair)),
+        number_column("iaa", "pair.agreement_value"),
         text("best_model", "best.system"), show("best_model_score", "best.score.value"),
-        whole_column("outside_interval", "best.outside"),
+        whole_number_column("outside_interval", "best.outside"),
     )  # fmt: skip
 
 
-def _printed_points(name: str, find: Find) -> ComputedColumn:
+def _printed_points_column(name: str, find: Find) -> ComputedColumn:
     """A fraction in points, rounded as the paper does."""
     exact = number_column(name, find, 1)
     return replace(exact, find=lambda row: _round_percent(exact.find(row)))
@@ -216,8 +223,8 @@ def _round_percent(value: Any) -> float | None:
 
 def _list_own_system_columns(own: OwnScores) -> Iterator[ComputedColumn]:
     for name, scores in own.items():
-        yield _printed_points(name, partial(_find_own_score, scores))
-        yield whole_column(f"{name} outside", partial(_is_own_outside_people, scores))
+        yield _printed_points_column(name, partial(_find_own_score, scores))
+        yield whole_number_column(f"{name} outside", partial(_is_own_outside_people, scores))
 
 
 def _find_own_score(scores: Mapping[tuple[str, str], float], row: PairBestModel) -> float | None:
@@ -228,18 +235,19 @@ def _is_own_outside_people(scores: Mapping[tuple[str, str], float], row: PairBes
     return row.pair.human.excludes(_find_own_score(scores, row))
 
 
-def quality_table(pairs: Sequence[PairRecord]) -> ColumnTable:
+def pair_quality_table(pairs: Sequence[DatasetLanguageRecord]) -> ColumnTable:
     """Table `quality_flags` (15): agreement in words, models above people who disagree, other marks, what to do."""
     return ColumnTable.of(
-        "quality_flags", "HUME: how far scores can be trusted", pairs, *PAIR, text("iaa_metric", agreement_metric),
+        "quality_flags", "HUME: how far scores can be trusted", pairs, *PAIR,
+        text("iaa_metric", agreement_coefficient_name),
         number_column("iaa", "agreement_value"), text("agreement", "trust"),
-        whole_column("superhuman_on_noise"), text("advice"),
+        whole_number_column("superhuman_on_noise"), text("advice"),
         text("flags", lambda pair: "; ".join(pair.flags)),
         note="Agreement needs two annotators; with one, it is empty.",
     )  # fmt: skip
 
 
-def agreement_metric(pair: PairRecord) -> str:
+def agreement_coefficient_name(pair: DatasetLanguageRecord) -> str:
     """What the paper calls the coefficient of a pair's agreement; empty where there is none."""
     return AGREEMENT_METRIC[pair.family] if pair.agreement else ""
 
@@ -255,8 +263,8 @@ LONGEST = 400
 _TEXTS = ("text", "text1", "text2", "query")
 
 
-def most_disputed(
-    family: Family, items: Sequence[Item], gold: Gold, answers: Answers, *, most: int = MOST
+def find_most_disputed_items(
+    family: Family, items: Sequence[StudyItem], gold: Gold, answers: Answers, *, most: int = MOST
 ) -> tuple[DisputedItem, ...]:
     """Up to `most` items that annotators answered differently, the most disputed first, ties by id.
 
@@ -265,9 +273,10 @@ def most_disputed(
     annotators marked differently, mean over pairs; clustering, the share of other items that one put with this item
     and the other did not, mean over pairs. Items with fewer than two answers are none.
 
-    >>> items = [Item("a", "t", "eng", {"text": "so so"}), Item("b", "t", "eng", {"text": "good"})]
+    >>> items = [StudyItem("a", "t", "eng", {"text": "so so"}), StudyItem("b", "t", "eng", {"text": "good"})]
     >>> answers = {"ann": {"a": "pos", "b": "pos"}, "bob": {"a": "neg", "b": "pos"}}
-    >>> [(one.item, one.apart) for one in most_disputed("classification", items, {"a": "neg", "b": "pos"}, answers)]
+    >>> [(one.item, one.apart) for one in find_most_disputed_items("classification", items,
+        {"a": "neg", "b": "pos"}, answers)]
     [('a', 1.0)]
     """
     apart = item_disagreement(family, items, answers)
@@ -286,8 +295,8 @@ def most_disputed(
     )  # fmt: skip
 
 
-def item_disagreement(family: Family, items: Sequence[Item], answers: Answers) -> dict[str, float]:
-    """How far annotators are apart on each item, 0 to 1 as `most_disputed` says; 0 where fewer than two answered."""
+def item_disagreement(family: Family, items: Sequence[StudyItem], answers: Answers) -> dict[str, float]:
+    """How far annotators are apart on each item, 0 to 1 as `find_most_disputed_items` says; 0 where fewer than two answered."""
     distances = {}
     for item in items:
         by_name = {name: values[item.id] for name, values in answers.items() if item.id in values}
@@ -295,7 +304,7 @@ def item_disagreement(family: Family, items: Sequence[Item], answers: Answers) -
     return distances
 
 
-def _mean_pair_distance(answers: Mapping[str, Any], distance: Callable[[str, str], float]) -> float:
+def _mean_annotator_distance(answers: Mapping[str, Any], distance: Callable[[str, str], float]) -> float:
     """The mean distance over all pairs of annotators."""
     names = list(answers)
     pairs = [(name, other) for i, name in enumerate(names) for other in names[i + 1 :]]
@@ -303,7 +312,7 @@ def _mean_pair_distance(answers: Mapping[str, Any], distance: Callable[[str, str
 
 
 def _label_distance(_: str, by_name: Mapping[str, Any], __: Answers) -> float:
-    return _mean_pair_distance(by_name, lambda one, other: float(by_name[one] != by_name[other]))
+    return _mean_annotator_distance(by_name, lambda one, other: float(by_name[one] != by_name[other]))
 
 
 def _rating_distance(_: str, by_name: Mapping[str, Any], answers: Answers) -> float:
@@ -317,7 +326,7 @@ def _mark_distance(_: str, by_name: Mapping[str, Any], __: Answers) -> float:
         differ = sum(a != b for a, b in zip(by_name[one], by_name[other], strict=True))
         return float(differ / len(by_name[one]))
 
-    return _mean_pair_distance(by_name, distance)
+    return _mean_annotator_distance(by_name, distance)
 
 
 def _group_distance(item: str, by_name: Mapping[str, Any], answers: Answers) -> float:
@@ -328,7 +337,7 @@ def _group_distance(item: str, by_name: Mapping[str, Any], answers: Answers) -> 
         )
         return apart / len(common) if common else 0.0
 
-    return _mean_pair_distance(by_name, distance)
+    return _mean_annotator_distance(by_name, distance)
 
 
 _APART: Mapping[Family, Callable[[str, Mapping[str, Any], Answers], float]] = {
@@ -337,7 +346,7 @@ _APART: Mapping[Family, Callable[[str, Mapping[str, Any], Answers], float]] = {
 }  # fmt: skip
 
 
-def _item_texts(item: Item) -> tuple[str, ...]:
+def _item_texts(item: StudyItem) -> tuple[str, ...]:
     texts = [str(item.payload[name]) for name in _TEXTS if item.payload.get(name)]
     return tuple(text if len(text) <= LONGEST else text[:LONGEST].rstrip() + " …" for text in texts)
 
@@ -359,17 +368,17 @@ PANELS = {"family": "family", "group": "group", "all": "reference", "lang": "lan
 """The panels of figure 3 in order, by the grouping of the record: over all pairs it is the reference that differs."""
 
 
-def make_figures(summary: Summary) -> Iterator[ColumnTable]:
+def make_figure_tables(summary: Summary) -> Iterator[ColumnTable]:
     """`hume_figure1` to `hume_figure8`, each also where it has no row."""
     ranks = [beside.standing for beside in compare_people_with_models(summary) if beside.standing]
-    yield overall_figure(summary)
-    yield spread_figure(ranks)
-    yield wins_figure(summary)
-    yield best_gap_figure(ranks)
-    yield median_gap_figure(ranks)
-    yield difficulty_figure(summary)
-    yield range_figure(ranks)
-    yield agreement_figure(ranks)
+    yield overall_means_figure(summary)
+    yield model_spread_figure(ranks)
+    yield people_wins_figure(summary)
+    yield best_model_gap_figure(ranks)
+    yield median_model_gap_figure(ranks)
+    yield pair_difficulty_figure(summary)
+    yield model_range_figure(ranks)
+    yield agreement_by_gap_figure(ranks)
 
 
 def _make_figure(
@@ -378,38 +387,38 @@ def _make_figure(
     return ColumnTable.of(f"hume_figure{place}", f"HUME figure {place}: {title}", items, *fields, note=note)
 
 
-def overall_figure(summary: Summary) -> ColumnTable:
+def overall_means_figure(summary: Summary) -> ColumnTable:
     """F1: means over pairs, best first."""
     return _make_figure(
         1, "overall", sorted(summary.places, key=lambda place: (place.rank is None, place.rank or 0)),
-        whole_column("rank"), text("system"), text("kind"),
-        *interval_fields("mean", ("mean", "low", "high")),
-        whole_column("pairs", "mean.n"), number_column("parameters_millions", decimals=1),
-        whole_column("human", lambda place: place.kind == "human"),
+        whole_number_column("rank"), text("system"), text("kind"),
+        *interval_columns("mean", ("mean", "low", "high")),
+        whole_number_column("pairs", "mean.n"), number_column("parameters_millions", decimals=1),
+        whole_number_column("human", lambda place: place.kind == "human"),
         note="Mean over all pairs.",
     )  # fmt: skip
 
 
-def spread_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
+def model_spread_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
     """F2: the range of the models per pair and where people are, by language."""
     family, dataset, lang = OF_PAIR
     return _make_figure(
         2, "people among the models, by pair", sorted(ranks, key=lambda rank: (rank.pair.lang, -rank.human)),
-        lang, family, dataset, whole_column("models", "n_models"),
+        lang, family, dataset, whole_number_column("models", "n_models"),
         points_column("min", "worst"), points_column("median"),
-        points_column("max", "best"), *interval_fields("pair.human", ("human", "human_low", "human_high")),
-        number_column("position"), whole_column("human_rank", "rank"),
+        points_column("max", "best"), *interval_columns("pair.human", ("human", "human_low", "human_high")),
+        number_column("position"), whole_number_column("human_rank", "rank"),
         note="Position is 0 at the lowest model and 1 at the best.",
     )  # fmt: skip
 
 
-def wins_figure(summary: Summary) -> ColumnTable:
+def people_wins_figure(summary: Summary) -> ColumnTable:
     """F3: in what share of the pairs people are above the models, four panels, with Wilson intervals."""
     return _make_figure(
         3, "pairs that people win", [wins for by in PANELS for wins in summary.wins if wins.by == by],
         text("panel", lambda wins: PANELS[wins.by]),
         text("group", lambda wins: wins.reference if wins.by == "all" else wins.group), text("against", "reference"),
-        whole_column("wins"), whole_column("pairs"),
+        whole_number_column("wins"), whole_number_column("pairs"),
         points_column("win_rate", "rate_interval.value"),
         points_column("low", "rate_interval.low"), points_column("high", "rate_interval.high"),
         note="A tie is not a win. Intervals are 95% Wilson, as if the pairs were drawn independently; pairs share "
@@ -417,19 +426,19 @@ def wins_figure(summary: Summary) -> ColumnTable:
     )  # fmt: skip
 
 
-def best_gap_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
+def best_model_gap_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
     """F4: people minus the best model, from their largest lead to their largest deficit."""
     return _make_figure(
         4, "gap to the best model", sorted(ranks, key=lambda rank: -rank.gap()), *OF_PAIR,
         points_column("gap", PeopleRank.gap, "signed"), points_column("human"),
         points_column("best"), text("best_model"),
-        whole_column("outside_interval", lambda rank: rank.pair.find_score(rank.best_model).outside),
+        whole_number_column("outside_interval", lambda rank: rank.pair.find_system_score(rank.best_model).outside),
         text("agreement", "pair.trust"),
         note="Human minus best model: above 0, people are better.",
     )  # fmt: skip
 
 
-def median_gap_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
+def median_model_gap_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
     """F5: people minus the median model, by language and in it from the largest lead."""
     return _make_figure(
         5, "gap to the median model, by language",
@@ -440,27 +449,27 @@ def median_gap_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
     )  # fmt: skip
 
 
-def difficulty_figure(summary: Summary) -> ColumnTable:
+def pair_difficulty_figure(summary: Summary) -> ColumnTable:
     """F6: how people do, from the easiest pair to the hardest."""
     scored = [pair for pair in summary.pairs if pair.human.value is not None]
     return _make_figure(
         6, "how hard pairs are for people", sorted(scored, key=lambda pair: -(pair.human.value or 0.0)), *PAIR,
-        *interval_fields("human", ("human", "low", "high")), text("difficulty"),
+        *interval_columns("human", ("human", "low", "high")), text("difficulty"),
         note="Easy from 70, hard below 50.",
     )  # fmt: skip
 
 
-def range_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
+def model_range_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
     """F7: best minus lowest model, from the least consistent pair on."""
     return _make_figure(
         7, "range of the models", sorted(ranks, key=lambda rank: -rank.spread), *OF_PAIR,
         points_column("range", "spread"), points_column("best"),
-        points_column("lowest", "worst"), points_column("sd"), whole_column("models", "n_models"),
+        points_column("lowest", "worst"), points_column("sd"), whole_number_column("models", "n_models"),
         note="Best minus lowest model: the higher, the less consistent the models are.",
     )  # fmt: skip
 
 
-def agreement_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
+def agreement_by_gap_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
     """F8, ours: agreement of people against best model minus people, over the pairs that have an agreement."""
     correlation = agreement_against_gap(ranks)
     note = "With fewer than three pairs, or no variation, there is no correlation."

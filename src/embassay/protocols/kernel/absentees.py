@@ -13,10 +13,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from embassay.data import Dataset
-from embassay.data.catalogue.entries import EntryRecord, read_all_entries
+from embassay.data.catalogue.entries import CatalogueDatasetRecord, read_catalogue_entries
 from embassay.data.catalogue.miniature import (
-    DatasetAmounts,
-    choose_dataset_shape,
+    DatasetSizes,
+    choose_representative_shape,
     count_dataset_items,
     write_miniature_dataset,
 )
@@ -43,12 +43,12 @@ Foresee = Callable[[Any, bool], RunForecast]
 class AbsentDataset:
     """A dataset of the catalogue that is not here: the languages and the tasks that are wanted of it."""
 
-    record: EntryRecord
+    record: CatalogueDatasetRecord
     langs: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
 
     @property
-    def planned_sizes(self) -> tuple[DatasetAmounts, ...]:
+    def planned_sizes(self) -> tuple[DatasetSizes, ...]:
         """The sizes in which it is planned: two where what it takes depends on two amounts."""
         languages = len(self.langs or self.record.langs) or 1
         longest = max(self.record.chars.values())
@@ -56,10 +56,10 @@ class AbsentDataset:
         # Every language needs some rows of each label and score.
         main = max(FEWEST, 5 * languages, fitting)
         if not count_dataset_items(self.record).other:
-            return (DatasetAmounts(main),)
+            return (DatasetSizes(main),)
         # To be ranked again, every query needs candidates to choose from.
         main = max(main, 4 * OTHERS)
-        return DatasetAmounts(main, OTHERS), DatasetAmounts(main, 2 * OTHERS)
+        return DatasetSizes(main, OTHERS), DatasetSizes(main, 2 * OTHERS)
 
 
 def find_absent_datasets(request: Any) -> dict[str, AbsentDataset]:
@@ -87,14 +87,14 @@ def find_absent_dataset(source: str) -> AbsentDataset | None:
     """A name of the catalogue with what is wanted of it, should it not be here; None for a file and any other name."""
     named, tasks = split_tasks_from_spec(source)
     name, _, query = named.partition("?")
-    if name not in read_all_entries() or Path(named).expanduser().exists():
+    if name not in read_catalogue_entries() or Path(named).expanduser().exists():
         return None
     settings = dict(part.partition("=")[::2] for part in query.split("&") if part)
     langs = tuple(filter(None, settings.get("lang", "").split(",")))
-    return AbsentDataset(read_all_entries()[name], langs, tasks)
+    return AbsentDataset(read_catalogue_entries()[name], langs, tasks)
 
 
-def list_absent_members(suites: Sequence[PlannedSuite], request: Any) -> list[AbsentDataset]:
+def list_absent_suite_datasets(suites: Sequence[PlannedSuite], request: Any) -> list[AbsentDataset]:
     """What the suites of a plan lack, each dataset once for the tasks of all."""
     members = {
         member.dataset: member
@@ -137,7 +137,8 @@ def forecast_absent_datasets(
         second = plan.cells([item for item in absent if len(item.planned_sizes) > 1], 1, timed=False)
     by_name = {item.record.name: item for item in absent}
     return [
-        _scale_forecast(cell, second.get(key), by_name[cell.dataset], drawn) for key, cell in first.items()
+        _scale_miniature_forecast(cell, second.get(key), by_name[cell.dataset], drawn)
+        for key, cell in first.items()
     ]
 
 
@@ -165,14 +166,14 @@ class _Miniatures:
         forecasts = self.foresee(replace(self.request, datasets=sources, **known), timed)
         return {(cell.task, cell.dataset, cell.system): cell for cell in forecasts.cells}
 
-    def _write_miniature_source(self, absent: AbsentDataset, size: DatasetAmounts, folder: Path) -> str:
+    def _write_miniature_source(self, absent: AbsentDataset, size: DatasetSizes, folder: Path) -> str:
         path = write_miniature_dataset(absent.record, absent.langs, size, folder)
         named: Mapping[Any, Sequence[str]] = absent.record.protocols
         tasks = absent.tasks or tuple(named.get(self.protocol, ()))
         return f"{path}?tasks={','.join(tasks)}" if tasks and self.by_task else str(path)
 
 
-def _scale_forecast(
+def _scale_miniature_forecast(
     small: CellForecast,
     taller: CellForecast | None,
     absent: AbsentDataset,
@@ -205,7 +206,7 @@ def _scale_forecast(
 
 
 def _scale_seconds(
-    small: CellForecast, scaled: CellForecast, absent: AbsentDataset, real: DatasetAmounts
+    small: CellForecast, scaled: CellForecast, absent: AbsentDataset, real: DatasetSizes
 ) -> float | None:
     """The time of a cell; None where it cannot be told from the miniature's."""
     if small.seconds is None:
@@ -217,7 +218,7 @@ def _scale_seconds(
         return small.seconds * scaled.tokens / max(1, small.tokens)
     if small.task in _PAIRWISE:
         return None
-    if choose_dataset_shape(absent.record) == "retrieval" and small.task == "retrieval":
+    if choose_representative_shape(absent.record) == "retrieval" and small.task == "retrieval":
         # Every query is compared with every document.
         return small.seconds * (real.main * real.other) / (absent.planned_sizes[0].main * OTHERS)
     return small.seconds * scaled.texts / max(1, small.texts)

@@ -82,12 +82,12 @@ EQUAL = 1e-12
 """An interval that is no wider is none: every resample gives the same."""
 
 
-def claim_count(kind: str, n: int, of: int, subject: str = "") -> Claim:
+def make_count_claim(kind: str, n: int, of: int, subject: str = "") -> Claim:
     """That so many of so many are what `kind` says."""
     return Claim(subject, "counts", "", n=n, of=of, kind=kind)
 
 
-def claim_value(
+def make_value_claim(
     subject: str, measure: str, value: float | None, low: float | None = None, high: float | None = None, *,
     kind: str = ""
 ) -> Claim:  # fmt: skip
@@ -95,7 +95,7 @@ def claim_value(
     return Claim(subject, "is", measure, value=value, low=low, high=high, kind=kind)
 
 
-def claim_possible_leaders(
+def make_leader_claims(
     measure: str,
     first: Sequence[str],
     ranked: Sequence[str],
@@ -107,7 +107,7 @@ def claim_possible_leaders(
     """Who may be first of those that are ranked: one claim each. `alone`: the first one beats all others. `below` more
     may be by the tests, and score no better than a reference.
 
-    >>> [claim.relation for claim in claim_possible_leaders("nDCG@10", ["a"], ["a", "b"], alone=True)]
+    >>> [claim.relation for claim in make_leader_claims("nDCG@10", ["a"], ["a", "b"], alone=True)]
     ['first']
     """
     relation: Relation = "first" if alone and len(first) == 1 else "may be first"
@@ -141,14 +141,14 @@ def select_above_references(
     return tuple(name for name in names if sign * (value(name) or 0.0) > sign * floor) or tuple(names)
 
 
-def claim_pair_comparison(
+def make_pair_comparison_claim(
     measure: str, a: str, b: str, difference: float, low: float | None, high: float | None, *,
     apart: bool, is_less_better: bool = False
 ) -> Claim:  # fmt: skip
     """What a test says of two: the better one beats the other, or they cannot be told apart. `value` is a minus b, and
     where one beats the other the better minus the worse.
 
-    >>> claim_pair_comparison("overall", "a", "b", -0.2, -0.3, -0.1, apart=True).subject
+    >>> make_pair_comparison_claim("overall", "a", "b", -0.2, -0.3, -0.1, apart=True).subject
     'b'
     """
     if not apart:
@@ -161,12 +161,13 @@ def claim_pair_comparison(
     return Claim(b, "beats", measure, (a,), -difference, low=_negate(high), high=_negate(low))
 
 
-def claim_change(
+def make_change_claim(
     subject: str, measure: str, value: float, low: float | None, high: float | None, *, kind: str = ""
 ) -> Claim:
     """Whether a change is surely below or above 0, or neither.
 
-    >>> claim_change("a", "delta", -0.2, -0.3, -0.1).relation, claim_change("a", "delta", -0.2, None, None).relation
+    >>> make_change_claim("a", "delta", -0.2, -0.3, -0.1).relation,
+    make_change_claim("a", "delta", -0.2, None, None).relation
     ('falls', 'open')
     """
     relation: Relation = "open"

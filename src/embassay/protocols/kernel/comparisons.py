@@ -19,15 +19,24 @@ from numpy.typing import NDArray
 
 from embassay.errors import DataError
 from embassay.parquet import read_parquet
-from embassay.protocols.kernel.estimates import DEFINED, UNVARIED, bootstrap_interval, cut_interval
+from embassay.protocols.kernel.estimates import DEFINED, UNVARIED, bootstrap_interval, clip_interval_to_bounds
 from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.kernel.tables import Column, ColumnTable, format_p_value, spell_count
-from embassay.records import HeadlineComponent, ResampledStratum, Result
-from embassay.runs.folder import CellRecord, numbers_from_json, numbers_to_json, write_parquet_columns
+from embassay.records import HeadlineComponent, ResampledUnitGroup, Result
+from embassay.runs.folder import (
+    CellRecord,
+    convert_numbers_from_json,
+    convert_numbers_to_json,
+    write_parquet_columns,
+)
 from embassay.stats import compare_replicates
-from embassay.stats.intervals import component_strata, degrees_of_freedom, scale_strata
+from embassay.stats.intervals import (
+    degrees_of_freedom_of_strata,
+    list_resampled_strata,
+    scale_strata_by_weight,
+)
 from embassay.stats.ranks import make_rank_ranges
-from embassay.stats.resampling import is_constant
+from embassay.stats.resampling import are_replicates_constant
 
 if TYPE_CHECKING:
     from embassay.protocols.kernel.evaluation import TaskProtocol
@@ -57,7 +66,7 @@ def describe_undecided_pair(p: float, p_adjusted: float, systems: int) -> str:
 
 
 def explain_missing_verdict(
-    task: str, ranked: Iterable[SystemHeadline], references: Iterable[SystemHeadline]
+    task: str, ranked: Iterable[SystemHeadlineValue], references: Iterable[SystemHeadlineValue]
 ) -> str:
     """Why there is no verdict on a task: on retrieval where a reference row reaches the leader. Retention is the share
     that is kept of what was found, and to keep all of what was found by knowing nothing is no merit. Else empty."""
@@ -70,7 +79,7 @@ def explain_missing_verdict(
 
 
 def find_reference_above_leader(
-    task: str, ranked: Iterable[SystemHeadline], references: Iterable[SystemHeadline]
+    task: str, ranked: Iterable[SystemHeadlineValue], references: Iterable[SystemHeadlineValue]
 ) -> str:
     """The first reference row that reaches the leader on retrieval; empty where none does, and for other tasks."""
     best = max((headline.value for headline in ranked if headline.value is not None), default=None)
@@ -80,7 +89,7 @@ def find_reference_above_leader(
 
 
 @dataclass(frozen=True)
-class SystemHeadline:
+class SystemHeadlineValue:
     """One system's value for a task (or overall) with its replicates, or the reason why there is none. `strata` are
     what was resampled by itself; where left out, the `n` items together."""
 
@@ -90,7 +99,7 @@ class SystemHeadline:
     replicates: NDArray[np.float64]
     method: str = ""
     reason: str = ""
-    strata: tuple[ResampledStratum, ...] = ()
+    strata: tuple[ResampledUnitGroup, ...] = ()
     bounds: tuple[float, float] = (-math.inf, math.inf)
     """What values of the measure lie between: the interval does not leave it."""
     stated: tuple[float | None, float | None] | None = None
@@ -104,15 +113,22 @@ class SystemHeadline:
         method: str,
         n: int | None = None,
         bounds: tuple[float, float] = (-math.inf, math.inf),
-    ) -> SystemHeadline:
+    ) -> SystemHeadlineValue:
         """The value of a component, of `n` items where these are counted otherwise."""
         many = part.n if n is None else n
         return cls(
-            system, part.value, many, part.replicates, method, part.reason, component_strata(part), bounds
+            system,
+            part.value,
+            many,
+            part.replicates,
+            method,
+            part.reason,
+            list_resampled_strata(part),
+            bounds,
         )
 
     @classmethod
-    def none(cls, system: str, reason: str) -> SystemHeadline:
+    def none(cls, system: str, reason: str) -> SystemHeadlineValue:
         """No value, and why."""
         return cls(system, None, 0, np.empty(0), reason=reason)
 
@@ -122,20 +138,24 @@ class SystemHeadline:
         return HeadlineComponent(self.value, self.n, self.replicates, self.reason, strata=self.strata)
 
     @property
-    def resampled_strata(self) -> tuple[ResampledStratum, ...]:
+    def resampled_strata(self) -> tuple[ResampledUnitGroup, ...]:
         """What was resampled by itself."""
-        return component_strata(self.component)
+        return list_resampled_strata(self.component)
 
     @property
     def interval(self) -> tuple[float | None, float | None]:
         """The 95% interval, (None, None) where there is none."""
         if self.stated is not None:
             return self.stated
-        ends = bootstrap_interval(self.replicates, self.value, degrees_of_freedom(self.resampled_strata))
-        return cut_interval(ends, self.value, self.bounds)
+        ends = bootstrap_interval(
+            self.replicates, self.value, degrees_of_freedom_of_strata(self.resampled_strata)
+        )
+        return clip_interval_to_bounds(ends, self.value, self.bounds)
 
 
-def clip_difference(low: float, high: float, a: SystemHeadline, b: SystemHeadline) -> tuple[float, float]:
+def clip_difference_interval(
+    low: float, high: float, a: SystemHeadlineValue, b: SystemHeadlineValue
+) -> tuple[float, float]:
     """The interval of a - b, cut to what a difference of two such values can be: the truth lies there."""
     return max(low, a.bounds[0] - b.bounds[1]), min(high, a.bounds[1] - b.bounds[0])
 
@@ -151,7 +171,9 @@ def stack_replicates(parts: Sequence[HeadlineComponent]) -> NDArray[np.float64]:
     )
 
 
-def average_components(parts: Sequence[HeadlineComponent], *, harmonic: bool = False) -> HeadlineComponent:
+def average_headline_components(
+    parts: Sequence[HeadlineComponent], *, harmonic: bool = False
+) -> HeadlineComponent:
     """Mean over datasets or tasks; `n` is their sum and replicates are paired by position.
 
     A part without an interval (of one item) is held fixed in the resamples.
@@ -160,27 +182,29 @@ def average_components(parts: Sequence[HeadlineComponent], *, harmonic: bool = F
     values = np.array([part.value for part in parts], dtype=np.float64)
     n = sum(part.n for part in parts)
     if not harmonic:
-        strata = weight_strata(parts, np.full(len(parts), 1 / len(parts)))
+        strata = weight_resampled_strata(parts, np.full(len(parts), 1 / len(parts)))
         return HeadlineComponent(float(values.mean()), n, np.mean(columns, axis=0), strata=strata)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = float(len(values) / (1 / values).sum())
         # The derivative of the harmonic mean by each part says how far the part's error carries.
         slopes = np.where(values > 0, value * value / (len(values) * values * values), 1.0)
         draws = len(columns) / (1 / columns).sum(axis=0)
-    return HeadlineComponent(value, n, draws, strata=weight_strata(parts, slopes))
+    return HeadlineComponent(value, n, draws, strata=weight_resampled_strata(parts, slopes))
 
 
-def weight_strata(
+def weight_resampled_strata(
     parts: Sequence[HeadlineComponent], weights: NDArray[np.float64]
-) -> tuple[ResampledStratum, ...]:
+) -> tuple[ResampledUnitGroup, ...]:
     """What was resampled of a mean with these weights, (parts,)."""
     pairs = zip(parts, weights.tolist(), strict=True)
     return tuple(
-        stratum for part, weight in pairs for stratum in scale_strata(component_strata(part), weight)
+        stratum
+        for part, weight in pairs
+        for stratum in scale_strata_by_weight(list_resampled_strata(part), weight)
     )
 
 
-def compare_headlines(headlines: Sequence[SystemHeadline]) -> dict[str, Any]:
+def compare_headlines(headlines: Sequence[SystemHeadlineValue]) -> dict[str, Any]:
     """Rank ranges and pairwise differences of the systems that have a value and an interval, as in comparisons.json.
 
     Keys `systems` (best first), `rank_low`, `rank_high`, `best` (who may hold rank 1), `pairs`, and `reason` where
@@ -219,7 +243,7 @@ def compare_headlines(headlines: Sequence[SystemHeadline]) -> dict[str, Any]:
                 "ci_low": low, "ci_high": high, "p": pair.p, "p_adjusted": pair.p_adjusted,
             }
             for pair in pairs
-            for low, high in [clip_difference(pair.low, pair.high, complete[pair.a], complete[pair.b])]
+            for low, high in [clip_difference_interval(pair.low, pair.high, complete[pair.a], complete[pair.b])]
         ],
         "reason": ""
     }  # fmt: skip
@@ -232,13 +256,13 @@ RANKED, CLASSICAL, REFERENCE = "", "classical", "reference"
 
 
 @dataclass(frozen=True)
-class Standing:
+class SystemStanding:
     """A system's value at a place of a run: for a task or `overall`, over datasets (`dataset` empty) or on one."""
 
     task: str
     dataset: str
     measure: str
-    headline: SystemHeadline
+    headline: SystemHeadlineValue
     group: str = RANKED
 
     @property
@@ -252,7 +276,7 @@ class Standing:
         return self.task, self.dataset, self.measure
 
 
-def write_standings(folder: Path, standings: Iterable[Standing]) -> None:
+def write_standings(folder: Path, standings: Iterable[SystemStanding]) -> None:
     """Write `headlines.parquet` of a run; nothing where there are none."""
     rows = [_standing_row(standing) for standing in standings]
     if rows:
@@ -268,7 +292,7 @@ def find_possible_leaders(comparisons: Mapping[str, Any]) -> dict[str, frozenset
     return first
 
 
-def read_standings(folder: Path) -> tuple[Standing, ...]:
+def read_standings(folder: Path) -> tuple[SystemStanding, ...]:
     """The standings of a run in the order of the file; empty where it has none. DataError for a broken file."""
     path = folder / FILE
     if not path.is_file():
@@ -284,19 +308,19 @@ def read_standings(folder: Path) -> tuple[Standing, ...]:
 
 
 def group_standings_by_place(
-    standings: Sequence[Standing],
-) -> Mapping[tuple[str, str, str], Sequence[Standing]]:
+    standings: Sequence[SystemStanding],
+) -> Mapping[tuple[str, str, str], Sequence[SystemStanding]]:
     """The standings at each place, places in their order."""
-    groups: dict[tuple[str, str, str], list[Standing]] = {}
+    groups: dict[tuple[str, str, str], list[SystemStanding]] = {}
     for standing in standings:
         groups.setdefault(standing.place, []).append(standing)
     return groups
 
 
-def _standing_row(standing: Standing) -> dict[str, Any]:
+def _standing_row(standing: SystemStanding) -> dict[str, Any]:
     headline = standing.headline
     # Text keeps every bit of a number, and reads the same on any machine.
-    replicates = json.dumps(numbers_to_json(headline.replicates))
+    replicates = json.dumps(convert_numbers_to_json(headline.replicates))
     return {
         "task": standing.task, "dataset": standing.dataset, "measure": standing.measure, "group": standing.group,
         "system": headline.system, "value": headline.value, "n": str(headline.n), "method": headline.method,
@@ -305,12 +329,13 @@ def _standing_row(standing: Standing) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _read_standing(row: Mapping[str, Any]) -> Standing:
-    headline = SystemHeadline(
-        row["system"], row["value"], int(row["n"]), numbers_from_json(json.loads(row["replicates"])), row["method"],
+def _read_standing(row: Mapping[str, Any]) -> SystemStanding:
+    headline = SystemHeadlineValue(
+        row["system"], row["value"], int(row["n"]), convert_numbers_from_json(json.loads(row["replicates"])),
+        row["method"],
         row["reason"], _parse_strata(row.get("strata") or "[]"), _parse_bounds(row.get("bounds") or "[null, null]")
     )  # fmt: skip
-    return Standing(row["task"], row["dataset"], row["measure"], headline, row["group"])
+    return SystemStanding(row["task"], row["dataset"], row["measure"], headline, row["group"])
 
 
 def _parse_bounds(text: str) -> tuple[float, float]:
@@ -318,20 +343,22 @@ def _parse_bounds(text: str) -> tuple[float, float]:
     return -math.inf if least is None else least, math.inf if most is None else most
 
 
-def _format_strata(strata: Sequence[ResampledStratum]) -> str:
+def _format_strata(strata: Sequence[ResampledUnitGroup]) -> str:
     """Six digits are plenty: the draws only tell how much of the variance is a stratum's."""
     short = [
-        (stratum.units, [value and float(f"{value:.6g}") for value in numbers_to_json(stratum.draws)])
+        (stratum.units, [value and float(f"{value:.6g}") for value in convert_numbers_to_json(stratum.draws)])
         for stratum in strata
     ]
     return json.dumps(short)
 
 
-def _parse_strata(text: str) -> tuple[ResampledStratum, ...]:
-    return tuple(ResampledStratum(units, numbers_from_json(draws)) for units, draws in json.loads(text))
+def _parse_strata(text: str) -> tuple[ResampledUnitGroup, ...]:
+    return tuple(
+        ResampledUnitGroup(units, convert_numbers_from_json(draws)) for units, draws in json.loads(text)
+    )
 
 
-def summarise_over_datasets(
+def summarise_rows_over_datasets(
     protocol: TaskProtocol, plan: Plan, records: Sequence[CellRecord]
 ) -> tuple[list[Result], dict[str, Any]]:
     """The rows over datasets, and the paired comparisons of every scope."""
@@ -383,7 +410,7 @@ def summarise_over_datasets(
 
 
 def _compare_systems_in_scope(
-    plan: Plan, task: str, scope: dict[str, SystemHeadline], ranked: Sequence[str]
+    plan: Plan, task: str, scope: dict[str, SystemHeadlineValue], ranked: Sequence[str]
 ) -> dict[str, Any]:
     """The comparisons of a scope; none where a reference row reaches the leader."""
     headlines = [scope[system] for system in ranked]
@@ -396,10 +423,12 @@ def _compare_systems_in_scope(
     return {**comparisons, "rank_low": [], "rank_high": [], "best": [], "pairs": [], "reason": reason}
 
 
-def make_standings(protocol: TaskProtocol, plan: Plan, records: Sequence[CellRecord]) -> Iterator[Standing]:
+def make_standings(
+    protocol: TaskProtocol, plan: Plan, records: Sequence[CellRecord]
+) -> Iterator[SystemStanding]:
     """Every system's headlines: of each task on each dataset and over them, and overall."""
     groups = {entry.name: REFERENCE if entry.kind == "reference" else RANKED for entry in plan.systems}
-    by_task: dict[str, dict[str, SystemHeadline]] = {}
+    by_task: dict[str, dict[str, SystemHeadlineValue]] = {}
     for task in plan.tasks:
         measure, datasets = protocol.tasks.build(task).headline, _task_datasets(plan, task)
         by_task[task] = {name: _task_headline(protocol, plan, records, task, name) for name in groups}
@@ -407,10 +436,10 @@ def make_standings(protocol: TaskProtocol, plan: Plan, records: Sequence[CellRec
             shown = {name: (name,) for name in datasets} | _task_groups(plan, task)
             for dataset, members in shown.items() if len(datasets) > 1 else ():
                 headline = _task_headline(protocol, plan, records, task, system, members)
-                yield Standing(task, dataset, measure, headline, group)
-            yield Standing(task, "", measure, by_task[task][system], group)
+                yield SystemStanding(task, dataset, measure, headline, group)
+            yield SystemStanding(task, "", measure, by_task[task][system], group)
     for system, group in groups.items():
-        yield Standing(OVERALL, "", OVERALL, _overall_headline(protocol, plan, by_task, system), group)
+        yield SystemStanding(OVERALL, "", OVERALL, _overall_headline(protocol, plan, by_task, system), group)
 
 
 def _task_groups(plan: Plan, task: str) -> dict[str, list[str]]:
@@ -433,7 +462,7 @@ def _task_headline(
     task: str,
     system: str,
     datasets: Sequence[str] | None = None,
-) -> SystemHeadline:
+) -> SystemHeadlineValue:
     """Mean over the parts of the task of the mean over the datasets (all) that have the part."""
     of_task = [record for record in records if (record.task, record.system) == (task, system)]
     by_dataset = {record.dataset: record for record in of_task if record.done}
@@ -441,45 +470,46 @@ def _task_headline(
     for name in expected:
         if name not in by_dataset:
             reason = next((cell.reason for cell in of_task if cell.dataset == name), "") or "not run yet"
-            return SystemHeadline.none(system, f"{name}: {reason}")
+            return SystemHeadlineValue.none(system, f"{name}: {reason}")
     parts: dict[str, dict[str, list[HeadlineComponent]]] = {}
     left_out = []
     groups = {dataset.name: dataset.group or dataset.name for dataset in plan.datasets}
     for name in expected:
         record = by_dataset[name]
         if not record.components:
-            return SystemHeadline.none(system, f"{name}: {record.scores[0].reason}")
+            return SystemHeadlineValue.none(system, f"{name}: {record.scores[0].reason}")
         for part, component in record.components.items():
             if component.value is not None:
                 parts.setdefault(part, {}).setdefault(groups[name], []).append(component)
             elif protocol.is_mean_of_defined_datasets(task):
                 left_out.append(name)
             else:
-                return SystemHeadline.none(system, f"{name}: {component.reason}")
+                return SystemHeadlineValue.none(system, f"{name}: {component.reason}")
     if not parts:
-        return SystemHeadline.none(system, f"undefined on {', '.join(left_out)}")
+        return SystemHeadlineValue.none(system, f"undefined on {', '.join(left_out)}")
     harmonic = protocol.is_mean_harmonic(task, plan.request.options)
     # A group of datasets is one: the mean of its members, whatever mean is taken over datasets.
     joined = {
         part: [
-            average_components(members) if len(members) > 1 else members[0] for members in of_part.values()
+            average_headline_components(members) if len(members) > 1 else members[0]
+            for members in of_part.values()
         ]
         for part, of_part in parts.items()
     }
-    means = [average_components(components, harmonic=harmonic) for components in joined.values()]
+    means = [average_headline_components(components, harmonic=harmonic) for components in joined.values()]
     method = _describe_averaging_method(protocol, task, joined, left_out)
     if datasets is None:
         method += "".join(
-            f"; {said.rstrip('.')}" for suite in plan.suites if (said := suite.describe_sets(task))
+            f"; {said.rstrip('.')}" for suite in plan.suites if (said := suite.describe_present_sets(task))
         )
     return _make_headline_of_parts(protocol, system, means, method)
 
 
 def _make_headline_of_parts(
     protocol: TaskProtocol, system: str, parts: list[HeadlineComponent], method: str
-) -> SystemHeadline:
-    mean = average_components(parts, harmonic=False)
-    return SystemHeadline.of(system, mean, method, max(part.n for part in parts), protocol.bounds)
+) -> SystemHeadlineValue:
+    mean = average_headline_components(parts, harmonic=False)
+    return SystemHeadlineValue.of(system, mean, method, max(part.n for part in parts), protocol.bounds)
 
 
 def _describe_averaging_method(
@@ -501,18 +531,18 @@ def _describe_averaging_method(
 
 def _describe_missing_sets(plan: Plan) -> str:
     """What the mean over tasks has of the run's suites, after what is said of it."""
-    return "".join(f"; {suite.describe_sets().rstrip('.')}" for suite in plan.suites)
+    return "".join(f"; {suite.describe_present_sets().rstrip('.')}" for suite in plan.suites)
 
 
 def _overall_headline(
-    protocol: TaskProtocol, plan: Plan, by_task: dict[str, dict[str, SystemHeadline]], system: str
-) -> SystemHeadline:
+    protocol: TaskProtocol, plan: Plan, by_task: dict[str, dict[str, SystemHeadlineValue]], system: str
+) -> SystemHeadlineValue:
     """Unweighted mean of the protocol's tasks; undefined when one is missing."""
     for name in protocol.paper:
         if name not in by_task:
-            return SystemHeadline.none(system, f"{name} was not part of the run")
+            return SystemHeadlineValue.none(system, f"{name} was not part of the run")
         if by_task[name][system].value is None:
-            return SystemHeadline.none(system, f"{name}: {by_task[name][system].reason}")
+            return SystemHeadlineValue.none(system, f"{name}: {by_task[name][system].reason}")
     return _mean_of_tasks(
         protocol,
         [by_task[name][system] for name in protocol.paper],
@@ -522,8 +552,8 @@ def _overall_headline(
 
 
 def _mean_of_present(
-    protocol: TaskProtocol, plan: Plan, by_task: dict[str, dict[str, SystemHeadline]], system: str
-) -> SystemHeadline | None:
+    protocol: TaskProtocol, plan: Plan, by_task: dict[str, dict[str, SystemHeadlineValue]], system: str
+) -> SystemHeadlineValue | None:
     headlines = [by_task[name][system] for name in protocol.paper if name in by_task]
     present = [headline for headline in headlines if headline.value is not None]
     if not present:
@@ -533,20 +563,27 @@ def _mean_of_present(
 
 
 def _mean_of_tasks(
-    protocol: TaskProtocol, headlines: list[SystemHeadline], system: str, method: str
-) -> SystemHeadline:
+    protocol: TaskProtocol, headlines: list[SystemHeadlineValue], system: str, method: str
+) -> SystemHeadlineValue:
     parts = [headline.component for headline in headlines]
     fixed = sum(not len(part.replicates) for part in parts)
     note = f"; {fixed} without an interval held fixed" if fixed else ""
-    mean = average_components(parts, harmonic=False)
-    return SystemHeadline.of(system, mean, method + note, len(parts), protocol.bounds)
+    mean = average_headline_components(parts, harmonic=False)
+    return SystemHeadlineValue.of(system, mean, method + note, len(parts), protocol.bounds)
 
 
 def _headline_row(
-    protocol: TaskProtocol, plan: Plan, task: str, measure: str, headline: SystemHeadline, dataset: str = ""
+    protocol: TaskProtocol,
+    plan: Plan,
+    task: str,
+    measure: str,
+    headline: SystemHeadlineValue,
+    dataset: str = "",
 ) -> Result:
     low, high = headline.interval
-    method = f"{headline.method}; {UNVARIED}" if is_constant(headline.replicates) else headline.method
+    method = (
+        f"{headline.method}; {UNVARIED}" if are_replicates_constant(headline.replicates) else headline.method
+    )
     return Result(
         protocol.name, task, dataset, "", "", "", headline.system, measure, headline.value, headline.n, low, high,
         method, plan.request.seed, headline.reason

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.measures.clusters import v_measure_from_counts
+from embassay.measures.clusters import compute_v_measure_from_counts
 from embassay.protocols.kernel.inputs import Columns, EvaluationContext, find_rows_with_nan
 from embassay.records import HeadlineComponent, LabelledTexts, Result, Score, SkippedItems, TaskOutcome
 from embassay.runs.folder import CellRecord
 from embassay.stats import NORMAL, Freedom, corrected_interval, freedom_of_units, percentile_interval, wilson
 from embassay.stats.resampling import UNVARIED as UNVARIED
-from embassay.stats.resampling import draw_resamples, effective_units, is_constant
+from embassay.stats.resampling import are_replicates_constant, count_effective_groups, draw_resample_rows
 
 ONE_SET = "texts of the only set"
 """What a clustering of one set is resampled over, in its method."""
@@ -71,8 +71,8 @@ class Estimate:
             )
         units = self.n if self.units is None else self.units
         ends = bootstrap_interval(self.replicates, self.value, freedom_of_units(units))
-        low, high = cut_interval(ends, self.value, bounds)
-        method, same = self.method, is_constant(self.replicates)
+        low, high = clip_interval_to_bounds(ends, self.value, bounds)
+        method, same = self.method, are_replicates_constant(self.replicates)
         if self.is_share and (low is not None or same):
             share = wilson(self.value, self.n)
             low, high, method = share.low, share.high, method.replace("bootstrap", "Wilson")
@@ -104,10 +104,10 @@ def estimate(
     NaN is a lost item: it does not count.
     """
     of = {"": statistic}
-    return bootstrap_estimates(columns, of, context, purpose, method, share=share, groups=groups)[""]
+    return bootstrap_column_statistics(columns, of, context, purpose, method, share=share, groups=groups)[""]
 
 
-def bootstrap_estimates(
+def bootstrap_column_statistics(
     columns: Columns,
     statistics: Mapping[str, Statistic],
     context: EvaluationContext,
@@ -122,7 +122,7 @@ def bootstrap_estimates(
     lost = find_rows_with_nan(columns)
     kept = columns[~lost] if lost.any() else columns
     n = len(kept)
-    units = None if groups is None else effective_units(groups[~lost]) if n else 0
+    units = None if groups is None else count_effective_groups(groups[~lost]) if n else 0
     # All rows are drawn, lost ones too: the same draws for every system keep differences paired.
     drawn = context.bootstrap(columns, purpose, groups) if (n if units is None else units) > 1 else None
     by_name = {}
@@ -133,7 +133,7 @@ def bootstrap_estimates(
     return by_name
 
 
-def average_over_sets(scores: Sequence[Score], context: EvaluationContext) -> Estimate | None:
+def average_scores_over_sets(scores: Sequence[Score], context: EvaluationContext) -> Estimate | None:
     """The mean over the sets of a dataset, resampled over them; None of no set."""
     if not scores:
         return None
@@ -142,7 +142,7 @@ def average_over_sets(scores: Sequence[Score], context: EvaluationContext) -> Es
     return estimate(values, lambda means: means[..., 0], context, "sets", method)
 
 
-def bootstrap_single_set(
+def bootstrap_set_v_measure(
     data: LabelledTexts, name: str, clusters: Mapping[int, int], context: EvaluationContext
 ) -> Estimate:
     """The V-measure of the set `name`, for a dataset that has no other, resampled over its texts with their clusters
@@ -162,11 +162,11 @@ def bootstrap_single_set(
     tables = [
         np.bincount(cells[drawn], minlength=1 + shape[0] * k)[1:].reshape(shape)
         # A million rows at a time, so that a large set does not fill the memory.
-        for block in draw_resamples(n, context.resamples, rng, most=1 + 10**6 // n)
+        for block in draw_resample_rows(n, context.resamples, rng, most=1 + 10**6 // n)
         for drawn in block
     ]
-    draws = np.array([v_measure_from_counts(table) for table in tables])
-    value = v_measure_from_counts(np.bincount(cells, minlength=1 + shape[0] * k)[1:].reshape(shape))
+    draws = np.array([compute_v_measure_from_counts(table) for table in tables])
+    value = compute_v_measure_from_counts(np.bincount(cells, minlength=1 + shape[0] * k)[1:].reshape(shape))
     method = f"bootstrap over {int(kept.sum()):,} {ONE_SET}, clusters held"
     return Estimate(value, int(kept.sum()), draws - (np.nanmean(draws) - value), method)
 
@@ -194,17 +194,17 @@ def bootstrap_interval(
     either: what never varied here may vary elsewhere, and no resample says how much.
     """
     defined = replicates[np.isfinite(replicates)]
-    if not len(replicates) or len(defined) < DEFINED * len(replicates) or is_constant(replicates):
+    if not len(replicates) or len(defined) < DEFINED * len(replicates) or are_replicates_constant(replicates):
         return None, None
     return percentile_interval(defined) if value is None else corrected_interval(defined, value, freedom)
 
 
-def cut_interval(
+def clip_interval_to_bounds(
     ends: tuple[float | None, float | None], value: float | None, bounds: tuple[float, float]
 ) -> tuple[float | None, float | None]:
     """The ends of an interval, cut to what its measure can be, where the value lies between.
 
-    >>> cut_interval((-0.1, 1.1), 0.5, (0.0, 1.0)), cut_interval((None, None), 0.5, (0.0, 1.0))
+    >>> clip_interval_to_bounds((-0.1, 1.1), 0.5, (0.0, 1.0)), clip_interval_to_bounds((None, None), 0.5, (0.0, 1.0))
     ((0.0, 1.0), (None, None))
     """
     low, high = ends
@@ -364,7 +364,7 @@ def _encoding_failures(system: Similarity) -> dict[str, str]:
     return dict(getattr(system, "failures", {}))
 
 
-def sum_skipped(skipped: Iterable[SkippedItems]) -> tuple[SkippedItems, ...]:
+def sum_skipped_items_by_reason(skipped: Iterable[SkippedItems]) -> tuple[SkippedItems, ...]:
     """One entry per reason."""
     by_reason: dict[str, SkippedItems] = {}
     for skip in skipped:

@@ -17,18 +17,18 @@ from embassay.contracts import CellPartExecutor, Similarity, Tokenizer
 from embassay.data import Dataset
 from embassay.data.shapes import check_mapping_targets
 from embassay.protocols.kernel import inputs
-from embassay.protocols.kernel.comparisons import headline_table, make_standings, summarise_over_datasets
+from embassay.protocols.kernel.comparisons import headline_table, make_standings, summarise_rows_over_datasets
 from embassay.protocols.kernel.forecast import (
-    Forecaster,
+    TaskCostForecaster,
     TaskEffort,
-    count_dimensions,
+    count_vector_dimensions,
     replicate_bytes,
-    sum_memory,
+    sum_memory_footprint,
     text_bytes,
     token_bytes,
     vector_bytes,
 )
-from embassay.protocols.kernel.inputs import charge_calls, resolve_dataset_sources
+from embassay.protocols.kernel.inputs import charge_calls_to_account, resolve_dataset_sources
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import (
     Plan,
@@ -48,20 +48,26 @@ from embassay.protocols.kernel.request import (
     Options,
     RunArguments,
     TaskRequest,
-    as_strings,
-    frame_folder,
-    make_request,
+    convert_to_string_tuple,
+    data_frames_folder,
+    make_request_from_call,
     make_run_folder,
 )
-from embassay.protocols.kernel.session import Conclusion, SilentListener
+from embassay.protocols.kernel.session import RunConclusions, SilentListener
 from embassay.protocols.kernel.tables import RunTable, check_table_name
 from embassay.records import LoadedDataset, Result, TaskOutcome
 from embassay.registry import Registry, import_attribute, locate_error_in_package
 from embassay.runs.execution import HERE, Workers
 from embassay.runs.folder import CellRecord, RunCell, digest_json
-from embassay.runs.forecast import CellForecast, Hear, RehearsalSimilarity, RunForecast, count_tokens
-from embassay.runs.memory import MemoryFootprint, reserve_memory
-from embassay.systems.objects import register_objects
+from embassay.runs.forecast import (
+    CellForecast,
+    Hear,
+    RehearsalSimilarity,
+    RunForecast,
+    count_tokens_by_sample,
+)
+from embassay.runs.memory import WorkMemoryEstimate, reserve_memory
+from embassay.systems.objects import register_system_objects
 from embassay.systems.own import Compared
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
@@ -139,7 +145,7 @@ def evaluate_cell(
     """The outcome of one cell, with how many texts were encoded, taken from the cache and cut, and the calls that
     were charged to `ledger`."""
     protocol = import_protocol(job.protocol)
-    loaded = load_dataset(job.protocol, job.task, job.dataset, job.limit, job.seed)
+    loaded = load_task_dataset(job.protocol, job.task, job.dataset, job.limit, job.seed)
     opened = job.open_cached_system(
         advance, ledger=ledger, spread=spread, pair_corpus=protocol.pair_corpus, compared=protocol.compared
     )
@@ -150,8 +156,8 @@ def evaluate_cell(
         context = replace(context, advance=advance)
     task, system = protocol.tasks.build(job.task), opened.system
     need = protocol.needed(job.task, system, loaded.data, task.fields(loaded.data), job.options)
-    with reserve_memory(need), charge_calls(ledger, system.name) as calls:
-        opened.prefetch(partial(rehearse_task, protocol, job.task, loaded.data, context))
+    with reserve_memory(need), charge_calls_to_account(ledger, system.name) as calls:
+        opened.prefetch_vectors(partial(rehearse_encoder_calls, protocol, job.task, loaded.data, context))
         outcome = task.evaluate(system, loaded.data, context)
         again = (
             partial(_evaluate_again, task, loaded.data, context) if job.task in protocol.order_alone else None
@@ -172,7 +178,7 @@ def _evaluate_again(task: Task, data: Any, context: Any, system: Similarity) -> 
     return task.evaluate(system, data, briefly)
 
 
-def rehearse_task(protocol: TaskProtocol, name: str, data: Any, context: Any, hear: Hear) -> bool:
+def rehearse_encoder_calls(protocol: TaskProtocol, name: str, data: Any, context: Any, hear: Hear) -> bool:
     """Do the task in vain, and tell `hear` of every call that it would make of an encoder. False, and nothing done, for
     more than `REHEARSED` texts."""
     task = protocol.tasks.build(name)
@@ -192,7 +198,7 @@ def import_protocol(home: str) -> TaskProtocol:
 
 
 @lru_cache(maxsize=2)
-def load_dataset(
+def load_task_dataset(
     home: str, task: str, request: DatasetRequest, limit: int | None, seed: int
 ) -> LoadedDataset[Any]:
     """The dataset in the task's shape; the last two stay in memory."""
@@ -263,7 +269,9 @@ class TaskProtocol(Protocol):
         del system, task
         return {}
 
-    def needed(self, task: str, system: Similarity, data: Any, fields: Any, options: Any) -> MemoryFootprint:
+    def needed(
+        self, task: str, system: Similarity, data: Any, fields: Any, options: Any
+    ) -> WorkMemoryEstimate:
         """What a cell will hold in memory: all texts of its `fields`, and what they become."""
         del task, data
         columns = [column for _, column in fields.values()]
@@ -272,9 +280,9 @@ class TaskProtocol(Protocol):
             "texts": sum(map(text_bytes, columns)),
             "replicates": replicate_bytes(n, 1, options.resamples),
         }
-        dim = count_dimensions(system)
+        dim = count_vector_dimensions(system)
         parts |= {"vectors": vector_bytes(n, dim)} if dim else {"tokens": sum(map(token_bytes, columns))}
-        return sum_memory(parts, "Use fewer items (--limit).")
+        return sum_memory_footprint(parts, "Use fewer items (--limit).")
 
     def is_mean_of_defined_datasets(self, task: str) -> bool:
         """Whether datasets on which the task is undefined are left out of its mean, and named."""
@@ -303,11 +311,13 @@ class TaskProtocol(Protocol):
 
     def draw_conclusions(
         self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]
-    ) -> Conclusion:
+    ) -> RunConclusions:
         """Headlines over datasets, the overall score, who can be told apart from whom, and tables."""
-        summary, comparisons = summarise_over_datasets(self, plan, records)
+        summary, comparisons = summarise_rows_over_datasets(self, plan, records)
         tables, warnings = self._build_tables_safely(plan, [*rows, *summary])
-        return Conclusion(summary, comparisons, tables, tuple(make_standings(self, plan, records)), warnings)
+        return RunConclusions(
+            summary, comparisons, tables, tuple(make_standings(self, plan, records)), warnings
+        )
 
     def _build_tables_safely(
         self, plan: Plan, rows: Sequence[Result]
@@ -355,10 +365,10 @@ class TaskProtocol(Protocol):
         """
         folder = Path(out) if out is not None else make_run_folder(self.name)
         arguments.setdefault("options", self.options())
-        request = make_request(
+        request = make_request_from_call(
             self.request, self.run, arguments,
-            register_objects(systems, workers=workers), as_strings(tasks),
-            resolve_dataset_sources(datasets, frame_folder(folder))
+            register_system_objects(systems, workers=workers), convert_to_string_tuple(tasks),
+            resolve_dataset_sources(datasets, data_frames_folder(folder))
         )  # fmt: skip
         return self.carry_out(
             request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd
@@ -407,7 +417,7 @@ class TaskProtocol(Protocol):
 
     def load_task_data(self, request: Any, source: str, task: str) -> LoadedDataset[Any]:
         """The data of a task on one of the request's datasets."""
-        return load_dataset(
+        return load_task_dataset(
             self.import_path, task, request.dataset(source), self.find_item_limit(task, request), request.seed
         )
 
@@ -462,7 +472,7 @@ class TaskProtocol(Protocol):
 
     def _forecast_cells(self, plan: Plan, *, measure: bool) -> Iterator[CellForecast]:
         request, tokenizer = plan.request, open_tokenizer(plan.request.tokenizer)
-        forecaster = Forecaster(plan.systems, tokenizer, request.seed, plan.cache, measure=measure)
+        forecaster = TaskCostForecaster(plan.systems, tokenizer, request.seed, plan.cache, measure=measure)
         for name in plan.tasks:
             for dataset in plan.datasets:
                 for planned in dataset.tasks:
@@ -480,11 +490,12 @@ class TaskProtocol(Protocol):
         loaded = self.load_task_data(request, source, name)
         fields = self.tasks.build(name).fields(loaded.data)
         texts, queries = self._select_first_field_texts(name, fields), fields.get("query", ((), ()))[1]
-        tokens, _ = count_tokens(texts, tokenizer)
+        tokens, _ = count_tokens_by_sample(texts, tokenizer)
         context = self.make_task_context(loaded, tokenizer, request.seed, request.options)
         return TaskEffort(
             name, loaded.dataset, planned.n, planned.texts, round(tokens * self.estimate_length_factor(name, context)),
-            partial(rehearse_task, self, name, loaded.data, context), texts, queries, self.kinds.get(name, "pairs"),
+            partial(rehearse_encoder_calls, self, name, loaded.data, context), texts, queries,
+            self.kinds.get(name, "pairs"),
             footprint=lambda system: self.needed(name, system, loaded.data, fields, request.options)
         )  # fmt: skip
 

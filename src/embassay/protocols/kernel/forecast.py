@@ -17,10 +17,17 @@ from typing import Any, Literal
 
 from embassay.contracts import Encoder, Similarity, Tokenizer
 from embassay.errors import ModelError
-from embassay.protocols.kernel.inputs import open_cache, open_uncached_system
+from embassay.protocols.kernel.inputs import open_embedding_cache, open_uncached_system
 from embassay.protocols.kernel.plan import PlannedSystem
-from embassay.runs.forecast import CellForecast, EncoderNeed, Hear, NeedCounter, count_tokens, remote_seconds
-from embassay.runs.memory import MemoryFootprint, resident_memory
+from embassay.runs.forecast import (
+    CellForecast,
+    EncoderWorkload,
+    EncoderWorkloadCounter,
+    Hear,
+    count_tokens_by_sample,
+    estimate_server_seconds,
+)
+from embassay.runs.memory import WorkMemoryEstimate, measure_resident_memory
 
 Probe = list[str]
 PROBE = 24
@@ -55,10 +62,10 @@ class TaskEffort:
     kind: Literal["pairs", "distances", "search"] = "pairs"
     again: Callable[[Hear], bool] | None = None
     rounds: int = 0
-    footprint: Callable[[Similarity], MemoryFootprint] | None = None
+    footprint: Callable[[Similarity], WorkMemoryEstimate] | None = None
 
 
-class Forecaster:
+class TaskCostForecaster:
     """Rehearses each task once for all encoders, and times everything else on a few texts."""
 
     def __init__(
@@ -76,7 +83,7 @@ class Forecaster:
             for system in systems
             if system.remote is None
         }
-        opened, seen = open_cache(cache), set[bytes]()
+        opened, seen = open_embedding_cache(cache), set[bytes]()
         asked = {
             system.name: system.remote or _find_inner_encoder(self.systems[system.name])
             for system in systems
@@ -84,7 +91,7 @@ class Forecaster:
         }
         # An ensemble has encoders, and is none: it is timed as a whole.
         self.needs = {
-            name: NeedCounter(encoder, opened, tokenizer, seen)
+            name: EncoderWorkloadCounter(encoder, opened, tokenizer, seen)
             for name, encoder in asked.items()
             if hasattr(encoder, "encode")
         }
@@ -96,7 +103,7 @@ class Forecaster:
         for system in self.planned:
             yield self._forecast_cell(work, system, needs)
 
-    def _count_encoder_needs(self, work: TaskEffort) -> dict[str, EncoderNeed]:
+    def _count_encoder_needs(self, work: TaskEffort) -> dict[str, EncoderWorkload]:
         """What each encoder needs for the work."""
         if not self.needs:
             return {}
@@ -108,7 +115,7 @@ class Forecaster:
 
     def _rehearse_encoder_needs(
         self, work: TaskEffort, rehearse: Callable[[Hear], bool]
-    ) -> dict[str, EncoderNeed]:
+    ) -> dict[str, EncoderWorkload]:
         def count_encoder_call(texts: Sequence[str], role: Any) -> None:
             for need in self.needs.values():
                 need.hear(texts, role)
@@ -122,12 +129,12 @@ class Forecaster:
             return taken
         # The task's versions are estimated from the originals.
         return {
-            name: EncoderNeed(work.texts, 0, work.tokens, -(-work.texts // need.chunk_size), exact=False)
+            name: EncoderWorkload(work.texts, 0, work.tokens, -(-work.texts // need.chunk_size), exact=False)
             for name, need in self.needs.items()
         }
 
     def _forecast_cell(
-        self, work: TaskEffort, system: PlannedSystem, needs: dict[str, EncoderNeed]
+        self, work: TaskEffort, system: PlannedSystem, needs: dict[str, EncoderWorkload]
     ) -> CellForecast:
         head = CellForecast(
             work.task, work.dataset, system.name, work.items, work.texts, work.tokens,
@@ -152,7 +159,7 @@ class Forecaster:
             done,
             requests=need.chunks,
             usd=None if price is None else need.tokens * price / 1e6,
-            seconds=remote_seconds(system.remote, need.chunks, need.tokens),
+            seconds=estimate_server_seconds(system.remote, need.chunks, need.tokens),
             assumed=True,
         )
 
@@ -161,7 +168,7 @@ class Forecaster:
         opened = self.systems.get(system.name)
         if work.footprint is None or opened is None:
             return 0
-        return (resident_memory() or 0) + work.footprint(opened).bytes
+        return (measure_resident_memory() or 0) + work.footprint(opened).bytes
 
     def _measure_seconds_per_token(self, name: str, work: TaskEffort) -> float | None:
         """Seconds per token of an encoder on this machine, measured once."""
@@ -169,7 +176,7 @@ class Forecaster:
             encoder = self.needs[name].encoder
             self.speed[name] = self._measure_seconds_per_unit(
                 lambda probe: partial(encoder.encode, probe),
-                lambda probe: count_tokens(probe, self.tokenizer, most=encoder.max_tokens)[0],
+                lambda probe: count_tokens_by_sample(probe, self.tokenizer, most=encoder.max_tokens)[0],
                 [_make_probe(work.examples, size) for size in (2, PROBE)],
             )
         return self.speed[name]
@@ -244,11 +251,11 @@ def _time_small_work(system: Similarity, work: TaskEffort) -> float | None:
     return seconds if seconds < TRIFLE else None
 
 
-def _multiply_need(need: EncoderNeed, rounds: int, first: EncoderNeed) -> EncoderNeed:
+def _multiply_need(need: EncoderWorkload, rounds: int, first: EncoderWorkload) -> EncoderWorkload:
     """A first round, and `rounds` others that need as much as `need` each."""
     if not rounds:
         return first
-    return first + EncoderNeed(
+    return first + EncoderWorkload(
         need.texts * rounds, need.cached * rounds, need.tokens * rounds, need.chunks * rounds, exact=False
     )
 
@@ -291,18 +298,18 @@ _PER_CHARACTER = 20
 """Bytes of tokens, of their bags and of the indices over these, for each character of a text."""
 
 
-def sum_memory(parts: Mapping[str, int], mend: str) -> MemoryFootprint:
+def sum_memory_footprint(parts: Mapping[str, int], mend: str) -> WorkMemoryEstimate:
     """The parts, and what every work takes: libraries that are still to be loaded, and windows."""
-    libraries = max(0, PROGRAM - (resident_memory() or 0))
-    return MemoryFootprint({**parts, "the program": libraries + WINDOWS}, mend)
+    libraries = max(0, PROGRAM - (measure_resident_memory() or 0))
+    return WorkMemoryEstimate({**parts, "the program": libraries + WINDOWS}, mend)
 
 
-def choose_largest_footprint(needs: Iterable[MemoryFootprint]) -> MemoryFootprint:
+def choose_largest_footprint(needs: Iterable[WorkMemoryEstimate]) -> WorkMemoryEstimate:
     """The one that takes most."""
-    return max(needs, key=lambda need: need.bytes, default=MemoryFootprint())
+    return max(needs, key=lambda need: need.bytes, default=WorkMemoryEstimate())
 
 
-def count_dimensions(system: Similarity) -> int:
+def count_vector_dimensions(system: Similarity) -> int:
     """Of the vectors that its encoder gives, before any transform, or values of a text that has many vectors; 0 for a
     system without, and where only a request could tell."""
     part: Any = getattr(system, "encoder", None)
@@ -319,7 +326,7 @@ def vector_bytes(texts: int, dim: int) -> int:
     return _COPIES * 4 * texts * dim
 
 
-def distance_bytes(texts: int) -> int:
+def pairwise_distance_bytes(texts: int) -> int:
     """The distances of every two texts, once."""
     return 2 * texts * (texts - 1)
 
@@ -338,13 +345,13 @@ def estimate_reading_bytes(texts: Sequence[str], copies: int = 3) -> int:
 def text_bytes(texts: Sequence[str], n: int | None = None) -> int:
     """What `n` of the texts (by default all) take as Python's strings: by a sample, and a quarter more."""
     n = len(texts) if n is None else n
-    return round(1.25 * n * _mean(sys.getsizeof(text) + 8 for text in sample_texts(texts)))
+    return round(1.25 * n * _mean(sys.getsizeof(text) + 8 for text in sample_texts_evenly(texts)))
 
 
 def token_bytes(texts: Sequence[str], n: int | None = None) -> int:
     """What `n` of the texts (by default all) take as tokens and bags of tokens."""
     n = len(texts) if n is None else n
-    return round(1.25 * n * _PER_CHARACTER * _mean(map(len, sample_texts(texts))))
+    return round(1.25 * n * _PER_CHARACTER * _mean(map(len, sample_texts_evenly(texts))))
 
 
 def replicate_bytes(items: int, columns: int, resamples: int) -> int:
@@ -352,7 +359,7 @@ def replicate_bytes(items: int, columns: int, resamples: int) -> int:
     return 4 * 8 * columns * (items + resamples)
 
 
-def sample_texts(texts: Sequence[str]) -> list[str]:
+def sample_texts_evenly(texts: Sequence[str]) -> list[str]:
     """Every so many of the texts, 1,000 at most."""
     return [texts[i] for i in range(0, len(texts), max(1, -(-len(texts) // _SAMPLED)))]
 

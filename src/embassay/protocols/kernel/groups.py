@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.records import LabelledPairs, RetrievalSet, ScoredPairs, SummaryComparisons, SummaryRatings
+from embassay.records import (
+    LabelledTextPairs,
+    RetrievalSet,
+    ScoredTextPairs,
+    SummaryComparisons,
+    SummaryRatings,
+)
 
 Labels = NDArray[np.int64]
 
@@ -19,7 +25,7 @@ MOST = 0.2
 
 SHARED = {
     SummaryComparisons: "comparisons of one source", SummaryRatings: "ratings of one source",
-    ScoredPairs: "pairs that share a text", LabelledPairs: "pairs that share a text",
+    ScoredTextPairs: "pairs that share a text", LabelledTextPairs: "pairs that share a text",
     RetrievalSet: "queries that share a relevant document"
 }  # fmt: skip
 """What the items of a group have in common, by the kind of data."""
@@ -30,7 +36,7 @@ def find_item_groups(data: Any) -> Labels | None:
     match data:
         case SummaryComparisons() | SummaryRatings():
             return group_items_sharing_things([(source,) for source in data.sources])
-        case ScoredPairs() | LabelledPairs():
+        case ScoredTextPairs() | LabelledTextPairs():
             return group_items_sharing_things([{*pair} for pair in zip(data.first, data.second, strict=True)])
         case RetrievalSet():
             return group_items_sharing_things(list(_relevant_documents(data)), list(data.queries.texts))
@@ -53,10 +59,11 @@ def map_items_to_group_leader(data: Any) -> Mapping[str, str]:
     return {key: first[label] for key, label in zip(ids, labels.tolist(), strict=True)}
 
 
-def describe_bootstrap(noun: str, data_kind: type, labels: Labels | None) -> str:
+def describe_bootstrap_units(noun: str, data_kind: type, labels: Labels | None) -> str:
     """How an interval was made: `bootstrap over pairs`, or over groups of them.
 
-    >>> describe_bootstrap("pairs", ScoredPairs, None), describe_bootstrap("pairs", ScoredPairs, np.array([0, 0, 1]))
+    >>> describe_bootstrap_units("pairs", ScoredTextPairs, None),
+    describe_bootstrap_units("pairs", ScoredTextPairs, np.array([0, 0, 1]))
     ('bootstrap over pairs', 'cluster bootstrap over 2 groups of pairs that share a text')
     """
     if labels is None:
@@ -78,19 +85,21 @@ def group_items_sharing_things(shared: Sequence[Collection[str]], texts: Sequenc
     [0, 1, 0]
     """
     words_of = texts or [""] * len(shared)
-    alike = [tuple(_shared_things(things, text)) for things, text in zip(shared, words_of, strict=True)]
+    alike = [tuple(_list_duplicate_keys(things, text)) for things, text in zip(shared, words_of, strict=True)]
     often = Counter(thing for things in shared for thing in set(things))
     labels = np.empty(0, dtype=np.int64)
     # The most frequent things are dropped first; at 0 only items that are alike stay tied.
     for most in (*sorted(set(often.values()), reverse=True), 0):
         kept = [[thing for thing in things if often[thing] <= most] for things in shared]
-        labels = _number_groups(_link_items([[*own, *same] for own, same in zip(kept, alike, strict=True)]))
+        labels = _number_groups(
+            _link_items_sharing_things([[*own, *same] for own, same in zip(kept, alike, strict=True)])
+        )
         if not len(labels) or np.bincount(labels).max() <= max(2, MOST * len(labels)):
             break
     return None if len(labels) == len(set(labels.tolist())) else labels
 
 
-def _shared_things(things: Collection[str], text: str) -> Iterator[Hashable]:
+def _list_duplicate_keys(things: Collection[str], text: str) -> Iterator[Hashable]:
     """What makes an item the double of another."""
     if things:
         yield ("all", *sorted(things))
@@ -98,7 +107,7 @@ def _shared_things(things: Collection[str], text: str) -> Iterator[Hashable]:
         yield ("text", *written)
 
 
-def _link_items(shared: Sequence[Iterable[Hashable]]) -> list[int]:
+def _link_items_sharing_things(shared: Sequence[Iterable[Hashable]]) -> list[int]:
     """The first item that each is tied to, by union of what shares a thing."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

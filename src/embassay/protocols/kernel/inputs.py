@@ -23,23 +23,23 @@ from embassay.data import Dataset, open_dataset
 from embassay.errors import UsageError
 from embassay.machine import find_cache_folder
 from embassay.protocols.kernel.request import DatasetRequest
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.records import HeadlineComponent, TaskOutcome
 from embassay.runs.embeddings import CachedEncoder, CachedRaggedEncoder, EmbeddingCache, RememberedEncoder
 from embassay.runs.execution import HERE
 from embassay.runs.folder import digest_json
 from embassay.runs.forecast import Hear
-from embassay.runs.spending import RunSpendingJournal, SpentAmounts
+from embassay.runs.spending import CallSpendingTotals, RunSpendingJournal
 from embassay.stats import resample_means
-from embassay.stats.resampling import group_sums
+from embassay.stats.resampling import sum_rows_by_group
 from embassay.systems import open_system
 from embassay.systems.cosine import Cosine
 from embassay.systems.own import (
     COSINE,
     NAMES,
-    ComparisonChoice,
-    OwnSimilarity,
-    find_own_similarity,
+    NamedVectorSimilarity,
+    TextComparisonOptions,
+    find_model_own_similarity,
     list_replaced_similarities,
 )
 from embassay.systems.remote import Ledger
@@ -130,7 +130,7 @@ def open_request_dataset(request: DatasetRequest) -> Dataset:
     )
 
 
-def open_cache(path: Path | None) -> EmbeddingCache:
+def open_embedding_cache(path: Path | None) -> EmbeddingCache:
     """The embedding cache at `path`, by default in the folder that `$EMBASSAY_CACHE` names now; opened once."""
     return _open_cache(path or find_cache_folder() / EmbeddingCache.file)
 
@@ -141,7 +141,11 @@ def _open_cache(file: Path) -> EmbeddingCache:
 
 
 def open_uncached_system(
-    text: str, tokenizer: Tokenizer, seed: int, ledger: Ledger | None = None, **how: Unpack[ComparisonChoice]
+    text: str,
+    tokenizer: Tokenizer,
+    seed: int,
+    ledger: Ledger | None = None,
+    **how: Unpack[TextComparisonOptions],
 ) -> Similarity:
     """The system that a spec string names, without a cache: for its name, kind and identity."""
     return open_system(text, tokenizer=tokenizer, seed=seed, ledger=ledger, **how)
@@ -172,18 +176,18 @@ class CachedSystem:
         advance: Callable[[int], None],
         ledger: Ledger | None = None,
         spread: CellPartExecutor = HERE,
-        **how: Unpack[ComparisonChoice],
+        **how: Unpack[TextComparisonOptions],
     ) -> None:
         self.spread = spread
         self.encoders: list[CachedEncoder] = []
         self.memories: list[RememberedEncoder] = []
-        journal = find_journal(ledger)
+        journal = find_spending_journal(ledger)
         kept = journal.encoded if journal is not None else None
 
         make = partial(open_bare_encoder, spec, tokenizer.name, seed)
 
         def wrap_encoder_in_cache(encoder: Encoder) -> Encoder:
-            vectors, many = spread.cache(partial(open_cache, cache)), hasattr(encoder, "width")
+            vectors, many = spread.cache(partial(open_embedding_cache, cache)), hasattr(encoder, "width")
             # An ensemble has several, each called by a spec string of its own.
             several = spec.startswith("ensemble:")
             again = partial(open_bare_encoder, encoder.name, tokenizer.name, seed) if several else make
@@ -198,30 +202,30 @@ class CachedSystem:
             elsewhere=partial(spread.open_encoder_remotely, make), **how
         )  # fmt: skip
 
-    def prefetch(self, rehearse: Callable[[Hear], object]) -> None:
+    def prefetch_vectors(self, rehearse: Callable[[Hear], object]) -> None:
         """Ask a server for the vectors of all calls that `rehearse` tells of at once: one call alone seldom keeps it
         busy."""
         for encoder, memory in zip(self.encoders, self.memories, strict=True):
             # A pool of actors takes many chunks too, but each call keeps it busy.
             if hasattr(encoder.encoder, "encode_chunks") and hasattr(encoder.encoder, "price"):
-                encoder.prefetch(
-                    call for call in _rehearsed_calls(rehearse) if not memory.has_remembered(*call)
+                encoder.prefetch_embeddings(
+                    call for call in _rehearsed_calls(rehearse) if not memory.has_remembered_texts(*call)
                 )
 
-    def remember(self, *rehearsals: Callable[[Hear], object]) -> None:
+    def keep_vectors_in_memory(self, *rehearsals: Callable[[Hear], object]) -> None:
         """Keep the vectors of all calls that these tell of, and of no others, in memory: what asks for a part of them
         encodes nothing."""
         for memory in self.memories:
             memory.forget()
             for rehearse in rehearsals:
-                memory.remember_calls(_rehearsed_calls(rehearse))
+                memory.make_and_remember_calls(_rehearsed_calls(rehearse))
 
-    def compare_by_own_similarity(self) -> OwnSimilarity | None:
+    def switch_to_own_similarity(self) -> NamedVectorSimilarity | None:
         """The same vectors, compared as the model says that its own are; None where that is by cosine."""
-        if not isinstance(self.system, Cosine) or isinstance(self.system, OwnSimilarity):
+        if not isinstance(self.system, Cosine) or isinstance(self.system, NamedVectorSimilarity):
             return None
-        by = find_own_similarity(self.system.encoder)
-        return None if by == COSINE else OwnSimilarity(self.system.encoder, by, name=self.system.name)
+        by = find_model_own_similarity(self.system.encoder)
+        return None if by == COSINE else NamedVectorSimilarity(self.system.encoder, by, name=self.system.name)
 
     def describe_cosine_effect(
         self, outcome: TaskOutcome, headline: str, evaluate: Callable[[Similarity], TaskOutcome] | None
@@ -229,15 +233,15 @@ class CachedSystem:
         """What the cosine changes for a model that was made for another similarity: the headline by its own beside that
         of the `outcome`. `evaluate` does the task once more, None where that needs the cosine's scale. Of vectors of
         length 1, whose order is the same, nothing is said."""
-        own = self.compare_by_own_similarity()
-        said = self.other_similarities()
+        own = self.switch_to_own_similarity()
+        said = self.say_other_similarities()
         if own is None or evaluate is None or not said:
             return said
         values = (_find_headline_score(scored, headline) for scored in (outcome, evaluate(own)))
         here, there = ("undefined" if value is None else f"{value:.4f}" for value in values)
         return (f"{said[0]}: {headline} is {here}, but {there} by its own similarity",)
 
-    def other_similarities(self) -> tuple[str, ...]:
+    def say_other_similarities(self) -> tuple[str, ...]:
         """A sentence for each model that was made for another similarity than the cosine, by which it is compared, the
         members of an ensemble too. Of vectors of length 1, whose order is the same, nothing is said."""
         units = {encoder.name for encoder in self.encoders if encoder.conduct.are_units}
@@ -289,7 +293,7 @@ class EvaluationJob:
         *,
         ledger: Ledger | None = None,
         spread: CellPartExecutor = HERE,
-        **how: Unpack[ComparisonChoice],
+        **how: Unpack[TextComparisonOptions],
     ) -> CachedSystem:
         """The system, opened for this cell."""
         return CachedSystem(
@@ -325,20 +329,22 @@ def _rehearsed_calls(rehearse: Callable[[Hear], object]) -> list[tuple[Sequence[
 
 
 @contextmanager
-def charge_calls(ledger: Ledger | None, account: str) -> Iterator[dict[str, int]]:
+def charge_calls_to_account(ledger: Ledger | None, account: str) -> Iterator[dict[str, int]]:
     """Charge calls to the account; the mapping holds at the end what they came to."""
     calls: dict[str, int] = {}
-    journal = find_journal(ledger)
+    journal = find_spending_journal(ledger)
     if journal is None:
         yield calls
         return
-    before = journal.sum_by_account().get(account, SpentAmounts())
+    before = journal.sum_spending_by_account().get(account, CallSpendingTotals())
     outer, journal.account = journal.account, account
     try:
         yield calls
     finally:
         journal.account = outer
-    came_to = journal.sum_by_account().get(account, SpentAmounts()).subtract_earlier(before)
+    came_to = (
+        journal.sum_spending_by_account().get(account, CallSpendingTotals()).subtract_earlier_amounts(before)
+    )
     calls |= {
         "requests": came_to.requests,
         "retries": came_to.retries,
@@ -347,7 +353,7 @@ def charge_calls(ledger: Ledger | None, account: str) -> Iterator[dict[str, int]
     }
 
 
-def find_journal(ledger: Ledger | None) -> RunSpendingJournal | None:
+def find_spending_journal(ledger: Ledger | None) -> RunSpendingJournal | None:
     """The journal of a run's ledger; None for a ledger that keeps none."""
     journal: Any = ledger.journal if ledger else None
     return journal if isinstance(journal, RunSpendingJournal) else None
@@ -379,7 +385,7 @@ class EvaluationContext(ABC):
     def stream(self, purpose: str) -> np.random.Generator:
         """The random stream of the bootstrap: of the seed, the dataset and the purpose but not of the system, so
         that the same rows are drawn for every system and their differences are paired."""
-        return make_generator(self.seed, "bootstrap", self.dataset, purpose)
+        return make_seeded_generator(self.seed, "bootstrap", self.dataset, purpose)
 
     def number_item_groups(self, ids: Sequence[str]) -> NDArray[np.int64] | None:
         """The group of each item, 0 .. g - 1, (n,); None where every item is drawn by itself."""
@@ -398,7 +404,7 @@ class EvaluationContext(ABC):
         # A last column counts who is there: dividing by its mean leaves the lost rows out.
         filled = np.column_stack([np.where(lost[:, None], 0.0, columns), ~lost])
         if groups is not None:
-            filled = group_sums(filled, groups)
+            filled = sum_rows_by_group(filled, groups)
         means = resample_means(filled, n_resamples=n, rng=rng)
         with np.errstate(invalid="ignore"):
             return means[:, :-1] / means[:, -1:]
@@ -410,7 +416,7 @@ def find_rows_with_nan(columns: Columns) -> NDArray[np.bool_]:
 
 
 @cache
-def read_prompt(package: str, name: str) -> str:
+def read_packaged_prompt(package: str, name: str) -> str:
     """The words of a prompt that a package of ours brings along."""
     return files(package).joinpath("prompt_texts", f"{name}.txt").read_text("utf-8").strip()
 
@@ -437,7 +443,7 @@ class Prompt:
         return {**asdict(self), "identity": self.identity}
 
 
-def fence_text(name: str, mark: str, text: str) -> str:
+def fence_text_with_mark(name: str, mark: str, text: str) -> str:
     """A text between two lines that say what it is, with a mark that it cannot hold."""
     return f"[{name} {mark}]\n{text}\n[end of {name} {mark}]"
 

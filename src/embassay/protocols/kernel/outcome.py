@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from embassay import __version__
 from embassay.errors import DataError, UsageError
 from embassay.limits import parse_record_json, read_bounded_file
-from embassay.protocols.kernel.plan import Plan, PlannedDataset, collect_facts
+from embassay.protocols.kernel.plan import Plan, PlannedDataset, collect_system_facts
 from embassay.registry import import_attribute
-from embassay.runs.folder import CellRecord, RunCell, RunFolder, hardware_facts, list_versions
-from embassay.runs.memory import report_memory_promise
+from embassay.runs.folder import CellRecord, RunCell, RunFolder, collect_hardware_facts, list_package_versions
+from embassay.runs.memory import report_memory_against_promise
 from embassay.runs.spending import RunSpendingJournal
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ PROTOCOLS = {
 
 
 @dataclass(frozen=True)
-class Paper:
+class PaperReference:
     """A paper as a sentence and as BibTeX, with the fields that are known."""
 
     title: str
@@ -42,16 +42,16 @@ class Paper:
 
 
 @dataclass(frozen=True)
-class Citation:
+class PaperCitation:
     """A paper; `used` where a run of this report rests on it."""
 
-    paper: Paper
+    paper: PaperReference
     used: bool
 
 
 MAIN = ("sage", "pteb", "rag", "hume")
 PAPERS = {
-    "sage": Paper(
+    "sage": PaperReference(
         "SAGE",
         "Goel, Lee and Ramchandran, “SAGE: A Realistic Benchmark for Semantic Understanding”, NeurIPS 2025 workshop.",
         "@inproceedings{goel2025sage,\n"
@@ -59,7 +59,7 @@ PAPERS = {
         "author = {Goel and Lee and Ramchandran},\n"
         "booktitle = {NeurIPS 2025 Workshop},\nyear = {2025}\n}",
     ),
-    "pteb": Paper(
+    "pteb": PaperReference(
         "PTEB",
         "Frank and Afli, “PTEB: Towards Robust Text Embedding Evaluation via Stochastic Paraphrasing at Evaluation "
         "Time with LLMs”, EACL 2026.",
@@ -67,7 +67,7 @@ PAPERS = {
         "title = {{PTEB}: Towards Robust Text Embedding Evaluation via Stochastic Paraphrasing at Evaluation Time "
         "with {LLMs}},\nauthor = {Frank and Afli},\nbooktitle = {EACL},\nyear = {2026}\n}",
     ),
-    "hteb": Paper(
+    "hteb": PaperReference(
         "HTEB",
         "Frank and Afli, “The Harder Text Embedding Benchmark (HTEB): Beyond One-dimensional Static Robustness”, EMNLP "
         "2026.",
@@ -75,14 +75,14 @@ PAPERS = {
         "title = {The Harder Text Embedding Benchmark ({HTEB}): Beyond One-dimensional Static Robustness},\n"
         "author = {Frank and Afli},\nbooktitle = {EMNLP},\nyear = {2026}\n}",
     ),
-    "rag": Paper(
+    "rag": PaperReference(
         "RAG",
         "Dallaire, “Practical RAG Evaluation”, arXiv 2511.09545, 2025.",
         "@misc{dallaire2025practical,\n"
         "title = {Practical {RAG} Evaluation},\n"
         "author = {Dallaire},\nyear = {2025},\neprint = {2511.09545},\narchivePrefix = {arXiv}\n}",
     ),
-    "hume": Paper(
+    "hume": PaperReference(
         "HUME",
         "El Assadi, Chung, Solomatin, Muennighoff and Enevoldsen, “HUME: Measuring the Human-Model Performance Gap in "
         "Text Embedding Tasks”.",
@@ -90,7 +90,7 @@ PAPERS = {
         "title = {{HUME}: Measuring the Human-Model Performance Gap in Text Embedding Tasks},\n"
         "author = {El Assadi and Chung and Solomatin and Muennighoff and Enevoldsen}\n}",
     ),
-    "calibration": Paper(
+    "calibration": PaperReference(
         "Calibration",
         "Kull, Silva Filho and Flach, “Beta Calibration”, AISTATS 2017; Angelopoulos, Bates, Candès, Jordan and Lei, "
         "“Learn Then Test: Calibrating Predictive Algorithms to Achieve Risk Control”, arXiv 2110.01052, 2021.",
@@ -105,10 +105,10 @@ PAPERS = {
 }
 
 
-def list_citations(kinds: Collection[str]) -> tuple[Citation, ...]:
+def list_citations(kinds: Collection[str]) -> tuple[PaperCitation, ...]:
     """The four of the protocols and any other that the kinds of run rest on, those used first."""
     used = {PROTOCOLS[kind] for kind in kinds if kind in PROTOCOLS}
-    cited = [Citation(paper, name in used) for name, paper in PAPERS.items() if name in {*MAIN, *used}]
+    cited = [PaperCitation(paper, name in used) for name, paper in PAPERS.items() if name in {*MAIN, *used}]
     return tuple(sorted(cited, key=lambda citation: not citation.used))
 
 
@@ -124,7 +124,7 @@ RESAMPLING = 2
 """Raised when the same items would be drawn otherwise: runs of other rules are not paired."""
 
 
-def make_manifest(
+def make_run_manifest(
     protocol: str, plan: Plan, records: Mapping[str, CellRecord], now: Mapping[str, Any]
 ) -> Plain:
     """The manifest of a plan of which `records` (by cell key) have ended; `now` are the fields of the session."""
@@ -140,18 +140,18 @@ def make_manifest(
                 "name": system.name,
                 "kind": system.kind,
                 "identity": system.identity,
-                "facts": collect_facts(system),
+                "facts": collect_system_facts(system),
             }
             for system in plan.systems
         ],
         "datasets": [_dataset_record(dataset) for dataset in plan.datasets],
         **({"suites": [suite.as_dict() for suite in plan.suites]} if plan.suites else {}),
-        "hardware": hardware_facts(),
-        "versions": list_versions(),
+        "hardware": collect_hardware_facts(),
+        "versions": list_package_versions(),
         "resampling": RESAMPLING,
         "cells": [_cell_record(cell, records.get(cell.key)) for cell in plan.cells],
         **{key: value for key, value in now.items() if key not in head},
-        **({} if (memory := report_memory_promise()) is None else {"memory": memory}),
+        **({} if (memory := report_memory_against_promise()) is None else {"memory": memory}),
         "problems": {"failed_cells": sum(not record.done for record in records.values())},
     }
 
@@ -169,7 +169,7 @@ def make_file_manifest(
 ) -> Plain:
     """The manifest of a run that reads files, asks nobody and is done in one go; written anew it keeps its beginning
     and its earlier sessions."""
-    before, now = folder.read_manifest() or {}, current_time()
+    before, now = folder.read_manifest() or {}, current_utc_time()
     return {
         "embassay": __version__,
         "protocol": protocol,
@@ -183,8 +183,8 @@ def make_file_manifest(
         "tokenizer": {"name": "", "identity": ""},
         "systems": list(systems),
         "datasets": list(datasets),
-        "hardware": hardware_facts(),
-        "versions": list_versions(),
+        "hardware": collect_hardware_facts(),
+        "versions": list_package_versions(),
         "cells": list(cells),
         "sessions": [*before.get("sessions", ()), {"started": now, "ended": now, "spent": {}}],
         "spent": {"usd": 0.0, "max_usd": None, "systems": {}},
@@ -192,13 +192,14 @@ def make_file_manifest(
     }
 
 
-def list_sessions(previous: Mapping[str, Any], this: Plain, spending: RunSpendingJournal) -> list[Plain]:
+def list_run_sessions(previous: Mapping[str, Any], this: Plain, spending: RunSpendingJournal) -> list[Plain]:
     """All attempts at the run with what each has spent: one that was killed could not say so itself."""
     return [
         {
             **session,
             "spent": {
-                name: asdict(spent) for name, spent in spending.sum_by_account(session["started"]).items()
+                name: asdict(spent)
+                for name, spent in spending.sum_spending_by_account(session["started"]).items()
             },
         }
         for session in [*previous.get("sessions", ()), this]
@@ -208,18 +209,18 @@ def list_sessions(previous: Mapping[str, Any], this: Plain, spending: RunSpendin
 def describe_spending(spending: RunSpendingJournal, max_usd: float | None) -> Plain:
     """What the run was billed, what may be billed beside it and what is held aside for requests in flight, by system
     and together; the limit of this session."""
-    by_system = spending.sum_by_account()
+    by_system = spending.sum_spending_by_account()
     priced = all(spent.usd is not None for spent in by_system.values())
     return {
         "usd": spending.usd if priced else None,
-        "possible_usd": spending.possible_usd,
+        "possible_usd": spending.possibly_billed_usd,
         "reserved_usd": spending.reserved_usd,
         "max_usd": max_usd,
         "systems": {name: asdict(spent) for name, spent in by_system.items()},
     }
 
 
-def current_time(precision: Literal["seconds", "milliseconds"] = "seconds", *, since: str = "") -> str:
+def current_utc_time(precision: Literal["seconds", "milliseconds"] = "seconds", *, since: str = "") -> str:
     """Now, in UTC; not before the moment `since`, where the clock was put back meanwhile."""
     return max(datetime.now(UTC).isoformat(timespec=precision), since)
 
@@ -265,7 +266,7 @@ _SHOWN = "embassay.report"  # how a run looks is said above the protocols, and f
 def render_terminal_view(view: str, *of: object) -> str:
     """What one of the report's terminal views says of something, in 80 columns."""
     blocks = import_attribute(f"{_SHOWN}.terminal:{view}")(*of)
-    return str(import_attribute("embassay.document.terminal:draw_blocks")(blocks).plain)
+    return str(import_attribute("embassay.document.terminal:draw_terminal_blocks")(blocks).plain)
 
 
 _NOTEBOOK = (
@@ -277,10 +278,10 @@ _NOTEBOOK = (
 """How a view looks in a notebook, which has no style of a report."""
 
 
-def render_html(view: str, *of: object) -> str:
+def render_view_as_html(view: str, *of: object) -> str:
     """The same as HTML, for a notebook."""
     blocks = import_attribute(f"{_SHOWN}.terminal:{view}")(*of)
-    drawn = import_attribute("embassay.document.html:render_blocks")(blocks)
+    drawn = import_attribute("embassay.document.html:render_blocks_as_html")(blocks)
     return f'<div class="embassay">{_NOTEBOOK}{drawn}</div>'
 
 
@@ -415,7 +416,7 @@ class Run:
         """A figure of the run, which shows itself in a notebook and has `save(path)` for SVG and PDF: `scores`, or one
         of its tables that is drawn (docs/interchange.md). UsageError without the extra `figures`, or for another name.
         """
-        return import_attribute("embassay.interchange.papers:plot_figure")(self.path, name)
+        return import_attribute("embassay.interchange.papers:plot_run_figure")(self.path, name)
 
     def __str__(self) -> str:
         """The verdict, one table and notes, as the command says them."""
@@ -423,10 +424,10 @@ class Run:
 
     def _repr_html_(self) -> str:
         """In a notebook: the same. Times, which differ from run to run, are in the report."""
-        return render_html("run_view", self.path)
+        return render_view_as_html("run_view", self.path)
 
     def compare(self, a: str, b: str, task: str = "") -> Any:
-        """System a minus system b, overall and in its parts or on one `task`: a `Comparison` of
+        """System a minus system b, overall and in its parts or on one `task`: a `SystemsComparison` of
         `embassay.protocols.compare`, which prints itself. UsageError for a name that is not in the run."""
         return import_attribute("embassay.protocols.compare:compare")(
             self.path, a=a, b=b, tasks=[task] if task else ()

@@ -14,24 +14,24 @@ from typing import Any, Protocol, TypeVar, Unpack
 from embassay.contracts import Encoder, Kind, RemoteEncoder, Tokenizer
 from embassay.data import Dataset
 from embassay.data.catalogue.suites import (
-    Suite,
+    DatasetSuite,
     SuiteMember,
     find_suite,
-    merge_members,
+    merge_suite_members,
     narrow_members_to_tasks,
 )
 from embassay.data.rows import find_nearest_name
 from embassay.data.shapes import TASKS
-from embassay.data.sources import prefer_own_path, split_tasks_from_spec
+from embassay.data.sources import prefer_path_over_catalogue, split_tasks_from_spec
 from embassay.errors import AbsentData, DataError, ModelError, UsageError
-from embassay.protocols.kernel.inputs import charge_calls, open_uncached_system
+from embassay.protocols.kernel.inputs import charge_calls_to_account, open_uncached_system
 from embassay.protocols.kernel.tables import First, PrintedTable, RunTable, format_noun_count
 from embassay.records import LoadedDataset, SkippedItems
 from embassay.registry import Registry
 from embassay.runs.folder import RunCell
 from embassay.runs.forecast import find_remote_encoder
 from embassay.systems import SYSTEMS
-from embassay.systems.own import ComparisonChoice
+from embassay.systems.own import TextComparisonOptions
 from embassay.systems.remote import Ledger, NoCallsLedger
 
 REFERENCES = ("constant", "random")
@@ -106,7 +106,7 @@ class PlannedSuite:
         }
         return len(every) - len(lacking), len(every)
 
-    def describe_sets(self, task: str = "", within: str = "") -> str:
+    def describe_present_sets(self, task: str = "", within: str = "") -> str:
         """`14 of 15 sets of beir.`; a set that is there only in part is named. Empty where it has none of these."""
         here, every = self.count(task, within)
         partly = dict.fromkeys(
@@ -128,7 +128,8 @@ class PlannedSuite:
         fetch = f"`embassay data fetch {self.name}` fetches the public ones."
         parts = [{**asdict(part), "tasks": list(part.tasks)} for part in self.parts]
         here, every = self.count()
-        return {"name": self.name, "title": self.title, "sets": every, "present": here, "said": self.describe_sets(),
+        return {"name": self.name, "title": self.title, "sets": every, "present": here,
+            "said": self.describe_present_sets(),
                 "parts": parts, "mend": fetch}  # fmt: skip
 
 
@@ -163,7 +164,7 @@ class Plan:
         return self.dataset(dataset).lang
 
 
-class JoinableTask(Protocol):
+class PlannableTask(Protocol):
     """What planning needs to know of a protocol's task."""
 
     @property
@@ -172,7 +173,7 @@ class JoinableTask(Protocol):
     def shapes(self) -> tuple[str, ...]: ...
 
 
-T = TypeVar("T", bound=JoinableTask)
+T = TypeVar("T", bound=PlannableTask)
 
 
 def plan_systems(
@@ -180,7 +181,7 @@ def plan_systems(
     tokenizer: Tokenizer,
     seed: int,
     ledger: Ledger | None,
-    **how: Unpack[ComparisonChoice],
+    **how: Unpack[TextComparisonOptions],
 ) -> list[PlannedSystem]:
     """The systems and the reference rows, each once whatever it was called. UsageError for a spec that is none, before
     any of them is opened."""
@@ -196,9 +197,9 @@ def plan_systems(
 
 
 def _plan_system(
-    spec: str, tokenizer: Tokenizer, seed: int, ledger: Ledger | None, how: ComparisonChoice
+    spec: str, tokenizer: Tokenizer, seed: int, ledger: Ledger | None, how: TextComparisonOptions
 ) -> PlannedSystem:
-    with charge_calls(ledger, SYSTEMS.format(SYSTEMS.parse_spec(spec))):
+    with charge_calls_to_account(ledger, SYSTEMS.format(SYSTEMS.parse_spec(spec))):
         system = open_uncached_system(spec, tokenizer, seed, ledger, **how)
         encoder, remote = getattr(system, "encoder", None), find_remote_encoder(system)
         facts = (
@@ -287,7 +288,7 @@ def _add_tasks_to_source(source: str, task: str) -> str:
     return f"{place}{'&' if '?' in place else '?'}tasks={task}"
 
 
-def _missing_columns(task: JoinableTask, dataset: Dataset) -> tuple[str, ...]:
+def _missing_columns(task: PlannableTask, dataset: Dataset) -> tuple[str, ...]:
     """The columns the dataset lacks for the task: none if it has one of the task's shapes."""
     by_shape = [tuple(dataset.missing(shape)) for shape in task.shapes]
     # The shape that is nearest to what the dataset has is what the user meant.
@@ -316,7 +317,7 @@ def check_unique_dataset_names(names: Iterable[str]) -> None:
             )
 
 
-def collect_facts(system: PlannedSystem) -> dict[str, Any]:
+def collect_system_facts(system: PlannedSystem) -> dict[str, Any]:
     """What the registry and the encoder say of a system, for its card. One of another registry says all itself."""
     if "summary" in system.facts:
         return system.facts
@@ -333,7 +334,7 @@ def plan_datasets(
     plan: Callable[[str], D],
     *,
     plain: bool = False,
-    taken: Callable[[Suite], Suite] = lambda suite: suite,
+    taken: Callable[[DatasetSuite], DatasetSuite] = lambda suite: suite,
 ) -> tuple[tuple[D, ...], tuple[PlannedSuite, ...]]:
     """The datasets of a request, each once, and the suites among what it names.
 
@@ -342,11 +343,14 @@ def plan_datasets(
     left out, and told with the suite; one that is there and broken is an error as ever. Where nothing of a suite is
     there it can still be planned: `check_suites_available` is for runs.
     """
-    named = {source: find_suite(source) for source in dict.fromkeys(map(prefer_own_path, request.datasets))}
+    named = {
+        source: find_suite(source)
+        for source in dict.fromkeys(map(prefer_path_over_catalogue, request.datasets))
+    }
     used = {
         source: taken(suite).narrow_to_tasks(asked) for source, suite in named.items() if suite is not None
     }
-    every = merge_members(member for suite in used.values() for member in suite.members)
+    every = merge_suite_members(member for suite in used.values() for member in suite.members)
     places = {(member.dataset, member.split): member for member in every}
     opened: dict[tuple[str, str] | str, D] = {}
     absent: dict[tuple[str, str], str] = {}
@@ -394,7 +398,7 @@ def _plan_member(member: SuiteMember, plan: Callable[[str], D], *, plain: bool) 
 
 
 def _plan_suite(
-    suite: Suite,
+    suite: DatasetSuite,
     planned: Mapping[tuple[str, str], PlannedDataset],
     absent: Mapping[tuple[str, str], str],
     asked: Sequence[str],
@@ -469,7 +473,7 @@ class SuiteNamedTable(RunTable):
             ]
             for row in table.body
         ]
-        lines = (suite.describe_sets(self.table.task, self.table.suite) for suite in self.suites)
+        lines = (suite.describe_present_sets(self.table.task, self.table.suite) for suite in self.suites)
         note = " ".join(filter(None, (table.note, *lines)))
         return replace(table, heads=[titles.get(head, head) for head in table.heads], body=body, note=note)
 
@@ -491,7 +495,7 @@ def add_suite_names_to_tables(
     return [SuiteNamedTable(table, suites) for table in tables] if suites else tables
 
 
-def describe_suites(suites: Sequence[PlannedSuite]) -> tuple[str, ...]:
+def describe_suite_availability(suites: Sequence[PlannedSuite]) -> tuple[str, ...]:
     """For a plan: how much of each suite is on this machine, and the command that fetches the rest."""
     return tuple(_describe_local_sets(suite) for suite in suites)
 
@@ -500,7 +504,7 @@ def _describe_local_sets(suite: PlannedSuite) -> str:
     here, every = suite.count()
     told = f"{here} of {every} sets of {suite.name} are on this machine"
     if here == every:
-        return suite.describe_sets()
+        return suite.describe_present_sets()
     return f"{told}; `embassay data fetch {suite.name}` fetches those others that are public."
 
 

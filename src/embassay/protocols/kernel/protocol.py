@@ -15,20 +15,20 @@ from embassay.protocols.kernel.absentees import (
     describe_absent_datasets,
     find_absent_datasets,
     forecast_absent_datasets,
-    list_absent_members,
+    list_absent_suite_datasets,
 )
 from embassay.protocols.kernel.estimates import make_cell_rows
 from embassay.protocols.kernel.outcome import Run
-from embassay.protocols.kernel.plan import Plan, check_suites_available, describe_suites
+from embassay.protocols.kernel.plan import Plan, check_suites_available, describe_suite_availability
 from embassay.protocols.kernel.session import (
-    CellSession,
-    Conclusion,
+    CellRunAttempt,
     RunAccounts,
     RunAttempt,
+    RunConclusions,
     SilentListener,
-    check_prices,
     check_same_arguments,
-    lock_folder,
+    check_system_prices_known,
+    lock_run_folder,
     open_run,
 )
 from embassay.records import Result, TaskOutcome
@@ -118,8 +118,8 @@ class Protocol:
             self.folder = RunFolder(out)
             plan = self.plan_run(request, None, ledger)
             forecasts = self.forecast_cost(plan)
-            absent = [*absent, *list_absent_members(plan.suites, request)] if plan.suites else absent
-            notes = (*notes, *forecasts.notes, *describe_suites(plan.suites))
+            absent = [*absent, *list_absent_suite_datasets(plan.suites, request)] if plan.suites else absent
+            notes = (*notes, *forecasts.notes, *describe_suite_availability(plan.suites))
         planned = forecast_absent_datasets(
             absent, request, lambda small, timed: self._forecast_miniature_request(small, ledger, measure=timed),
             drawn=lambda task: self.find_item_limit(task, request), protocol=self.name, by_task=self.by_task
@@ -147,7 +147,7 @@ class Protocol:
 
     def draw_conclusions(
         self, plan: Any, records: Sequence[CellRecord], rows: Sequence[Result]
-    ) -> Conclusion:
+    ) -> RunConclusions:
         """What follows from all cells that have ended, and their rows."""
         raise NotImplementedError
 
@@ -160,7 +160,7 @@ class Protocol:
 
     def check_prices_known(self, plan: Any, max_usd: float | None) -> None:
         """UsageError if the cost is limited to `max_usd` and the price of something is not known."""
-        check_prices(plan.systems, max_usd)
+        check_system_prices_known(plan.systems, max_usd)
 
     def describe_run(self, plan: Any) -> dict[str, Any]:
         """What only this protocol's manifests say."""
@@ -172,7 +172,7 @@ class Protocol:
 
     def start_attempt(self, plan: Any, accounts: RunAccounts, workers: Workers, command: str) -> RunAttempt:
         """How the work is done: cells that engines do, where a protocol has no stages of its own."""
-        return CellSession(self.folder, plan, self, accounts, workers=workers, command=command)
+        return CellRunAttempt(self.folder, plan, self, accounts, workers=workers, command=command)
 
     def run_cells(self, session: Any, listener: SilentListener) -> None:
         """Do the cells; a protocol that plans as it goes gives the session more of them."""
@@ -216,7 +216,7 @@ class Protocol:
             plan = self.plan_run(request, cache, accounts.ledger)
             check_suites_available(plan.suites)
             self.check_prices_known(plan, max_usd)
-            lock_folder(self.folder, held)
+            lock_run_folder(self.folder, held)
             session = self.start_attempt(
                 plan, accounts, workers, command or self.format_python_call(request, out)
             )

@@ -13,15 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.protocols.kernel.tables import ColumnTable, number_column, text, whole_column
+from embassay.protocols.kernel.tables import ColumnTable, number_column, text, whole_number_column
 from embassay.stats import Estimate
 from embassay.stats.few_labels import (
     FEWEST,
     FEWEST_REFUSED,
-    CorrectedMean,
+    HumanAndJudgeMean,
     MoreLabelsOutlook,
-    corrected_mean,
-    forecast_labels,
+    compute_judge_corrected_mean,
+    forecast_extra_labels,
 )
 from embassay.stats.intervals import t_quantile
 
@@ -93,7 +93,7 @@ def estimate_judge_assisted_mean(
     """Of `people` (n,) and the `judge` on the same units (n,) and on `every` one (N,), NaN where it refused; units of
     one of the `groups`
     (n,) and `every_groups` (N,) are not independent. UsageError for shapes that do not fit."""
-    both: CorrectedMean = corrected_mean(
+    both: HumanAndJudgeMean = compute_judge_corrected_mean(
         people, judge, every, bounds=bounds, groups=groups, every_groups=every_groups
     )
     value, alone = both.value, both.alone
@@ -112,7 +112,7 @@ def estimate_judge_assisted_mean(
     )
 
 
-def measure_biases(people: Floats, judge: Floats, strata: Sequence[str] = ()) -> tuple[JudgeBias, ...]:
+def measure_judge_biases(people: Floats, judge: Floats, strata: Sequence[str] = ()) -> tuple[JudgeBias, ...]:
     """By what the judge says, at its nearest whole number; by the `strata` (n,) where they name two or more; of all."""
     if not len(people):
         return ()
@@ -141,7 +141,7 @@ def forecast_more_labels(one: JudgeAssistedMean, bar: float | None = None) -> tu
     if one.value is None or one.low is None or one.high is None:
         return ()
     distance = float("inf") if bar is None else abs(one.value - bar)
-    return forecast_labels(distance, (one.high - one.low) / 2, one.n, one.total, steps=STEPS)
+    return forecast_extra_labels(distance, (one.high - one.low) / 2, one.n, one.total, steps=STEPS)
 
 
 def forecast_more_items_for_pair(
@@ -159,7 +159,7 @@ def forecast_difference_detection(
     where
     the tail beyond it is below `tail`. Intervals stay those of 95%."""
     reach = t_quantile(1 - tail, math.inf)
-    rows = forecast_labels(
+    rows = forecast_extra_labels(
         distance,
         half * reach / REACH,
         n,
@@ -171,7 +171,9 @@ def forecast_difference_detection(
     return tuple(MoreLabelsOutlook(row.more, row.half * REACH / reach, row.chance) for row in rows)
 
 
-def quantities_table(name: str, title: str, rows: Iterable[tuple[str, JudgeAssistedMean]]) -> ColumnTable:
+def judge_assisted_means_table(
+    name: str, title: str, rows: Iterable[tuple[str, JudgeAssistedMean]]
+) -> ColumnTable:
     """`rows` are whose quantity it is, such as a judge's name, and the quantity."""
     return ColumnTable.of(
         name, title, [{"of": of, "row": row} for of, row in rows], text("of"), text("what", "row.name"),
@@ -179,19 +181,19 @@ def quantities_table(name: str, title: str, rows: Iterable[tuple[str, JudgeAssis
         number_column("high", "row.high", 3),
         number_column("people", "row.alone", 3), number_column("people_low", "row.alone_low", 3),
         number_column("people_high", "row.alone_high", 3), number_column("judge", "row.judge", 3),
-        whole_column("labels", "row.n"),
-        whole_column("units", "row.total"), whole_column("worth", "row.worth"),
+        whole_number_column("labels", "row.n"),
+        whole_number_column("units", "row.total"), whole_number_column("worth", "row.worth"),
         text("use", "row.use"),
         note=("People's estimated labels for all units, from theirs and the judge's "
             "(docs/corrected_judges.md). This is valid if the units that people labelled are a random sample.")
     )  # fmt: skip
 
 
-def biases_table(name: str, rows: Sequence[tuple[str, JudgeBias]]) -> ColumnTable:
+def judge_biases_table(name: str, rows: Sequence[tuple[str, JudgeBias]]) -> ColumnTable:
     """How far the judge lies above people, by what it says."""
     return ColumnTable.of(
         name, "Where the judge is wrong", [{"judge": judge, "row": row} for judge, row in rows], text("judge"),
-        text("judge_says", "row.said"), whole_column("units", "row.n"),
+        text("judge_says", "row.said"), whole_number_column("units", "row.n"),
         number_column("judge_minus_people", "row.mean", style="signed"),
         number_column("low", "row.low", style="signed"),
         number_column("high", "row.high", style="signed")

@@ -80,10 +80,10 @@ def parse_column_map(entries: Sequence[str] | None) -> dict[str, str]:
     return parse_mapping(",".join(entries))
 
 
-def split_names(entries: Sequence[str]) -> tuple[str, ...]:
+def split_comma_separated_names(entries: Sequence[str]) -> tuple[str, ...]:
     """What is named several times, with commas, or both.
 
-    >>> split_names(["fra, deu", "eng"])
+    >>> split_comma_separated_names(["fra, deu", "eng"])
     ('fra', 'deu', 'eng')
     """
     return tuple(name for entry in entries for part in entry.split(",") if (name := part.strip()))
@@ -94,7 +94,7 @@ def parse_column_pairs(entries: Sequence[str] | None) -> tuple[tuple[str, str], 
     return tuple(sorted(parse_column_map(entries).items()))
 
 
-def make_request(
+def make_request_from_call(
     kind: type[T], call: Callable[..., Any], arguments: Mapping[str, Any], *given: Any, **own: Any
 ) -> T:
     """The request of a Python call: its own arguments, positional and named, and its further `arguments`.
@@ -123,10 +123,10 @@ def make_request(
     )
 
 
-def as_strings(value: str | Sequence[str]) -> tuple[str, ...]:
+def convert_to_string_tuple(value: str | Sequence[str]) -> tuple[str, ...]:
     """One name or several, as a call gives them.
 
-    >>> as_strings("sts"), as_strings(["sts", "retrieval"])
+    >>> convert_to_string_tuple("sts"), convert_to_string_tuple(["sts", "retrieval"])
     (('sts',), ('sts', 'retrieval'))
     """
     return (value,) if isinstance(value, str) else tuple(value)
@@ -135,13 +135,13 @@ def as_strings(value: str | Sequence[str]) -> tuple[str, ...]:
 def _convert_argument(name: str, kind: Any, value: Any) -> Any:
     """An argument as a field of this type takes it: a number that is not whole would be found when the run is done."""
     if kind == "tuple[str, ...]":
-        return as_strings(value)
+        return convert_to_string_tuple(value)
     if kind == "int" or (kind == "int | None" and value is not None):
-        return as_whole_number(name, value)
+        return convert_to_whole_number(name, value)
     return value
 
 
-def as_whole_number(name: str, value: Any) -> int:
+def convert_to_whole_number(name: str, value: Any) -> int:
     """A whole number, numpy's too. UsageError for anything else."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise UsageError(f"{name} is {value!r}.", mend="Give a whole number.")
@@ -179,7 +179,7 @@ class DatasetRequest:
     grades: str | None = None
 
 
-def as_lists(values: Mapping[str, Any]) -> dict[str, Any]:
+def convert_tuples_to_lists(values: Mapping[str, Any]) -> dict[str, Any]:
     """The values as JSON gives them back: lists for tuples."""
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
@@ -223,7 +223,7 @@ class RunRequest:
     def as_dict(self) -> dict[str, Any]:
         """The arguments as saved in the manifest and compared on resume."""
         plain = {**asdict(self), "mapping": dict(self.mapping)}
-        return as_lists(plain)
+        return convert_tuples_to_lists(plain)
 
     def dataset(self, source: str) -> DatasetRequest:
         """How to read one of the datasets.
@@ -258,14 +258,14 @@ class Options:
     resamples: int = option(1_000, "Bootstrap resamples per interval.", most=MOST_RESAMPLES, group=STATISTICS)
 
     def __post_init__(self) -> None:
-        check_options(self)
+        check_option_values(self)
 
     def as_dict(self) -> dict[str, Any]:
         """Every option with its value, as saved in a manifest and in the keys of cells."""
         return asdict(self)
 
 
-def read_options(cls: type[T], given: Iterable[str]) -> T:
+def parse_options_from_texts(cls: type[T], given: Iterable[str]) -> T:
     """Options from texts `name=value`, each of the field's type. UsageError for a name that is none, and for a value of
     another type."""
     from pydantic import TypeAdapter, ValidationError  # slow to import
@@ -289,13 +289,13 @@ def read_options(cls: type[T], given: Iterable[str]) -> T:
     return cls(**values)
 
 
-def check_options(options: Any) -> None:
+def check_option_values(options: Any) -> None:
     """UsageError for a value that its Literal does not name, and for a whole number below 1."""
     for name, hint in get_type_hints(type(options)).items():
         allowed, value = get_args(hint) if get_origin(hint) is Literal else (), getattr(options, name)
         if allowed and value not in allowed:
             raise UsageError(f"{name} is {value!r}.", mend=f"Use one of {', '.join(map(str, allowed))}.")
-        if hint in (int, int | None) and value is not None and as_whole_number(name, value) < 1:
+        if hint in (int, int | None) and value is not None and convert_to_whole_number(name, value) < 1:
             raise UsageError(f"{name} is {value}.", mend="Use a positive whole number.")
 
 
@@ -310,9 +310,9 @@ def make_run_folder(protocol: str) -> Path:
 
 
 def _is_taken(place: Path) -> bool:
-    return place.exists() or frame_folder(place).exists()
+    return place.exists() or data_frames_folder(place).exists()
 
 
-def frame_folder(out: Path) -> Path:
+def data_frames_folder(out: Path) -> Path:
     """Where the frames that a run was given are kept."""
     return out.with_name(f"{out.name}-data")

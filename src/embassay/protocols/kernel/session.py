@@ -16,15 +16,20 @@ from embassay.contracts import Kind
 from embassay.data.catalogue import DATASETS
 from embassay.data.sources import split_tasks_from_spec
 from embassay.errors import UsageError
-from embassay.protocols.kernel.comparisons import Standing, find_possible_leaders, write_standings
-from embassay.protocols.kernel.outcome import current_time, describe_spending, list_sessions, make_manifest
+from embassay.protocols.kernel.comparisons import SystemStanding, find_possible_leaders, write_standings
+from embassay.protocols.kernel.outcome import (
+    current_utc_time,
+    describe_spending,
+    list_run_sessions,
+    make_run_manifest,
+)
 from embassay.protocols.kernel.plan import Plan, PlannedSystem, add_suite_names_to_tables
 from embassay.protocols.kernel.tables import RunTable, write_tables
 from embassay.records import Result
 from embassay.runs.execution import LazyCellEngine, ProcessWorkers, Workers
-from embassay.runs.folder import CellRecord, RunCell, RunFolder, to_json, write_json
+from embassay.runs.folder import CellRecord, RunCell, RunFolder, format_value_as_json, write_json
 from embassay.runs.spending import RunSpendingJournal
-from embassay.systems.encoders.onnx_model import find_openvino
+from embassay.systems.encoders.onnx_model import find_openvino_version
 from embassay.systems.remote import Ledger
 
 if TYPE_CHECKING:
@@ -78,13 +83,13 @@ class SilentListener:
 
 
 @dataclass(frozen=True)
-class Conclusion:
+class RunConclusions:
     """What a protocol makes of the cells of a run: the rows beyond those of the cells, comparisons and tables."""
 
     rows: Sequence[Result] = ()
     comparisons: Mapping[str, Any] = field(default_factory=dict)
     tables: Sequence[RunTable] = ()
-    standings: Sequence[Standing] = ()
+    standings: Sequence[SystemStanding] = ()
     """The headlines with their replicates, for comparisons and gates."""
     warnings: tuple[str, ...] = ()
     """What could not be concluded, and why."""
@@ -103,36 +108,36 @@ def open_run(
     out: Path, request: Any, max_usd: float | None, check: Callable[[RunFolder, Any], None] | None = None
 ) -> Iterator[tuple[RunFolder, RunAccounts, ExitStack]]:
     """The folder of a run, its accounts, and a stack that is to hold the folder's lock: it does already where it
-    was there; a new one must not be made before the plan stands (`lock_folder`). UsageError for a run of other
+    was there; a new one must not be made before the plan stands (`lock_run_folder`). UsageError for a run of other
     arguments, or whatever `check` finds wrong in place of that."""
     folder = RunFolder(out)
     (check or check_same_arguments)(folder, request)
     with ExitStack() as held:
         # A folder that is there is held before its accounts are read.
         if out.exists():
-            held.enter_context(folder.hold_lock())
-        spending = RunSpendingJournal(folder.spending_path, current_time("milliseconds"))
-        ledger = Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending)
+            held.enter_context(folder.hold_folder_lock())
+        spending = RunSpendingJournal(folder.spending_path, current_utc_time("milliseconds"))
+        ledger = Ledger(max_usd=max_usd, spent_usd=spending.usd_counted_by_limit, journal=spending)
         with closing(spending):
             yield folder, RunAccounts(spending, ledger), held
 
 
 @contextmanager
-def open_ledger(path: Path, max_usd: float | None) -> Iterator[Ledger]:
+def open_spending_ledger(path: Path, max_usd: float | None) -> Iterator[Ledger]:
     """The ledger for what is asked of models outside of a run, limited by what all of it in this folder may cost; it is
     kept there."""
-    spending = RunSpendingJournal(RunFolder(path).spending_path, current_time("milliseconds"))
+    spending = RunSpendingJournal(RunFolder(path).spending_path, current_utc_time("milliseconds"))
     with closing(spending):
-        yield Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending)
+        yield Ledger(max_usd=max_usd, spent_usd=spending.usd_counted_by_limit, journal=spending)
 
 
-def lock_folder(folder: RunFolder, held: ExitStack) -> None:
+def lock_run_folder(folder: RunFolder, held: ExitStack) -> None:
     """Make and hold the folder, unless `open_run` does."""
     if not folder.path.exists():
-        held.enter_context(folder.hold_lock())
+        held.enter_context(folder.hold_folder_lock())
 
 
-def check_prices(systems: Sequence[PlannedSystem], max_usd: float | None) -> None:
+def check_system_prices_known(systems: Sequence[PlannedSystem], max_usd: float | None) -> None:
     """UsageError if the cost is limited and a system has no known price."""
     for system in systems if max_usd is not None else ():
         if system.remote is not None and system.remote.price is None:
@@ -156,14 +161,15 @@ def check_same_arguments(folder: RunFolder, request: Any) -> None:
             raise UsageError(f"{folder.path} is a file.", mend="Choose a folder with --out.")
         return
     # Through JSON as the manifest went: tuples are lists there, and no two numbers differ in their type.
-    before, now = manifest["arguments"], json.loads(to_json(request.as_dict()))
-    grown = find_additions(before, request)
+    before, now = manifest["arguments"], json.loads(format_value_as_json(request.as_dict()))
+    grown = find_added_arguments(before, request)
     differing = [name for name in now if before.get(name) != now[name] and name not in grown]
     if differing:
         name = differing[0]
         raise UsageError(
-            f"{folder.path} contains a run with other arguments: {name} was {to_json(before.get(name))}, "
-            f"now {to_json(now[name])}" + (f" (and {', '.join(differing[1:])})." if differing[1:] else "."),
+            f"{folder.path} contains a run with other arguments: {name} was {format_value_as_json(before.get(name))}, "
+            f"now {format_value_as_json(now[name])}"
+            + (f" (and {', '.join(differing[1:])})." if differing[1:] else "."),
             mend="Choose another --out (no text is encoded twice, and `embassay report` shows several runs together), "
             "or repeat the old arguments to resume"
             + (
@@ -178,7 +184,7 @@ def _growing_options(request: Any) -> tuple[str, ...]:
     return getattr(request, "GROWS", ())
 
 
-def find_additions(before: Mapping[str, Any], request: Any) -> dict[str, list[str]]:
+def find_added_arguments(before: Mapping[str, Any], request: Any) -> dict[str, list[str]]:
     """What `request` adds to the arguments of an earlier session, where it may: names in the order of the request. An
     argument that also lost a name is not among them. No tasks mean every task."""
     added = {}
@@ -195,9 +201,11 @@ def read_previous_manifest(folder: RunFolder, systems: Sequence[PlannedSystem]) 
     """The manifest of the run that goes on; empty for a new one. UsageError where a system would be computed by another
     backend than it was: all its cells would be done again."""
     previous = folder.read_manifest() or {}
-    before = {row["name"]: find_openvino(row.get("identity", "")) for row in previous.get("systems", [])}
+    before = {
+        row["name"]: find_openvino_version(row.get("identity", "")) for row in previous.get("systems", [])
+    }
     for row in systems:
-        now = find_openvino(row.identity)
+        now = find_openvino_version(row.identity)
         if (was := before.get(row.name, now)) == now:
             continue
         if was is None:
@@ -252,7 +260,7 @@ class RunAttempt:
         spending = self.accounts.spending
         entry = {
             "started": spending.session,
-            "ended": current_time(since=spending.session),
+            "ended": current_utc_time(since=spending.session),
             **self.counted(),
             "seconds": round(time.perf_counter() - self._clock, 3),
         }
@@ -260,22 +268,22 @@ class RunAttempt:
             "name": self.folder.path.resolve().name,
             "status": status,
             "created": self.previous.get("created", spending.session),
-            "updated": current_time(since=spending.session),
+            "updated": current_utc_time(since=spending.session),
             "command": self.command,
             **self.facts(),
-            "sessions": list_sessions(self.previous, entry, spending),
+            "sessions": list_run_sessions(self.previous, entry, spending),
             **({} if self.forecast is None else {"forecast": self.forecast}),
             "spent": describe_spending(spending, self.accounts.ledger.max_usd),
             **self.extra,
         }
-        return make_manifest(self.protocol.name, self.plan, self.records, now)
+        return make_run_manifest(self.protocol.name, self.plan, self.records, now)
 
     def write_manifest(self, status: str) -> None:
         """Replace the manifest."""
         self.folder.write_manifest(self.manifest(status))
 
 
-class CellSession(RunAttempt):
+class CellRunAttempt(RunAttempt):
     """An attempt at cells that engines do. `plan` may be replaced by one with more cells while it goes on."""
 
     def __init__(
@@ -291,9 +299,12 @@ class CellSession(RunAttempt):
         super().__init__(folder, plan, protocol, accounts, command=command)
         identities = {system.name: system.identity for system in plan.systems}
         self.crew = LazyCellEngine(
-            workers, folder, list_read_files(plan, folder if protocol.reads_folder else None), identities
+            workers,
+            folder,
+            list_files_read_by_cells(plan, folder if protocol.reads_folder else None),
+            identities,
         )
-        self.added = find_additions(self.previous["arguments"], plan.request) if self.previous else {}
+        self.added = find_added_arguments(self.previous["arguments"], plan.request) if self.previous else {}
         self.forecast = (not self.added and self.previous.get("forecast")) or {}
         self.whole = True
         """Whether the plan has all cells: a run that plans as it goes is not finished before."""
@@ -358,7 +369,7 @@ class CellSession(RunAttempt):
         for cell in self.plan.cells:
             if cell.key in self.records:
                 continue
-            record = self.folder.read_cell(cell)
+            record = self.folder.read_cell_record(cell)
             if record is not None and record.done:
                 self.records[cell.key] = record
 
@@ -386,13 +397,13 @@ class CellSession(RunAttempt):
         }
 
 
-def list_read_files(plan: Plan, folder: RunFolder | None) -> list[Path]:
+def list_files_read_by_cells(plan: Plan, folder: RunFolder | None) -> list[Path]:
     """What cells read from the file system: data that are no catalogue's, and what a protocol keeps in the folder."""
     sources = (Path(split_tasks_from_spec(dataset.source)[0]).expanduser() for dataset in plan.datasets)
     files = [path for path in sources if path.exists() and str(path) not in DATASETS]
     return files if folder is None else [*files, folder.path]
 
 
-def system_kinds(plan: Plan) -> dict[str, Kind]:
+def map_systems_to_kinds(plan: Plan) -> dict[str, Kind]:
     """The kind of each system by its name."""
     return {system.name: system.kind for system in plan.systems}

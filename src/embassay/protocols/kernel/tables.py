@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from embassay.data.rows import escape_formula
-from embassay.runs.folder import write_atomic
+from embassay.data.rows import escape_spreadsheet_formula
+from embassay.runs.folder import write_file_atomically
 
 MINUS = "−"
 NONE = "–"
@@ -78,10 +78,10 @@ def format_percent(value: float, decimals: int = 0) -> str:
     return f"{text}%"
 
 
-def format_share(value: float, n: int) -> str:
+def format_share_with_count(value: float, n: int) -> str:
     """A share of n items: counts first while n is under 100.
 
-    >>> format_share(0.3, 40), format_share(214 / 3000, 3000)
+    >>> format_share_with_count(0.3, 40), format_share_with_count(214 / 3000, 3000)
     ('12 of 40 (30%)', '7.1% (214 of 3,000)')
     """
     part = f"{round(value * n):,} of {n:,}"
@@ -97,10 +97,10 @@ def format_p_value(p: float) -> str:
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def format_rank(low: int, high: int) -> str:
+def format_rank_range(low: int, high: int) -> str:
     """The places that the tests allow.
 
-    >>> format_rank(1, 2), format_rank(3, 3)
+    >>> format_rank_range(1, 2), format_rank_range(3, 3)
     ('1–2', '3')
     """
     return str(low) if low == high else f"{low}–{high}"
@@ -127,10 +127,11 @@ def spell_count(n: int) -> str:
     return _WORDS[n] if n < len(_WORDS) else format_count(n)
 
 
-def capitalise(text: str, names: Iterable[str] = ()) -> str:
+def capitalise_unless_name(text: str, names: Iterable[str] = ()) -> str:
     """The text with a capital first letter, unless it opens with one of these names: a name is spelled as it is.
 
-    >>> capitalise("people lead"), capitalise("nDCG rises", ["nDCG"]), capitalise("bm25 leads", ["bm25"])
+    >>> capitalise_unless_name("people lead"), capitalise_unless_name("nDCG rises", ["nDCG"]),
+    capitalise_unless_name("bm25 leads", ["bm25"])
     ('People lead', 'nDCG rises', 'bm25 leads')
     """
     if any(name and text.startswith(name) for name in names):
@@ -178,7 +179,7 @@ def format_significant_digits(value: float) -> str:
     return f"{value:.8g}"
 
 
-def to_ascii(text: str) -> str:
+def convert_text_to_ascii(text: str) -> str:
     """The same in ASCII, for terminals that know no more: `0.510..0.536`, `-0.004`."""
     if text == NONE:
         return "-"
@@ -351,7 +352,7 @@ def write_tables(run: Path, tables: Iterable[RunTable], first: First | None = No
         printed = table.format_for_printing(first)
         files = {"csv": table.as_csv(), "md": printed.markdown(), "tex": printed.latex(table.name)}
         for ending, text in files.items():
-            write_atomic(run / "tables" / f"{table.name}.{ending}", text)
+            write_file_atomically(run / "tables" / f"{table.name}.{ending}", text)
 
 
 def _format_markdown_row(cells: Sequence[str]) -> str:
@@ -423,7 +424,7 @@ class ColumnTable(RunTable):
     ) -> ColumnTable:
         """A row for each item, a column for each field.
 
-        >>> ColumnTable.of("t", "T", ["ab", "c"], text("Word", str), whole_column("Letters", len)).as_csv()
+        >>> ColumnTable.of("t", "T", ["ab", "c"], text("Word", str), whole_number_column("Letters", len)).as_csv()
         'Word,Letters\\nab,2\\nc,1\\n'
         """
         rows = tuple(tuple(field.find(item) for field in fields) for item in items)
@@ -431,7 +432,7 @@ class ColumnTable(RunTable):
 
     def as_csv(self) -> str:
         """Full precision, empty where there is no value."""
-        return format_csv([[column.name for column in self.columns], *self.rows])
+        return format_csv_rows([[column.name for column in self.columns], *self.rows])
 
     def format_for_printing(self, first: First | None = None) -> PrintedTable:
         """Rounded, `n/a` where there is no number."""
@@ -477,7 +478,7 @@ def text(name: str, find: Find = "") -> ComputedColumn:
     return number_column(name, find, style="text")
 
 
-def whole_column(name: str, find: Find = "") -> ComputedColumn:
+def whole_number_column(name: str, find: Find = "") -> ComputedColumn:
     """A count, a rank, or whether something is so (0 or 1)."""
     return number_column(name, find, 0)
 
@@ -487,7 +488,7 @@ def points_column(name: str, find: Find = "", style: Style = "number") -> Comput
     return number_column(name, find, 1, style, 100)
 
 
-def interval_fields(
+def interval_columns(
     find: str, names: Sequence[str], style: Style = "number", decimals: int = 1, factor: int = 100
 ) -> tuple[ComputedColumn, ...]:
     """A fraction and its interval, in points of 100 unless said otherwise: columns of these three `names`."""
@@ -509,7 +510,7 @@ def _scale_value(find: Callable[[Any], Any], factor: int, item: Any) -> Value:
     return value if value is None or isinstance(value, str) or factor == 1 else factor * value
 
 
-def format_csv(rows: Iterable[Sequence[Value]]) -> str:
+def format_csv_rows(rows: Iterable[Sequence[Value]]) -> str:
     """Lines of values, numbers with every digit, empty for None."""
     return "".join(",".join(_format_exact(value) for value in row) + "\n" for row in rows)
 
@@ -562,11 +563,15 @@ _UNSAFE = re.compile(rf"(?<=-)-|[{re.escape(''.join(_MARKS))}]|[^ -~{_PLAIN_LATI
 def _format_exact(value: Value) -> str:
     if value is None:
         return ""
-    text = escape_formula(value) if isinstance(value, str) else repr(_to_builtin(value))
+    text = (
+        escape_spreadsheet_formula(value)
+        if isinstance(value, str)
+        else repr(_convert_numpy_to_builtin(value))
+    )
     return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\n\r') else text
 
 
-def _to_builtin(value: Any) -> Any:
+def _convert_numpy_to_builtin(value: Any) -> Any:
     """A number of numpy as Python's own, which prints as digits alone."""
     return value.item() if hasattr(value, "item") else value
 

@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from embassay.data.judged_runs import CorpusTexts, read_run
-from embassay.data.judged_runs.engines import find_answer_fault
+from embassay.data.judged_runs import AnswerTextMatcher, read_run_entries
+from embassay.data.judged_runs.engines import find_engine_answer_fault
 from embassay.data.rows import format_value_for_error
 from embassay.data.views import draw
 from embassay.errors import ModelError, UsageError
-from embassay.protocols.kernel.session import SilentListener, open_ledger
-from embassay.runs.folder import slugify_name, to_json, write_atomic
+from embassay.protocols.kernel.session import SilentListener, open_spending_ledger
+from embassay.runs.folder import format_value_as_json, slugify_name, write_file_atomically
 from embassay.systems.remote import Ledger, iterate_finished_jobs, redact_keys, wait_in_remote_loop
 from embassay.systems.retrievers import PassagesToServe, Retriever, RetrieverAnswer, open_retriever
 
@@ -37,7 +37,7 @@ GIVE_UP = 5
 
 
 @dataclass(frozen=True)
-class LiveRun:
+class LiveRetrieverRun:
     """A run as it was asked for: the `path` of its answers, `failed` question -> reason, the `seconds` of each answered
     request, and of `again` questions that were asked twice how many were answered in another way (`changed`). `price`
     is in US dollars a question, None where it is not known."""
@@ -111,7 +111,7 @@ class AskedQuestions:
 
 
 @contextmanager
-def make_live_runs(
+def ask_retrievers_for_runs(
     retrievers: Sequence[str | Retriever],
     questions: AskedQuestions,
     out: Path | None,
@@ -119,7 +119,7 @@ def make_live_runs(
     listener: SilentListener | None = None,
     max_usd: float | None = None,
     ledger: Ledger | None = None,
-) -> Iterator[tuple[LiveRun, ...]]:
+) -> Iterator[tuple[LiveRetrieverRun, ...]]:
     """Ask the retrievers, given as `spec`, `name=spec` or themselves, one after another. Their answers are kept in the
     run's folder `out`, where asking again goes on; without one they are gone when the context is left. A run that has
     a `ledger` of its own gives it.
@@ -129,8 +129,8 @@ def make_live_runs(
     with ExitStack() as held:
         folder = out if out is not None else Path(held.enter_context(TemporaryDirectory(prefix="embassay-")))
         if ledger is None:
-            ledger = held.enter_context(open_ledger(folder, max_usd))
-        runs: list[LiveRun] = []
+            ledger = held.enter_context(open_spending_ledger(folder, max_usd))
+        runs: list[LiveRetrieverRun] = []
         for given in retrievers:
             with open_retriever_for_questions(given, questions.depth, ledger) as retriever:
                 if retriever.name in {run.name for run in runs}:
@@ -180,7 +180,7 @@ def parse_named_retriever(given: str) -> tuple[str, str]:
 
 def ask_all_questions(
     retriever: Retriever, questions: AskedQuestions, path: Path, *, listener: SilentListener | None = None
-) -> LiveRun:
+) -> LiveRetrieverRun:
     """Ask all questions that `path` holds no answer to, and some of them a second time.
 
     An answer is on the disk before the next is waited for. UsageError where `path` holds another retriever's answers,
@@ -192,7 +192,7 @@ def ask_all_questions(
     again, changed = asked.ask_questions_again()
     seconds = [row["seconds"] for row in asked.answers.values()]
     at_once = min(retriever.manners.concurrency, max(1, len(questions.texts)))
-    return LiveRun(
+    return LiveRetrieverRun(
         retriever.name,
         path,
         questions.depth,
@@ -208,7 +208,7 @@ def ask_all_questions(
 def try_retrievers(
     retrievers: Sequence[str],
     questions: AskedQuestions,
-    known: CorpusTexts,
+    known: AnswerTextMatcher,
     served: PassagesToServe | None = None,
 ) -> Iterator[str]:
     """What each retriever answers to the first question, how that is read, and what all of them will cost, in lines."""
@@ -223,14 +223,14 @@ def try_retrievers(
             yield f"  all {len(questions.texts):,} questions: cost {cost}"
 
 
-def try_question(retriever: Retriever, query: str, question: str, known: CorpusTexts) -> Iterator[str]:
+def try_question(retriever: Retriever, query: str, question: str, known: AnswerTextMatcher) -> Iterator[str]:
     """What the retriever answers to one question, and which documents that is read as, in lines."""
     answer = wait_in_remote_loop(lambda: retriever.ask(question))
     yield f"  answered in {_format_milliseconds(answer.seconds * 1000)}: {format_value_for_error(answer.value)[:200]}"
     with TemporaryDirectory(prefix="embassay-") as folder:
         path = Path(folder) / "answer.jsonl"
         path.write_text(json.dumps(make_answer_row(query, question, answer)) + "\n", "utf-8")
-        run = read_run(path, known=known)
+        run = read_run_entries(path, known=known)
     documents = run.frame["doc"].to_list()
     ours = sum(name in known.document_ids for name in documents)
     first = ", ".join(documents[:3])
@@ -270,7 +270,7 @@ class _RetrieverAnswers:
         return json.loads(self._kept.read_text("utf-8")) if self._kept.exists() else {}
 
     def _write_kept_facts(self, values: Mapping[str, Any]) -> None:
-        write_atomic(self._kept, to_json(values) + "\n")
+        write_file_atomically(self._kept, format_value_as_json(values) + "\n")
 
     def ask_unanswered_questions(self) -> dict[str, str]:
         """Ask what has no answer yet; question -> why it has none."""
@@ -337,7 +337,7 @@ def find_live_answer_fault(value: Any) -> str:
     """Why an answer is none; empty where it is one."""
     # As a row of the file, for it will be read from there.
     row = make_answer_row("q", "", RetrieverAnswer(value, 0.0))
-    return find_answer_fault(
+    return find_engine_answer_fault(
         {key: part for key, part in row.items() if key not in ("query_id", "question", "seconds")}
     )
 

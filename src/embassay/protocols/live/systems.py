@@ -21,23 +21,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import CellPartExecutor, Kind, RankedCandidates
-from embassay.data.judged_runs import CorpusTexts, rank_passages_by_question, read_run
+from embassay.data.judged_runs import AnswerTextMatcher, rank_passages_by_question, read_run_entries
 from embassay.errors import ModelError, UsageError
 from embassay.protocols.kernel.evaluation import TaskJob, TaskProtocol
-from embassay.protocols.kernel.inputs import CachedSystem, charge_calls
+from embassay.protocols.kernel.inputs import CachedSystem, charge_calls_to_account
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask
-from embassay.protocols.kernel.session import CellSession, SilentListener
+from embassay.protocols.kernel.session import CellRunAttempt, SilentListener
 from embassay.protocols.live import RetrieverRequest
 from embassay.protocols.live.runs import (
     AskedQuestions,
-    LiveRun,
+    LiveRetrieverRun,
     ask_all_questions,
     open_retriever_for_questions,
     try_retrievers,
 )
 from embassay.records import TaskOutcome
 from embassay.runs.execution import HERE
-from embassay.runs.folder import RunCell, RunFolder, slugify_name, to_json, write_atomic, write_json_lines
+from embassay.runs.folder import (
+    RunCell,
+    RunFolder,
+    format_value_as_json,
+    slugify_name,
+    write_file_atomically,
+    write_json_lines,
+)
 from embassay.runs.forecast import CellForecast, RehearsalSimilarity, RunForecast
 from embassay.systems.remote import Ledger, redact_keys, wait_in_remote_loop
 from embassay.systems.retrievers import PassagesToServe, Retriever
@@ -53,7 +60,7 @@ HALF = 0.5
 
 
 @dataclass(frozen=True)
-class SearchCall:
+class TaskSearchRequest:
     """What a task asks to be searched: the distinct questions, the passages, and how many of these are wanted."""
 
     questions: tuple[str, ...]
@@ -104,11 +111,13 @@ class SearchRehearsal(RehearsalSimilarity):
 
     def __init__(self) -> None:
         super().__init__(lambda *_: None)
-        self.calls: list[SearchCall] = []
+        self.calls: list[TaskSearchRequest] = []
 
     def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
         """The first k texts."""
-        self.calls.append(SearchCall(tuple(dict.fromkeys(queries)), tuple(corpus), min(k, len(corpus))))
+        self.calls.append(
+            TaskSearchRequest(tuple(dict.fromkeys(queries)), tuple(corpus), min(k, len(corpus)))
+        )
         return super().search(queries, corpus, k)
 
 
@@ -280,7 +289,7 @@ class RetrieverProtocol(TaskProtocol):
         self.ask(session, listener)
         session.do(listener)
 
-    def ask(self, session: CellSession, listener: SilentListener) -> None:
+    def ask(self, session: CellRunAttempt, listener: SilentListener) -> None:
         """Have all retrievers asked about all datasets, and their answers kept. UsageError for one that does not serve
         the passages; one that fails has a cell that fails."""
         plan, folder = session.plan, self.folder.path
@@ -290,7 +299,7 @@ class RetrieverProtocol(TaskProtocol):
                 for call in self._calls(plan, dataset):
                     served = call.prepare_served_passages(dataset.name)
                     write_served_passages(folder, served)
-                    collection = _AskedCollection(given, call, served, folder, plan.request.seed)
+                    collection = _RetrieverAndPassages(given, call, served, folder, plan.request.seed)
                     collection.ask(session.accounts.ledger, listener, self.live)
 
     def list_closing_manifest_fields(self, session: Any) -> Mapping[str, Any]:
@@ -299,9 +308,9 @@ class RetrieverProtocol(TaskProtocol):
         live = getattr(self, "live", {})
         return {**more, "retrievers": live} if live else more
 
-    def _calls(self, plan: Plan, dataset: PlannedDataset) -> list[SearchCall]:
+    def _calls(self, plan: Plan, dataset: PlannedDataset) -> list[TaskSearchRequest]:
         """What the tasks search on a dataset, each collection of passages once with all its questions."""
-        calls: dict[str, SearchCall] = {}
+        calls: dict[str, TaskSearchRequest] = {}
         for planned in dataset.tasks:
             loaded = self.load_task_data(plan.request, dataset.source, planned.task)
             context = self.make_task_context(
@@ -314,9 +323,11 @@ class RetrieverProtocol(TaskProtocol):
             rehearsal = SearchRehearsal()
             self.tasks.build(planned.task).evaluate(rehearsal, loaded.data, briefly)
             for call in rehearsal.calls:
-                before = calls.get(call.digest, SearchCall((), call.passages, 0))
+                before = calls.get(call.digest, TaskSearchRequest((), call.passages, 0))
                 questions = tuple(dict.fromkeys((*before.questions, *call.questions)))
-                calls[call.digest] = SearchCall(questions, call.passages, max(call.depth, before.depth))
+                calls[call.digest] = TaskSearchRequest(
+                    questions, call.passages, max(call.depth, before.depth)
+                )
         return list(calls.values())
 
     def choose_cell_options(self, plan: Plan) -> Any:
@@ -335,7 +346,7 @@ class RetrieverProtocol(TaskProtocol):
                 asked = AskedQuestions(
                     {make_question_id(text): text for text in call.questions}, call.depth + 1
                 )
-                known = CorpusTexts(served.texts, {})
+                known = AnswerTextMatcher(served.texts, {})
                 yield from try_retrievers(request.retrievers, asked, known, served)
 
 
@@ -357,11 +368,11 @@ def write_served_passages(folder: Path, served: PassagesToServe) -> Path:
 
 
 @dataclass(frozen=True)
-class _AskedCollection:
+class _RetrieverAndPassages:
     """A retriever and the passages that it is asked about."""
 
     given: str
-    call: SearchCall
+    call: TaskSearchRequest
     served: PassagesToServe
     folder: Path
     seed: int
@@ -374,7 +385,7 @@ class _AskedCollection:
             summary = _make_summary_path(self.folder, retriever.name, self.call.digest)
             texts = {make_question_id(text): text for text in self.call.questions}
             try:
-                with charge_calls(ledger, retriever.name):
+                with charge_calls_to_account(ledger, retriever.name):
                     self._check_passages_served(retriever, path, texts)
                     run = ask_all_questions(
                         retriever,
@@ -406,10 +417,10 @@ class _AskedCollection:
             "a function can take them: find(question, k, corpus).",
         )
 
-    def _keep_ranked_lists(self, run: LiveRun, summary: Path, texts: Mapping[str, str]) -> None:
+    def _keep_ranked_lists(self, run: LiveRetrieverRun, summary: Path, texts: Mapping[str, str]) -> None:
         """Write the lists with places of passages; UsageError where most documents are none of them."""
         places = {f"p{place}": place - 1 for place in range(1, len(self.call.passages) + 1)}
-        read = read_run(run.path, known=CorpusTexts(self.served.texts, {}))
+        read = read_run_entries(run.path, known=AnswerTextMatcher(self.served.texts, {}))
         ranked = rank_passages_by_question(read)
         lists: dict[str, list[tuple[int, float]]] = {}
         unknown = total = 0
@@ -458,4 +469,4 @@ def _write_answer_summary(
     error: str,
 ) -> None:
     plain = {"lists": dict(lists), "failed": dict(failed), "notes": list(notes), "error": error}
-    write_atomic(path, to_json(plain) + "\n")
+    write_file_atomically(path, format_value_as_json(plain) + "\n")

@@ -4,7 +4,7 @@ from embassay.protocols.mteb.protocol import Imported, import_results, read_orig
 from embassay.protocols.mteb.survey import (
     Document,
     Fault,
-    WrittenResults,
+    WrittenResultCounts,
     bundle_of,
     read_documents,
     split_bundle_into_documents,
@@ -15,7 +15,7 @@ __all__ = [
     "Document",
     "Fault",
     "Imported",
-    "WrittenResults",
+    "WrittenResultCounts",
     "bundle_of",
     "import_results",
     "read_documents",

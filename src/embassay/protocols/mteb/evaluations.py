@@ -20,12 +20,12 @@ from embassay.protocols.mteb.survey import (
     OTHER,
     Document,
     Plain,
-    check_document,
+    check_result_document,
     is_printable_name,
     number_or_none,
 )
 from embassay.runs.folder import digest_json
-from embassay.stats.intervals import critical_value
+from embassay.stats.intervals import compute_normal_critical_value
 
 Tell = Callable[[str], None]
 _PERCENT = ("percent", "percentage", "%")
@@ -72,7 +72,7 @@ def read_evaluation_documents(body: Mapping[str, Any], where: Path, tell: Tell) 
             tasks.setdefault(score.task, []).append(score)
     for task, scores in tasks.items():
         document = Document(model, revision, _make_document_body(task, scores, tell), evaluator)
-        yield check_document(document, where)
+        yield check_result_document(document, where)
 
 
 def _read_model_owner(body: Mapping[str, Any], where: Path) -> tuple[str, str, str]:
@@ -149,13 +149,13 @@ def _find_score_interval(details: Mapping[str, Any], score: float) -> tuple[floa
             )
         level = number_or_none(stated.get("confidence_level"))
         if level is not None and 0 < level < 1 and level != _LEVEL:
-            ratio = critical_value(_LEVEL) / critical_value(level)
+            ratio = compute_normal_critical_value(_LEVEL) / compute_normal_critical_value(level)
             low, high = score - (score - low) * ratio, score + (high - score) * ratio
             method = f"{method}; from the {level:.0%} interval".lstrip("; ")
         return float(low), float(high), method
     spread = number_or_none(error.get("value"))
     if spread is not None and spread >= 0 and math.isfinite(spread):
-        half = critical_value(_LEVEL) * spread
+        half = compute_normal_critical_value(_LEVEL) * spread
         return (
             score - half,
             score + half,

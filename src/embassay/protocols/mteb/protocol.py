@@ -17,19 +17,19 @@ from typing import Any
 import numpy as np
 
 from embassay import __version__
-from embassay.data.intake import find_language
+from embassay.data.intake import find_language_by_code
 from embassay.errors import DataError, UsageError
 from embassay.limits import parse_bounded_json
 from embassay.protocols.kernel.comparisons import (
     ALPHA,
     CORRECTION,
     OVERALL,
-    Standing,
-    SystemHeadline,
+    SystemHeadlineValue,
+    SystemStanding,
     compare_headlines,
     write_standings,
 )
-from embassay.protocols.kernel.outcome import current_time
+from embassay.protocols.kernel.outcome import current_utc_time
 from embassay.protocols.mteb.survey import (
     BLOCK,
     MAIN,
@@ -41,8 +41,8 @@ from embassay.protocols.mteb.survey import (
     Fault,
     Plain,
     Progress,
-    SurveyProgress,
-    TaskSurvey,
+    SurveyReadingFindings,
+    TaskDocumentCounts,
     are_same_json,
     collect_model_facts,
     format_json,
@@ -54,14 +54,14 @@ from embassay.protocols.mteb.survey import (
     number_or_none,
     read_documents,
 )
-from embassay.randomness import make_generator
-from embassay.records import ResampledStratum, Result
+from embassay.randomness import make_seeded_generator
+from embassay.records import ResampledUnitGroup, Result
 from embassay.runs.folder import (
     RunFolder,
+    collect_hardware_facts,
     digest_json,
-    hardware_facts,
-    list_versions,
-    to_json,
+    format_value_as_json,
+    list_package_versions,
     write_json,
     write_json_lines,
 )
@@ -287,7 +287,7 @@ class MainScores:
     """Main scores of whole tasks, by system, collected from rows as they pass."""
 
     values: dict[str, dict[str, float | None]] = field(default_factory=dict)
-    spreads: dict[tuple[str, str], StandardError] = field(default_factory=dict)
+    spreads: dict[tuple[str, str], ScoreStandardError] = field(default_factory=dict)
     """Of scores whose file states an interval, by system and task: Every Eval Ever has them."""
 
     def add(self, row: Result, *, is_stated: bool = False) -> None:
@@ -298,9 +298,11 @@ class MainScores:
         if is_stated and row.ci_low is not None and row.ci_high is not None:
             # The interval is read as a normal one, whose half is 1.96 standard errors.
             half = (row.ci_high - row.ci_low) / 2
-            self.spreads[row.system, row.dataset] = StandardError(half / t_quantile(0.975, math.inf), row.n)
+            self.spreads[row.system, row.dataset] = ScoreStandardError(
+                half / t_quantile(0.975, math.inf), row.n
+            )
 
-    def spread(self, system: str, tasks: Sequence[str]) -> StandardError | None:
+    def spread(self, system: str, tasks: Sequence[str]) -> ScoreStandardError | None:
         """The standard error of a mean over tasks with items of their own; None where one is not known."""
         known = [self.spreads.get((system, task)) for task in tasks]
         parts = [part for part in known if part is not None]
@@ -308,11 +310,11 @@ class MainScores:
             return None
         # Of independent means the variances add up.
         error = math.sqrt(math.fsum(part.error**2 for part in parts)) / len(parts)
-        return StandardError(error, sum(part.n for part in parts))
+        return ScoreStandardError(error, sum(part.n for part in parts))
 
 
 @dataclass(frozen=True)
-class StandardError:
+class ScoreStandardError:
     """The standard error of a score, and how many items are behind it; 0 where that is not known."""
 
     error: float
@@ -338,28 +340,30 @@ UNPAIRED = (
 )
 
 
-def make_standings(rows: Iterable[Result], scores: MainScores, survey: DocumentSurvey) -> list[Standing]:
+def make_mean_standings(
+    rows: Iterable[Result], scores: MainScores, survey: DocumentSurvey
+) -> list[SystemStanding]:
     """The means as standings; with replicates, each system's by itself, where the files state intervals."""
     standings = []
     for row in rows:
         tasks = list(survey.tasks) if row.task == OVERALL else survey.kinds[row.task]
         spread = scores.spread(row.system, tasks) if row.value is not None else None
-        headline = SystemHeadline(row.system, row.value, row.n, np.empty(0), row.method, row.reason)
+        headline = SystemHeadlineValue(row.system, row.value, row.n, np.empty(0), row.method, row.reason)
         if row.value is not None and spread is not None:
-            rng = make_generator(DEFAULT_SEED, "published", row.system, row.task)
+            rng = make_seeded_generator(DEFAULT_SEED, "published", row.system, row.task)
             noise = rng.standard_normal(_DRAWS)
             # Exactly the stated error, whatever was drawn.
             draws = row.value + spread.error * (noise - noise.mean()) / noise.std()
-            strata = (ResampledStratum(spread.n or _MANY_ITEMS, draws - row.value),)
+            strata = (ResampledUnitGroup(spread.n or _MANY_ITEMS, draws - row.value),)
             headline = replace(headline, replicates=draws, strata=strata)
-        standings.append(Standing(row.task, "", row.measure, headline))
+        standings.append(SystemStanding(row.task, "", row.measure, headline))
     return standings
 
 
-def make_comparisons(standings: Sequence[Standing]) -> Mapping[str, object]:
+def make_task_type_comparisons(standings: Sequence[SystemStanding]) -> Mapping[str, object]:
     """What goes into comparisons.json: the order of systems on every type of task, and the ranks they may hold where
     every system states its interval, else why nothing is tested."""
-    by_task: dict[str, list[SystemHeadline]] = {}
+    by_task: dict[str, list[SystemHeadlineValue]] = {}
     for standing in standings:
         by_task.setdefault(standing.task, []).append(standing.headline)
     scopes = {task: _compare_published_scores(headlines) for task, headlines in by_task.items()}
@@ -368,7 +372,7 @@ def make_comparisons(standings: Sequence[Standing]) -> Mapping[str, object]:
     return {"alpha": ALPHA, "correction": correction, "method": method, "scopes": scopes}
 
 
-def _compare_published_scores(headlines: Sequence[SystemHeadline]) -> dict[str, Any]:
+def _compare_published_scores(headlines: Sequence[SystemHeadlineValue]) -> dict[str, Any]:
     scored = [headline for headline in headlines if headline.value is not None]
     without = [headline for headline in scored if not len(headline.replicates)]
     scope = compare_headlines(headlines)
@@ -401,7 +405,7 @@ def add_language_script(lang: str) -> str:
     """
     if "-" in lang:
         return lang
-    return f"{lang}-{_SCRIPT.get(lang) or find_language(lang).maximize().script or 'Latn'}"
+    return f"{lang}-{_SCRIPT.get(lang) or find_language_by_code(lang).maximize().script or 'Latn'}"
 
 
 FAULTS = "faults.jsonl"
@@ -436,22 +440,22 @@ def import_results(
     files are counted, and told of in `faults.jsonl`. Raises DataError where nothing could be read, UsageError where
     `out` holds something else.
     """
-    folder, reading, survey = RunFolder(out), SurveyProgress(), DocumentSurvey()
-    _check_out(folder)
+    folder, reading, survey = RunFolder(out), SurveyReadingFindings(), DocumentSurvey()
+    _check_import_folder(folder)
     documents = read_documents(source, reading, max_bytes=max_bytes, progress=progress)
     first = next(documents, None)
     if first is None:
         raise _make_no_results_error(source, reading.faults)
-    with folder.hold_lock():
+    with folder.hold_folder_lock():
         keep_all_documents(
             out, _count_in_survey(chain([first], documents), survey), reading.metas, reading.head
         )
         rows, means, scores = _write_result_rows(folder, survey, measures, reading, progress)
-        standings = make_standings(means, scores, survey)
+        standings = make_mean_standings(means, scores, survey)
         write_standings(out, standings)
-        write_json(out / "comparisons.json", make_comparisons(standings))
+        write_json(out / "comparisons.json", make_task_type_comparisons(standings))
         _write_faults(out / FAULTS, reading.faults)
-        folder.write_manifest(make_manifest(source, out, survey, reading, sorted(measures), command))
+        folder.write_manifest(make_import_manifest(source, out, survey, reading, sorted(measures), command))
     systems, tasks = len(survey.systems()), len(survey.tasks)
     faults = tuple(reading.faults)
     warnings = tuple(
@@ -470,7 +474,7 @@ def _write_result_rows(
     folder: RunFolder,
     survey: DocumentSurvey,
     measures: Collection[str],
-    reading: SurveyProgress,
+    reading: SurveyReadingFindings,
     progress: Progress | None,
 ) -> tuple[int, list[Result], MainScores]:
     """Write results.jsonl row by row, from the documents kept: which split counts is known only when all are read."""
@@ -485,15 +489,15 @@ def _write_result_rows(
             is_stated = has_stated_intervals(document)
             for row in make_result_rows(document, survey, measures, told):
                 scores.add(row, is_stated=is_stated)
-                stream.write(to_json(vars(row)) + "\n")
+                stream.write(format_value_as_json(vars(row)) + "\n")
                 rows += 1
         means = list(make_mean_rows(scores, survey))
-        stream.writelines(to_json(vars(row)) + "\n" for row in means)
+        stream.writelines(format_value_as_json(vars(row)) + "\n" for row in means)
     part.replace(folder.results)
     return rows, means, scores
 
 
-def _note_reading_fault(reading: SurveyProgress, where: str, what: str) -> None:
+def _note_reading_fault(reading: SurveyReadingFindings, where: str, what: str) -> None:
     reading.faults.append(Fault.of(where, what))
 
 
@@ -503,7 +507,7 @@ def _write_faults(path: Path, faults: Sequence[Fault]) -> None:
         write_json_lines(path, map(vars, faults))
 
 
-def _check_out(folder: RunFolder) -> None:
+def _check_import_folder(folder: RunFolder) -> None:
     """An import may replace an import, and nothing else."""
     if folder.path.is_file():
         raise UsageError(f"{folder.path} is a file.", mend="Name a folder with --out.")
@@ -527,16 +531,16 @@ Fields = dict[str, Any]
 KIND = "published"
 
 
-def make_manifest(
+def make_import_manifest(
     source: Path,
     out: Path,
     survey: DocumentSurvey,
-    reading: SurveyProgress,
+    reading: SurveyReadingFindings,
     measures: Sequence[str],
     command: str,
 ) -> Fields:
     """The manifest: a run without cells, since nothing was computed; its datasets are the tasks of MTEB."""
-    now = current_time()
+    now = current_utc_time()
     return {
         "embassay": __version__,
         "protocol": PROTOCOL,
@@ -549,8 +553,8 @@ def make_manifest(
         "tokenizer": {"name": "", "identity": ""},
         "systems": _make_system_records(survey, reading),
         "datasets": [_make_dataset_record(name, task) for name, task in survey.tasks.items()],
-        "hardware": hardware_facts(),
-        "versions": list_versions(),
+        "hardware": collect_hardware_facts(),
+        "versions": list_package_versions(),
         "cells": [],
         "sessions": [],
         "imported": {"files": reading.files, "documents": survey.documents, "faults": len(reading.faults)},
@@ -558,7 +562,7 @@ def make_manifest(
     }
 
 
-def _make_system_records(survey: DocumentSurvey, reading: SurveyProgress) -> list[Fields]:
+def _make_system_records(survey: DocumentSurvey, reading: SurveyReadingFindings) -> list[Fields]:
     return [
         {
             "name": name, "kind": KIND, "identity": f"{owner[0]}@{owner[1]}",
@@ -568,7 +572,7 @@ def _make_system_records(survey: DocumentSurvey, reading: SurveyProgress) -> lis
     ]  # fmt: skip
 
 
-def _make_dataset_record(name: str, task: TaskSurvey) -> Fields:
+def _make_dataset_record(name: str, task: TaskDocumentCounts) -> Fields:
     return {
         "name": name,
         "source": PROTOCOL,
@@ -583,7 +587,7 @@ def _fingerprint_revisions(revisions: Counter[str]) -> str:
     return next(iter(revisions)) if len(revisions) == 1 else digest_json(sorted(revisions))
 
 
-def _warn_of_differing_items(task: TaskSurvey) -> list[str]:
+def _warn_of_differing_items(task: TaskDocumentCounts) -> list[str]:
     """Where systems of a task were not scored on the same items: their difference is of the items too."""
     warnings = []
     if len(task.sizes) > 1:
@@ -594,7 +598,7 @@ def _warn_of_differing_items(task: TaskSurvey) -> list[str]:
     return warnings
 
 
-def _list_task_warnings(task: TaskSurvey) -> list[str]:
+def _list_task_warnings(task: TaskDocumentCounts) -> list[str]:
     warnings = _warn_of_differing_items(task)[:1] if len(task.sizes) > 1 else []
     if len(task.revisions) > 1:
         several = ", ".join(f"{name[:12] or 'unknown'} ({n})" for name, n in task.revisions.most_common(5))
@@ -617,7 +621,7 @@ class ImportedMetadata:
     head: Mapping[str, Any]
 
 
-class DocumentKeeper:
+class AtomicDocumentWriter:
     """Writes documents as they come, to a file that is there only once all is written."""
 
     def __init__(self, folder: Path) -> None:
@@ -676,7 +680,7 @@ def keep_all_documents(
     head: Mapping[str, Any],
 ) -> None:
     """Write them all; what `documents` adds to `metas` and `head` as it is read is written too."""
-    keeper = DocumentKeeper(folder)
+    keeper = AtomicDocumentWriter(folder)
     try:
         for document in documents:
             keeper.keep(document)

@@ -54,7 +54,7 @@ class Document:
                 yield split, entry
 
 
-def check_document(document: Document, where: Any = None) -> Document:
+def check_result_document(document: Document, where: Any = None) -> Document:
     """The document, if a reader can work with it. DataError that says what is wrong where it is not one of MTEB."""
     for what, name in (("model", document.model), ("revision", document.revision)):
         _check_name(what, name, where)
@@ -127,7 +127,7 @@ MAX_BYTES = 256 * 2**20
 """No file of one task is near this; unpacked, a bundle of the whole public repository might be."""
 
 
-def read_json(path: Path, max_bytes: int = MAX_BYTES) -> Any:
+def read_json_file(path: Path, max_bytes: int = MAX_BYTES) -> Any:
     """What a file holds, unpacked where it is compressed, whatever its name says. DataError where it cannot be read, or
     is larger than `max_bytes` unpacked."""
     try:
@@ -322,7 +322,7 @@ Owner = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class WrittenResults:
+class WrittenResultCounts:
     """So many files of tasks, models in a revision, and entries were written below `folder`."""
 
     folder: Path
@@ -333,7 +333,7 @@ class WrittenResults:
 
 def write_result_files(
     documents: Iterable[Document], out: Path, metas: Mapping[Owner, Mapping[str, Any]] | None = None
-) -> WrittenResults:
+) -> WrittenResultCounts:
     """Write `out/results/org__model/revision/Task.json` of every document, and a `model_meta.json` for each revision:
     the one of `metas`, else one that says only the name. UsageError where two documents would be one file."""
     metas = metas or {}
@@ -357,7 +357,7 @@ def write_result_files(
     for owner, languages in spoken.items():
         meta = metas.get(owner) or make_model_meta(owner[0], owner[1], languages)
         _write_json_file(out / RESULTS / build_results_path(*owner) / META, meta)
-    return WrittenResults(out, len(seen), len(spoken), entries)
+    return WrittenResultCounts(out, len(seen), len(spoken), entries)
 
 
 def _write_json_file(path: Path, body: Mapping[str, Any]) -> None:
@@ -394,7 +394,7 @@ def split_bundle_into_documents(
             fault(error.message)
     for group in groups.values():
         try:
-            yield check_document(_join_records_to_document(group), where)
+            yield check_result_document(_join_records_to_document(group), where)
         except DataError as error:
             if fault is None:
                 raise
@@ -530,7 +530,7 @@ _TEST = "test"
 
 
 @dataclass
-class TaskSurvey:
+class TaskDocumentCounts:
     """One task: its type, and how many documents there are of each split, version of the data and language."""
 
     kind: str
@@ -580,7 +580,7 @@ class DocumentSurvey:
     """All documents, counted as they are read."""
 
     documents: int = 0
-    tasks: dict[str, TaskSurvey] = field(default_factory=dict)
+    tasks: dict[str, TaskDocumentCounts] = field(default_factory=dict)
     versions: dict[str, dict[tuple[str, str], None]] = field(default_factory=dict)
     """Model -> its revisions with their experiments, in the order in which they came."""
 
@@ -588,7 +588,7 @@ class DocumentSurvey:
         """Count a document."""
         self.documents += 1
         self.versions.setdefault(document.model, {})[document.revision, document.experiment] = None
-        task = self.tasks.setdefault(document.task, TaskSurvey(find_document_task_type(document)))
+        task = self.tasks.setdefault(document.task, TaskDocumentCounts(find_document_task_type(document)))
         task.revisions[_read_document_revision(document)] += 1
         task.sizes.update(_read_stated_sizes(document))
         for split, entry in document.entries():
@@ -642,7 +642,7 @@ class Fault:
 
 
 @dataclass
-class SurveyProgress:
+class SurveyReadingFindings:
     """What reading has come upon beside the documents: files, faults, what is known of models, and a bundle's head."""
 
     files: int = 0
@@ -660,7 +660,7 @@ def is_every_eval_ever_file(body: Any) -> bool:
 
 def read_documents(
     source: Path,
-    reading: SurveyProgress | None = None,
+    reading: SurveyReadingFindings | None = None,
     *,
     max_bytes: int = MAX_BYTES,
     progress: Progress | None = None,
@@ -670,7 +670,7 @@ def read_documents(
 
     Faults of single files and records go into `reading`. Raises DataError where there is no such source.
     """
-    reading = reading if reading is not None else SurveyProgress()
+    reading = reading if reading is not None else SurveyReadingFindings()
     if not source.exists():
         raise DataError("There is no such file or folder", path=source, mend=MEND)
     files = [source] if source.is_file() else list(list_result_files(source))
@@ -687,9 +687,12 @@ def read_documents(
 
 
 def _read_file_documents(
-    path: Path, reading: SurveyProgress, meta_of: Callable[[Path], Mapping[str, Any] | None], max_bytes: int
+    path: Path,
+    reading: SurveyReadingFindings,
+    meta_of: Callable[[Path], Mapping[str, Any] | None],
+    max_bytes: int,
 ) -> Iterator[Document]:
-    body = read_json(path, max_bytes)
+    body = read_json_file(path, max_bytes)
     if isinstance(body, dict) and isinstance(body.get("results"), list):
         reading.head.update((key, value) for key, value in body.items() if key != "results")
         yield from split_bundle_into_documents(
@@ -703,13 +706,15 @@ def _read_file_documents(
         return
     meta = meta_of(path.parent)
     owner = find_results_owner(path.parent, meta)
-    document = check_document(Document(*owner[:2], body, owner[2]), path)
+    document = check_result_document(Document(*owner[:2], body, owner[2]), path)
     if meta is not None:
         reading.metas[owner] = meta
     yield document
 
 
-def _collect_evaluation_documents(body: Plain, path: Path, reading: SurveyProgress) -> Iterator[Document]:
+def _collect_evaluation_documents(
+    body: Plain, path: Path, reading: SurveyReadingFindings
+) -> Iterator[Document]:
     from embassay.protocols.mteb.evaluations import read_evaluation_documents
 
     for document in read_evaluation_documents(
@@ -725,12 +730,12 @@ def _collect_evaluation_documents(body: Plain, path: Path, reading: SurveyProgre
         yield document
 
 
-def _read_model_meta(folder: Path, reading: SurveyProgress) -> Mapping[str, Any] | None:
+def _read_model_meta(folder: Path, reading: SurveyReadingFindings) -> Mapping[str, Any] | None:
     path = folder / META
     if not path.is_file():
         return None
     try:
-        meta = read_json(path)
+        meta = read_json_file(path)
         if not isinstance(meta, dict):
             raise DataError("This does not describe a model", path=path, found=repr(meta)[:60])
     except DataError as error:

@@ -20,7 +20,7 @@ from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel import request
 from embassay.protocols.kernel.estimates import Items, estimate
-from embassay.protocols.kernel.inputs import charge_calls
+from embassay.protocols.kernel.inputs import charge_calls_to_account
 from embassay.protocols.kernel.plan import (
     PlannedDataset,
     PlannedSystem,
@@ -31,14 +31,19 @@ from embassay.protocols.kernel.plan import (
 )
 from embassay.protocols.kernel.request import SYSTEMS, option
 from embassay.protocols.kernel.session import SilentListener, make_unknown_price_error
-from embassay.protocols.pteb.judging import ANSWER_TOKENS, QuestionLoad, ScoredPairsStep, forecast_questions
+from embassay.protocols.pteb.judging import (
+    ANSWER_TOKENS,
+    ModelRequestLoad,
+    ScoredPairsStep,
+    forecast_questions,
+)
 from embassay.protocols.pteb.options import RatingOptions
 from embassay.protocols.pteb.paraphrasing import (
     PARAPHRASERS,
     LLMParaphraser,
-    load_judge_prompt,
+    load_similarity_judge_prompt,
+    open_paraphrase_prompt,
     open_paraphraser,
-    open_prompt,
 )
 from embassay.protocols.pteb.plan import ParaphraseSource
 from embassay.protocols.pteb.ratings import (
@@ -46,36 +51,36 @@ from embassay.protocols.pteb.ratings import (
     JudgeRating,
     Pair,
     RatingContext,
-    RatingFigure,
+    RatingEstimate,
     RatingInstructions,
     check_judge_specs,
     collect_chat_facts,
     estimate_share_of_ones,
     explain_too_many_lost,
-    format_pair,
+    format_text_pair,
     group_lost_by_reason,
     plan_judges,
-    rate_pairs,
+    rate_text_pairs,
 )
 from embassay.protocols.wordings import records
 from embassay.protocols.wordings.protocol import WordingWriter
-from embassay.protocols.wordings.records import GenerationOptions, Paraphrase, Paraphraser
+from embassay.protocols.wordings.records import GenerationOptions, ParaphraseOutcome, Paraphraser
 from embassay.protocols.wordings.records import SourceText as AskedText
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import list_asked_texts, load_language_slices
-from embassay.records import Paraphrases, SkippedItems, TaskOutcome
+from embassay.records import SkippedItems, TaskOutcome, TextsWithParaphrases
 from embassay.runs.execution import HERE
 from embassay.runs.folder import RunCell, digest_json
 from embassay.runs.forecast import CellForecast, RunForecast
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.ledger import estimate_tokens
+from embassay.systems.remote.ledger import estimate_server_tokens
 
 TIE = 0.005
 """Edit distances this close are equal at the two decimals of table 4."""
 
 
 @dataclass(frozen=True)
-class ParaphraserCandidate:
+class CandidateParaphraserMeans:
     """A paraphraser's means over the datasets: `similarity` as judged, 0 to 5; normalised word `edit_distance`,
     0 to 1; `seconds` per text. None where there is no value; `reason` says why one that is needed is missing."""
 
@@ -87,7 +92,7 @@ class ParaphraserCandidate:
 
 
 @dataclass(frozen=True)
-class SelectionRule:
+class CandidateSelectionRule:
     """What a candidate must reach at least to be taken."""
 
     similarity: float = 4.0
@@ -102,7 +107,7 @@ class SelectionRule:
 
 
 @dataclass(frozen=True)
-class CandidateSelection:
+class CandidateSelectionResult:
     """What the rule says: the name taken (empty: none), why, who is on the front, and why each other one is out."""
 
     selected: str
@@ -111,23 +116,23 @@ class CandidateSelection:
     rejected: dict[str, str]
 
 
-def select_candidate(
-    candidates: Sequence[ParaphraserCandidate], rule: SelectionRule = SelectionRule()
-) -> CandidateSelection:
+def select_paraphraser(
+    candidates: Sequence[CandidateParaphraserMeans], rule: CandidateSelectionRule = CandidateSelectionRule()
+) -> CandidateSelectionResult:
     """Apply the rule.
 
-    >>> table_4 = [ParaphraserCandidate("gemma3-27b", 4.26, 0.81, 0.27),
-    ... ParaphraserCandidate("gpt-oss-20b", 4.44, 0.55, 1.24)]
-    >>> select_candidate(table_4).selected
+    >>> table_4 = [CandidateParaphraserMeans("gemma3-27b", 4.26, 0.81, 0.27),
+    ... CandidateParaphraserMeans("gpt-oss-20b", 4.44, 0.55, 1.24)]
+    >>> select_paraphraser(table_4).selected
     'gemma3-27b'
     """
     rejected = {
         candidate.name: why for candidate in candidates if (why := _explain_unfit_candidate(candidate, rule))
     }
     fit = [candidate for candidate in candidates if candidate.name not in rejected]
-    front = tuple(candidate.name for candidate in pareto_front(candidates))
+    front = tuple(candidate.name for candidate in find_pareto_front(candidates))
     if not fit:
-        return CandidateSelection("", "no candidate meets the rule", front, rejected)
+        return CandidateSelectionResult("", "no candidate meets the rule", front, rejected)
     most = max(_replace_missing_by_worst(candidate.edit_distance) for candidate in fit)
     tied = [
         candidate for candidate in fit if most - _replace_missing_by_worst(candidate.edit_distance) <= TIE
@@ -141,10 +146,10 @@ def select_candidate(
             candidate.name,
         ),
     )
-    return CandidateSelection(best.name, _explain_choice(best, fit, tied), front, rejected)
+    return CandidateSelectionResult(best.name, _explain_choice(best, fit, tied), front, rejected)
 
 
-def pareto_front(candidates: Sequence[ParaphraserCandidate]) -> list[ParaphraserCandidate]:
+def find_pareto_front(candidates: Sequence[CandidateParaphraserMeans]) -> list[CandidateParaphraserMeans]:
     """The candidates, in their order, that no other beats: more similar, more reworded and faster, or as good in all
     and better in one. One without a similarity or edit distance is on no front; an unknown runtime counts as the
     longest."""
@@ -152,12 +157,12 @@ def pareto_front(candidates: Sequence[ParaphraserCandidate]) -> list[Paraphraser
     return [candidate for candidate in rated if not any(_dominates(other, candidate) for other in rated)]
 
 
-def _dominates(a: ParaphraserCandidate, b: ParaphraserCandidate) -> bool:
+def _dominates(a: CandidateParaphraserMeans, b: CandidateParaphraserMeans) -> bool:
     first, second = _list_criteria(a), _list_criteria(b)
     return first != second and all(x >= y for x, y in zip(first, second, strict=True))
 
 
-def _list_criteria(candidate: ParaphraserCandidate) -> tuple[float, float, float]:
+def _list_criteria(candidate: CandidateParaphraserMeans) -> tuple[float, float, float]:
     """All of them larger for better."""
     return (
         _replace_missing_by_worst(candidate.similarity),
@@ -166,7 +171,7 @@ def _list_criteria(candidate: ParaphraserCandidate) -> tuple[float, float, float
     )
 
 
-def _explain_unfit_candidate(candidate: ParaphraserCandidate, rule: SelectionRule) -> str:
+def _explain_unfit_candidate(candidate: CandidateParaphraserMeans, rule: CandidateSelectionRule) -> str:
     if candidate.similarity is None or candidate.edit_distance is None:
         return candidate.reason or "some of its values are missing"
     if candidate.similarity < rule.similarity:
@@ -179,7 +184,9 @@ def _explain_unfit_candidate(candidate: ParaphraserCandidate, rule: SelectionRul
 
 
 def _explain_choice(
-    best: ParaphraserCandidate, fit: Sequence[ParaphraserCandidate], tied: Sequence[ParaphraserCandidate]
+    best: CandidateParaphraserMeans,
+    fit: Sequence[CandidateParaphraserMeans],
+    tied: Sequence[CandidateParaphraserMeans],
 ) -> str:
     distance = f"an edit distance of {_replace_missing_by_worst(best.edit_distance):.2f}"
     if len(fit) == 1:
@@ -196,12 +203,12 @@ def _replace_missing_by_worst(value: float | None) -> float:
     return value
 
 
-def _compute_slowness(candidate: ParaphraserCandidate) -> float:
+def _compute_slowness(candidate: CandidateParaphraserMeans) -> float:
     return math.inf if candidate.seconds is None else candidate.seconds
 
 
 @dataclass(frozen=True)
-class SelectionOptions(RatingOptions):
+class ParaphraserSelectionOptions(RatingOptions):
     """Options of step 2."""
 
     least_similarity: float = option(4.0, "Minimum mean rating of a candidate, 0 to 5.", point="A7")
@@ -225,9 +232,9 @@ class SelectionOptions(RatingOptions):
             )
 
     @property
-    def selection_rule(self) -> SelectionRule:
+    def selection_rule(self) -> CandidateSelectionRule:
         """The rule that selects."""
-        return SelectionRule(self.least_similarity, self.least_edit_distance)
+        return CandidateSelectionRule(self.least_similarity, self.least_edit_distance)
 
 
 VERSION = 2
@@ -235,7 +242,7 @@ VERSION = 2
 
 
 @dataclass(frozen=True)
-class SelectionRequest(request.RunRequest):
+class ParaphraserSelectionRequest(request.RunRequest):
     """The arguments of a selection; `systems` are the candidates, which `judge` rates, and `cross_judges` as well."""
 
     systems: tuple[str, ...] = option(
@@ -256,7 +263,7 @@ class SelectionRequest(request.RunRequest):
     )
     prompt: str = option("default", "default, variant1 to variant3, or a text file.", group=SYSTEMS)
     generation: GenerationOptions = field(default_factory=GenerationOptions)
-    options: SelectionOptions = field(default_factory=SelectionOptions)
+    options: ParaphraserSelectionOptions = field(default_factory=ParaphraserSelectionOptions)
 
     def __post_init__(self) -> None:
         if not self.systems:
@@ -277,7 +284,7 @@ PAIRS = "sts"
 
 
 @dataclass(frozen=True)
-class CandidateJob:
+class CandidateRatingJob:
     """A cell: a candidate on a dataset, rated by a judge."""
 
     candidate: str
@@ -286,10 +293,10 @@ class CandidateJob:
 
 
 @dataclass(frozen=True)
-class SelectionPlan(planning.Plan):
+class ParaphraserSelectionPlan(planning.Plan):
     """A selection, as far as it is known: the candidates are its systems."""
 
-    request: SelectionRequest
+    request: ParaphraserSelectionRequest
     sources: tuple[ParaphraseSource, ...] = ()
     judges: tuple[PlannedSystem, ...] = ()
     """The judge that decides, then the others."""
@@ -299,7 +306,7 @@ class SelectionPlan(planning.Plan):
         """The distinct texts of a dataset, in the order of the data."""
         return list_distinct_texts(self.request, dataset.source)
 
-    def add_cross_check_cells(self, candidates: Sequence[str]) -> SelectionPlan:
+    def add_cross_check_cells(self, candidates: Sequence[str]) -> ParaphraserSelectionPlan:
         """The plan, and cells in which the other judges rate these candidates."""
         more = [
             _make_candidate_cell(self, candidate, dataset, judge, f"judge={judge.name}")
@@ -312,8 +319,8 @@ class SelectionPlan(planning.Plan):
 
 
 def make_plan(
-    request: SelectionRequest, answers: Path | None = None, ledger: Ledger | None = None
-) -> SelectionPlan:
+    request: ParaphraserSelectionRequest, answers: Path | None = None, ledger: Ledger | None = None
+) -> ParaphraserSelectionPlan:
     """Open every candidate, judge and dataset, and cut the work into cells, one per candidate and dataset.
 
     `answers` is the file of kept answers. Raises UsageError for a dataset without pairs, for names that are unknown or
@@ -331,7 +338,7 @@ def make_plan(
     candidates = [_plan_candidate(text, source, ledger) for text, source in sources.items()]
     # A pair holds a text and a paraphrase that may be longer.
     judges = plan_judges([request.judge, *request.cross_judges], 6 * longest, ledger)
-    plan = SelectionPlan(
+    plan = ParaphraserSelectionPlan(
         request, tuple(candidates), datasets, cache=answers, suites=suites, sources=tuple(sources.values()),
         judges=tuple(judges), longest=6 * longest
     )  # fmt: skip
@@ -345,7 +352,7 @@ def make_plan(
     return plan.add_cross_check_cells(everyone) if request.options.cross_check == "all" else plan
 
 
-def list_distinct_texts(request: SelectionRequest, source: str) -> list[AskedText]:
+def list_distinct_texts(request: ParaphraserSelectionRequest, source: str) -> list[AskedText]:
     """The distinct texts of a dataset, in the order of the data."""
     parts = load_language_slices(PAIRS, request.dataset(source), request.limit, request.seed, "each")
     asked = list_asked_texts(PAIRS, parts, by_place=False)
@@ -357,7 +364,7 @@ def find_chat_model(paraphraser: Paraphraser) -> Any:
     return paraphraser.chat.model if isinstance(paraphraser, LLMParaphraser) else None
 
 
-def _plan_dataset(source: str, request: SelectionRequest) -> PlannedDataset:
+def _plan_dataset(source: str, request: ParaphraserSelectionRequest) -> PlannedDataset:
     how = request.dataset(source)
     dataset = opening.open_request_dataset(how)
     choose_tasks(source, dataset, [ScoredPairsStep(TASK)])
@@ -374,14 +381,14 @@ def _plan_dataset(source: str, request: SelectionRequest) -> PlannedDataset:
 
 
 def _open_candidates(
-    request: SelectionRequest,
+    request: ParaphraserSelectionRequest,
     datasets: Sequence[PlannedDataset],
     longest: int,
     answers: Path | None,
     ledger: Ledger | None,
 ) -> dict[str, ParaphraseSource]:
     """Every candidate, opened, by its spec."""
-    prompt = open_prompt(request.prompt)
+    prompt = open_paraphrase_prompt(request.prompt)
     opened: dict[str, ParaphraseSource] = {}
     for text in dict.fromkeys(request.systems):
         paraphraser = open_paraphraser(
@@ -394,8 +401,8 @@ def _open_candidates(
 
 
 def _collect_recorded_wordings(
-    request: SelectionRequest, datasets: Sequence[PlannedDataset]
-) -> Mapping[str, Paraphrases]:
+    request: ParaphraserSelectionRequest, datasets: Sequence[PlannedDataset]
+) -> Mapping[str, TextsWithParaphrases]:
     """The wordings that datasets bring themselves."""
     opened = {
         dataset.name: opening.open_request_dataset(request.dataset(dataset.source)) for dataset in datasets
@@ -421,7 +428,7 @@ def _plan_candidate(text: str, source: ParaphraseSource, ledger: Ledger | None) 
 
 
 def _make_candidate_cell(
-    plan: SelectionPlan,
+    plan: ParaphraserSelectionPlan,
     candidate: PlannedSystem,
     dataset: PlannedDataset,
     judge: PlannedSystem,
@@ -444,20 +451,20 @@ def _make_candidate_cell(
             ],
         }
     )
-    job = CandidateJob(candidate.name, dataset.name, Judge(judge.spec, plan.longest))
+    job = CandidateRatingJob(candidate.name, dataset.name, Judge(judge.spec, plan.longest))
     # A text is paraphrased and its paraphrase rated; for a second judge only rated.
     units = dataset.tasks[0].n * (1 if variant else 2)
     # All of them wait for the judge's server, whoever paraphrases.
     return RunCell(TASK, dataset.name, candidate.name, key, units, job, remote=True, variant=variant)
 
 
-def forecast_selection(plan: SelectionPlan) -> RunForecast:
+def forecast_selection_cost(plan: ParaphraserSelectionPlan) -> RunForecast:
     """The cost of every candidate and every judge on every dataset: paraphrases are taken to be as long as their
     texts, and ratings not to be there yet. The other judges rate one candidate, or all."""
     return RunForecast(tuple(_forecast_cells(plan)))
 
 
-def _forecast_cells(plan: SelectionPlan) -> Iterator[CellForecast]:
+def _forecast_cells(plan: ParaphraserSelectionPlan) -> Iterator[CellForecast]:
     everyone = plan.request.options.cross_check == "all"
     for dataset in plan.datasets:
         asked = plan.list_texts_to_rewrite(dataset)
@@ -469,7 +476,7 @@ def _forecast_cells(plan: SelectionPlan) -> Iterator[CellForecast]:
 
 
 def _forecast_paraphrases(
-    plan: SelectionPlan,
+    plan: ParaphraserSelectionPlan,
     source: ParaphraseSource,
     dataset: PlannedDataset,
     asked: Sequence[records.SourceText],
@@ -479,29 +486,31 @@ def _forecast_paraphrases(
     if not isinstance(paraphraser, LLMParaphraser):
         return head
     [seed] = paraphraser.seeds(1, plan.request.seed, dataset=dataset.name)
-    fresh = [text for text in asked if not paraphraser.is_free(text, seed)]
+    fresh = [text for text in asked if not paraphraser.is_text_free_of_cost(text, seed)]
     questions = [paraphraser.question(text, seed) for text in fresh]
-    read = sum(estimate_tokens([message.content for message in question.messages]) for question in questions)
-    written = estimate_tokens([text.text for text in fresh])
+    read = sum(
+        estimate_server_tokens([message.content for message in question.messages]) for question in questions
+    )
+    written = estimate_server_tokens([text.text for text in fresh])
     return forecast_questions(
-        head, paraphraser.chat.model, QuestionLoad(len(asked), len(fresh), read, written)
+        head, paraphraser.chat.model, ModelRequestLoad(len(asked), len(fresh), read, written)
     )
 
 
 def _forecast_ratings(
-    plan: SelectionPlan,
+    plan: ParaphraserSelectionPlan,
     judge: PlannedSystem,
     dataset: PlannedDataset,
     asked: Sequence[records.SourceText],
     candidates: int,
 ) -> CellForecast:
     n = candidates * len(asked)
-    prompt = estimate_tokens([load_judge_prompt().text, format_pair("", "")])
-    texts = estimate_tokens([text.text for text in asked])
+    prompt = estimate_server_tokens([load_similarity_judge_prompt().text, format_text_pair("", "")])
+    texts = estimate_server_tokens([text.text for text in asked])
     head = CellForecast(TASK, dataset.name, judge.name, n, 0, 0)
     chat = Judge(judge.spec, plan.longest).open()
     return forecast_questions(
-        head, chat, QuestionLoad(n, n, n * prompt + 2 * candidates * texts, n * ANSWER_TOKENS)
+        head, chat, ModelRequestLoad(n, n, n * prompt + 2 * candidates * texts, n * ANSWER_TOKENS)
     )
 
 
@@ -516,13 +525,13 @@ def make_paraphrase_ids(paraphrases: Sequence[object]) -> tuple[str, ...]:
     return tuple(f"text-{i}" for i in range(len(paraphrases)))
 
 
-def select_pairs_to_rate(paraphrases: Sequence[Paraphrase]) -> list[Pair]:
+def select_pairs_to_rate(paraphrases: Sequence[ParaphraseOutcome]) -> list[Pair]:
     """The pairs of text and paraphrase that a judge sees: the usable ones, in their order."""
     return [(paraphrase.text, paraphrase.wording) for paraphrase in paraphrases if paraphrase.usable]
 
 
-def score_criteria(
-    paraphrases: Sequence[Paraphrase], ratings: Sequence[JudgeRating], context: RatingContext
+def score_paraphraser_criteria(
+    paraphrases: Sequence[ParaphraseOutcome], ratings: Sequence[JudgeRating], context: RatingContext
 ) -> TaskOutcome:
     """Score a paraphraser on the distinct texts of a dataset, (n,); `ratings` are those of `select_pairs_to_rate`.
 
@@ -542,14 +551,14 @@ def score_criteria(
     seconds = _list_text_seconds(paraphrases)
     figures = [
         rated,
-        estimate_mean_figure("edit_distance", distances, context, NOTHING),
-        estimate_mean_figure("seconds", seconds, context, "nothing was requested"),
-        estimate_mean_figure("length_ratio", lengths, context, NOTHING),
+        estimate_mean_rating_measure("edit_distance", distances, context, NOTHING),
+        estimate_mean_rating_measure("seconds", seconds, context, "nothing was requested"),
+        estimate_mean_rating_measure("length_ratio", lengths, context, NOTHING),
     ]
     if reason:
-        figures = [RatingFigure(each.measure, each.variant, each.n, reason) for each in figures]
+        figures = [RatingEstimate(each.measure, each.variant, each.n, reason) for each in figures]
     # Shares stand whatever was lost: they are what tells how much that is.
-    figures += _make_share_figures(paraphrases, ratings, context)
+    figures += _make_share_measures(paraphrases, ratings, context)
     items = Items()
     items.add(ids, _list_text_ratings(paraphrases, ratings), HEADLINE)
     items.add(ids, distances, "edit_distance")
@@ -563,8 +572,11 @@ def score_criteria(
     )
 
 
-def score_cross_check(
-    paraphrases: Sequence[Paraphrase], ratings: Sequence[JudgeRating], judge: str, context: RatingContext
+def score_judge_cross_check(
+    paraphrases: Sequence[ParaphraseOutcome],
+    ratings: Sequence[JudgeRating],
+    judge: str,
+    context: RatingContext,
 ) -> TaskOutcome:
     """The similarity alone, as another judge sees it: variant `judge=NAME`."""
     rated, unrated = average_similarity_ratings(paraphrases, ratings, context, f"judge={judge}")
@@ -574,11 +586,11 @@ def score_cross_check(
 
 
 def average_similarity_ratings(
-    paraphrases: Sequence[Paraphrase],
+    paraphrases: Sequence[ParaphraseOutcome],
     ratings: Sequence[JudgeRating],
     context: RatingContext,
     variant: str = "",
-) -> tuple[RatingFigure, tuple[SkippedItems, ...]]:
+) -> tuple[RatingEstimate, tuple[SkippedItems, ...]]:
     """The mean rating of the usable paraphrases, and those without a rating."""
     ids = [
         key
@@ -589,25 +601,25 @@ def average_similarity_ratings(
     reason = explain_too_many_lost("paraphrases had no rating", len(ids), lost)
     values = _list_text_ratings(paraphrases, ratings)
     if reason:
-        return RatingFigure(HEADLINE, variant, int(np.isfinite(values).sum()), reason), lost
-    return estimate_mean_figure(HEADLINE, values, context, NOTHING, variant), lost
+        return RatingEstimate(HEADLINE, variant, int(np.isfinite(values).sum()), reason), lost
+    return estimate_mean_rating_measure(HEADLINE, values, context, NOTHING, variant), lost
 
 
-def estimate_mean_figure(
+def estimate_mean_rating_measure(
     measure: str, values: Floats, context: RatingContext, otherwise: str, variant: str = ""
-) -> RatingFigure:
+) -> RatingEstimate:
     """The mean of the values that are there, resampled over all texts so that candidates are paired; `otherwise` is
     the reason where there is none."""
     n = int(np.isfinite(values).sum())
     if not n:
-        return RatingFigure(measure, variant, 0, otherwise)
+        return RatingEstimate(measure, variant, 0, otherwise)
     mean = estimate(values[:, None], lambda means: means[..., 0], context, "texts", "bootstrap over texts")
-    return RatingFigure(measure, variant, n, mean)
+    return RatingEstimate(measure, variant, n, mean)
 
 
-def _make_share_figures(
-    paraphrases: Sequence[Paraphrase], ratings: Sequence[JudgeRating], context: RatingContext
-) -> list[RatingFigure]:
+def _make_share_measures(
+    paraphrases: Sequence[ParaphraseOutcome], ratings: Sequence[JudgeRating], context: RatingContext
+) -> list[RatingEstimate]:
     """How many texts came back as they were, and how many were lost on the way."""
     copied = [float(paraphrase.outcome == "copied") for paraphrase in paraphrases if paraphrase.usable]
     unrated = [float(rating.value is None) for rating in ratings]
@@ -621,25 +633,27 @@ def _make_share_figures(
     ]
 
 
-def _count_paraphrase_outcomes(paraphrases: Sequence[Paraphrase]) -> dict[str, int]:
+def _count_paraphrase_outcomes(paraphrases: Sequence[ParaphraseOutcome]) -> dict[str, int]:
     outcomes = Counter(paraphrase.outcome for paraphrase in paraphrases)
     counts = {f"texts_{name.replace(' ', '_')}": n for name, n in sorted(outcomes.items())}
     return counts | {"further_attempts": sum(max(0, paraphrase.attempts - 1) for paraphrase in paraphrases)}
 
 
-def _list_text_seconds(paraphrases: Sequence[Paraphrase]) -> Floats:
+def _list_text_seconds(paraphrases: Sequence[ParaphraseOutcome]) -> Floats:
     """How long every text took, failed ones too; NaN where nothing was asked for."""
     return np.array([paraphrase.seconds if paraphrase.seconds > 0 else np.nan for paraphrase in paraphrases])
 
 
-def _list_text_ratings(paraphrases: Sequence[Paraphrase], ratings: Sequence[JudgeRating]) -> Floats:
+def _list_text_ratings(paraphrases: Sequence[ParaphraseOutcome], ratings: Sequence[JudgeRating]) -> Floats:
     """The rating of every text's paraphrase, NaN where there is none."""
     return _place_values_of_usable(
         paraphrases, [np.nan if rating.value is None else rating.value for rating in ratings]
     )
 
 
-def _place_values_of_usable(paraphrases: Sequence[Paraphrase], of_usable: Sequence[float] | Floats) -> Floats:
+def _place_values_of_usable(
+    paraphrases: Sequence[ParaphraseOutcome], of_usable: Sequence[float] | Floats
+) -> Floats:
     """Values of the usable paraphrases at the places of all, NaN at the others'."""
     values = np.full(len(paraphrases), np.nan)
     values[[i for i, paraphrase in enumerate(paraphrases) if paraphrase.usable]] = of_usable
@@ -647,17 +661,17 @@ def _place_values_of_usable(paraphrases: Sequence[Paraphrase], of_usable: Sequen
 
 
 @dataclass(frozen=True)
-class SelectionWork:
+class ParaphraserSelectionWork:
     """The work of a selection in this process: the opened candidates are not opened again for every cell, and what
     they write is kept in the run's set at once. `answers` is the file of kept answers."""
 
-    plan: SelectionPlan
+    plan: ParaphraserSelectionPlan
     paraphrases: ParaphraseSet
     answers: Path | None
 
     def evaluate(
         self,
-        job: CandidateJob,
+        job: CandidateRatingJob,
         advance: Callable[[int], None],
         *,
         ledger: Ledger | None = None,
@@ -673,9 +687,9 @@ class SelectionWork:
         context = RatingContext(dataset.name, seed=self.plan.request.seed, options=self.plan.request.options)
         judge = self.plan.judges[0]
         if job.judge.spec != judge.spec:
-            outcome = score_cross_check(paraphrases, ratings, job.judge.open().name, context)
+            outcome = score_judge_cross_check(paraphrases, ratings, job.judge.open().name, context)
         else:
-            outcome = score_criteria(paraphrases, ratings, context)
+            outcome = score_paraphraser_criteria(paraphrases, ratings, context)
         warnings = warn_of_self_judging(source, job.judge.open())
         return replace(outcome, counts={**outcome.counts, **counts}, warnings=warnings)
 
@@ -685,10 +699,10 @@ class SelectionWork:
         dataset: PlannedDataset,
         advance: Callable[[int], None],
         ledger: Ledger,
-    ) -> list[Paraphrase]:
+    ) -> list[ParaphraseOutcome]:
         """What the candidate makes of every distinct text, in their order."""
         [seed] = source.paraphraser.seeds(1, self.plan.request.seed, dataset=dataset.name)
-        writer = WordingWriter(self.paraphrases, ledger, _ProgressCounter(advance))
+        writer = WordingWriter(self.paraphrases, ledger, _WordedTextCounter(advance))
         asked = tuple(self.plan.list_texts_to_rewrite(dataset))
         writer.write([dataset], [source], {(source.name, dataset.name): (seed,)}, lambda *_: asked)
         rows = {(row.lang, row.text): row for row in self.paraphrases.rows(source.name, dataset.name, seed)}
@@ -696,18 +710,18 @@ class SelectionWork:
 
     def _rate_paraphrases(
         self,
-        job: CandidateJob,
-        paraphrases: list[Paraphrase],
+        job: CandidateRatingJob,
+        paraphrases: list[ParaphraseOutcome],
         advance: Callable[[int], None],
         ledger: Ledger | None,
     ) -> tuple[list[JudgeRating], dict[str, int]]:
         request = self.plan.request
-        asking = RatingInstructions(load_judge_prompt().text, request.options, request.seed)
+        asking = RatingInstructions(load_similarity_judge_prompt().text, request.options, request.seed)
         with (
             job.judge.open_with_kept_answers(ledger, self.answers) as chat,
-            charge_calls(ledger, chat.name) as calls,
+            charge_calls_to_account(ledger, chat.name) as calls,
         ):
-            ratings = rate_pairs(chat, select_pairs_to_rate(paraphrases), asking, advance)
+            ratings = rate_text_pairs(chat, select_pairs_to_rate(paraphrases), asking, advance)
         return ratings, {"answers_asked": chat.counts.asked, "answers_cached": chat.counts.cached, **calls}
 
 
@@ -722,7 +736,7 @@ def warn_of_self_judging(source: ParaphraseSource, judge: Any) -> tuple[str, ...
     )
 
 
-class _ProgressCounter(SilentListener):
+class _WordedTextCounter(SilentListener):
     """Counts texts that are worded as progress of the cell."""
 
     def __init__(self, advance: Callable[[int], None]) -> None:

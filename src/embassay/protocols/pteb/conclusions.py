@@ -16,13 +16,13 @@ from embassay.protocols.kernel.comparisons import (
     CORRECTION,
     METHOD,
     REFERENCE,
-    Standing,
-    SystemHeadline,
+    SystemHeadlineValue,
+    SystemStanding,
     compare_headlines,
 )
 from embassay.protocols.kernel.estimates import bootstrap_interval
-from embassay.protocols.kernel.session import Conclusion, system_kinds
-from embassay.protocols.kernel.tables import ColumnTable, text, whole_column
+from embassay.protocols.kernel.session import RunConclusions, map_systems_to_kinds
+from embassay.protocols.kernel.tables import ColumnTable, text, whole_number_column
 from embassay.protocols.pteb.drops import (
     SCORES,
     LengthBin,
@@ -31,7 +31,7 @@ from embassay.protocols.pteb.drops import (
     score_by_length,
 )
 from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan
-from embassay.protocols.pteb.tables import PtebRunRows, make_tables
+from embassay.protocols.pteb.tables import PtebRunRows, make_pteb_tables
 from embassay.protocols.wordings.protocol import (
     PARAPHRASES,
     PlannedWordedDataset,
@@ -40,24 +40,24 @@ from embassay.protocols.wordings.protocol import (
     group_systems_by_method,
     make_level_standings,
 )
-from embassay.protocols.wordings.records import make_quality_rows
+from embassay.protocols.wordings.records import make_wording_quality_rows
 from embassay.protocols.wordings.scores import (
     ORIGINAL,
     OVERALL,
     RunLayout,
-    RunLevels,
-    RunSource,
-    RunTask,
-    TaskScope,
-    list_scopes,
+    RunScoreLevels,
+    SystemsOnTask,
+    TaskInRun,
+    WordingSourceInRun,
     list_systems_and_datasets,
-    make_level_rows,
+    list_task_scopes,
     make_mixed_drop_rows,
     make_original_row,
+    make_system_level_rows,
 )
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.protocols.wordings.tables import make_points_field
-from embassay.protocols.wordings.work import find_task as task_named
+from embassay.protocols.wordings.tables import make_points_column
+from embassay.protocols.wordings.work import find_registered_task as task_named
 from embassay.records import Result, convert_nonfinite_to_none
 from embassay.runs.folder import CellRecord, RunFolder, slugify_name
 from embassay.stats import (
@@ -76,7 +76,7 @@ MOST = 5_000
 """Observations whose pairs are taken."""
 
 
-def compare_with_baseline(scores: RunLevels, scope: TaskScope) -> dict[str, Any]:
+def compare_with_baseline(scores: RunScoreLevels, scope: SystemsOnTask) -> dict[str, Any]:
     """`d = PTEB(baseline) - PTEB(system)` on the same wordings, for every system of a scope but the baseline.
 
     A dict of `baseline`, `datasets`, `systems` and `reason` (why there is no comparison at all). Each of `systems` has
@@ -103,7 +103,7 @@ def compare_with_baseline(scores: RunLevels, scope: TaskScope) -> dict[str, Any]
     return {**empty, "datasets": names, "systems": systems, "reason": ""}
 
 
-def _analyse_differences(scores: RunLevels, scope: TaskScope, system: str) -> dict[str, Any]:
+def _analyse_differences(scores: RunScoreLevels, scope: SystemsOnTask, system: str) -> dict[str, Any]:
     """Both analyses of one system, without the correction."""
     level = scores.in_scope(scope.task, system)
     if not level.has_score:
@@ -149,7 +149,7 @@ def _correct_p_values(analyses: list[dict[str, Any]]) -> None:
         analysis["p_holm"] = adjusted
 
 
-def measure_rank_stability(scores: RunLevels, scope: TaskScope) -> dict[str, Any]:
+def measure_rank_stability(scores: RunScoreLevels, scope: SystemsOnTask) -> dict[str, Any]:
     """How stable the ranking of a scope is; systems without a score are left out, and two are needed (else `reason`).
 
     - `systems`, best PTEB score first; `original`, `pteb` their scores; `original_rank`, `rank` (1 = best; equal scores
@@ -278,8 +278,8 @@ def summarise_pteb_run(
     it `NAME:classical` where systems without vectors were evaluated by another method; further `baseline` (spec 9:
     tables 7 and 14; `compare_with_baseline`) and `measure_rank_stability` (`measure_rank_stability`), both by scope.
     """
-    scores = RunLevels(layout, records)
-    every = list(list_scopes(layout))
+    scores = RunScoreLevels(layout, records)
+    every = list(list_task_scopes(layout))
     comparisons = {
         "alpha": ALPHA,
         "correction": CORRECTION,
@@ -299,22 +299,22 @@ def summarise_pteb_run(
     return list(_make_score_rows(scores)), comparisons
 
 
-def make_standings(layout: RunLayout, records: Sequence[CellRecord]) -> Iterator[Standing]:
+def make_pteb_standings(layout: RunLayout, records: Sequence[CellRecord]) -> Iterator[SystemStanding]:
     """Every system's PTEB score: of each task on each dataset and over them, and overall, items and runs resampled.
 
     Systems without vectors, where they were scored by another method, are a group of their own.
     """
-    scores = RunLevels(layout, records)
+    scores = RunScoreLevels(layout, records)
     return make_level_standings(layout, scores, scores.scopes)
 
 
 def summarise_originals(
     layout: RunLayout, records: Sequence[CellRecord]
-) -> tuple[list[Result], dict[str, Any], list[Standing]]:
+) -> tuple[list[Result], dict[str, Any], list[SystemStanding]]:
     """Of a run without paraphrases: the rows over datasets and tasks and of each dataset (variant ""), what
     `comparisons.json` holds, and the standings; all of the scores on the texts as they are."""
-    scores = RunLevels(layout, records)
-    every = list(list_scopes(layout))
+    scores = RunScoreLevels(layout, records)
+    every = list(list_task_scopes(layout))
     compare = {
         scope.name: compare_headlines([scores.original(scope.task, system) for system in scope.systems])
         for scope in every
@@ -322,7 +322,7 @@ def summarise_originals(
     comparisons = {"alpha": ALPHA, "correction": CORRECTION, "method": METHOD, "scopes": compare}
     group = group_systems_by_method(layout)
     standing = [
-        Standing(task, dataset, headline, mean, group.get((task, system.name), REFERENCE))
+        SystemStanding(task, dataset, headline, mean, group.get((task, system.name), REFERENCE))
         for task, headline in scores.scopes
         for system in layout.systems
         for dataset, mean in _list_original_scores(scores, task, system.name)
@@ -338,14 +338,16 @@ def summarise_originals(
     return rows, comparisons, standing
 
 
-def _list_original_scores(scores: RunLevels, task: str, system: str) -> Iterator[tuple[str, SystemHeadline]]:
+def _list_original_scores(
+    scores: RunScoreLevels, task: str, system: str
+) -> Iterator[tuple[str, SystemHeadlineValue]]:
     """The original score on each dataset of a task (or overall, on none), then over them."""
     for dataset in () if task == OVERALL else scores.layout.list_task_datasets(task):
         yield dataset.name, scores.find_original_on_dataset(task, dataset.name, system)
     yield "", scores.original(task, system)
 
 
-def _make_score_rows(scores: RunLevels) -> Iterator[Result]:
+def _make_score_rows(scores: RunScoreLevels) -> Iterator[Result]:
     layout = scores.layout
     for task in layout.tasks:
         for dataset in layout.list_task_datasets(task.name):
@@ -353,15 +355,17 @@ def _make_score_rows(scores: RunLevels) -> Iterator[Result]:
             for system in layout.systems:
                 for label in scores.labels:
                     level = scores.on_dataset(task.name, dataset.name, system.name, label)
-                    yield from make_level_rows(layout, task.name, task.headline, level, label, dataset)
+                    yield from make_system_level_rows(layout, task.name, task.headline, level, label, dataset)
                 for lang in languages:
                     level = scores.on_dataset(task.name, dataset.name, system.name, lang=lang)
-                    yield from make_level_rows(layout, task.name, task.headline, level, "", dataset, lang)
+                    yield from make_system_level_rows(
+                        layout, task.name, task.headline, level, "", dataset, lang
+                    )
     for name, headline in scores.scopes:
         for system in layout.systems:
             for label in scores.labels:
                 level = scores.in_scope(name, system.name, label)
-                yield from make_level_rows(layout, name, headline, level, label)
+                yield from make_system_level_rows(layout, name, headline, level, label)
             yield make_original_row(layout, name, headline, scores.original(name, system.name))
             yield from make_mixed_drop_rows(scores, name, system.name)
 
@@ -373,7 +377,7 @@ def conclude_run(
     seeds: Seeds,
     records: Sequence[CellRecord],
     rows: Sequence[Result],
-) -> Conclusion:
+) -> RunConclusions:
     """The rows over runs, datasets and tasks, the comparisons of systems and all tables."""
     layout = make_run_layout(plan, sources, seeds)
     summary, comparisons = summarise_pteb_run(layout, records)
@@ -381,7 +385,7 @@ def conclude_run(
     every = [*rows, *quality, *summary]
     given = PtebRunRows(
         every,
-        system_kinds(plan),
+        map_systems_to_kinds(plan),
         comparisons,
         words=count_words_by_dataset(_list_dataset_texts(plan)),
         lengths=bin_drops_by_length(plan, folder, sources, seeds, records),
@@ -389,8 +393,8 @@ def conclude_run(
         peaks=_find_memory_peaks(records),
         suites=_find_paper_suites(plan),
     )
-    headlines = tuple(make_standings(layout, records))
-    return Conclusion([*quality, *summary], comparisons, tuple(make_tables(given)), headlines)
+    headlines = tuple(make_pteb_standings(layout, records))
+    return RunConclusions([*quality, *summary], comparisons, tuple(make_pteb_tables(given)), headlines)
 
 
 def _find_paper_suites(plan: PtebPlan) -> dict[str, frozenset[str]]:
@@ -400,21 +404,21 @@ def _find_paper_suites(plan: PtebPlan) -> dict[str, frozenset[str]]:
     return {name: frozenset(names) for name, names in members.items()}
 
 
-def conclude_originals(plan: PtebPlan, records: Sequence[CellRecord]) -> Conclusion:
+def conclude_originals(plan: PtebPlan, records: Sequence[CellRecord]) -> RunConclusions:
     """That of a run without paraphrases: scores, intervals and ranks, and one table of them."""
     rows, comparisons, standing = summarise_originals(make_run_layout(plan, (), {}), records)
-    kind = system_kinds(plan)
+    kind = map_systems_to_kinds(plan)
     table = ColumnTable.of(
         "scores", "Scores on the original texts, x 100, with 95% intervals", rows, text("task"),
         text("dataset", lambda row: row.dataset or "all"), text("kind", lambda row: kind[row.system]), text("system"),
-        make_points_field("orig", "value"), make_points_field("low", "ci_low"),
-        make_points_field("high", "ci_high"), whole_column("n"),
+        make_points_column("orig", "value"), make_points_column("low", "ci_low"),
+        make_points_column("high", "ci_high"), whole_number_column("n"),
         text("method"), text("reason"),
     )  # fmt: skip
-    return Conclusion(rows, comparisons, (table,), tuple(standing))
+    return RunConclusions(rows, comparisons, (table,), tuple(standing))
 
 
-def describe_paraphrases(
+def build_paraphrase_record(
     folder: RunFolder,
     sources: Sequence[ParaphraseSource],
     growth: RunGrowth,
@@ -433,7 +437,7 @@ def describe_paraphrases(
                 "label": source.label,
                 "paraphraser": source.paraphraser.name,
                 "identity": source.paraphraser.identity,
-                **_describe_source(paraphrases, source),
+                **_build_source_record(paraphrases, source),
                 "slug": slugify_name(source.name),
                 "seeds": {of[1]: list(seeds) for of, seeds in growth.seeds.items() if of[0] == source.name},
                 "outcomes": paraphrases.outcomes(source.name) if source.name in paraphrases.sources else {},
@@ -450,7 +454,7 @@ def _find_mismatched_datasets(
     return compare({dataset.name: dataset.fingerprint for dataset in datasets}) if compare is not None else []
 
 
-def _describe_source(paraphrases: ParaphraseSet, source: ParaphraseSource) -> dict[str, Any]:
+def _build_source_record(paraphrases: ParaphraseSet, source: ParaphraseSource) -> dict[str, Any]:
     """What a model was told (None where none was asked), and what is known of it: its name at its server, licence,
     sampling."""
     kept = paraphrases.sources.get(source.name)
@@ -470,7 +474,7 @@ def _make_quality_rows(
                 if paraphrases.has_run(source.name, dataset.name, seed):
                     rows = paraphrases.rows(source.name, dataset.name, seed)
                     name, variant = source.paraphraser.name, source.variant(seed)
-                    results += make_quality_rows(
+                    results += make_wording_quality_rows(
                         rows, dataset=dataset.name, system=name, variant=variant, seed=seed
                     )
     return results
@@ -516,9 +520,9 @@ def make_run_layout(
     request = plan.request
     return RunLayout(
         *list_systems_and_datasets(plan),
-        tuple(RunTask(name, task_named(name).headline, task_named(name).vectors) for name in plan.tasks),
+        tuple(TaskInRun(name, task_named(name).headline, task_named(name).vectors) for name in plan.tasks),
         tuple(
-            RunSource(
+            WordingSourceInRun(
                 source.label, {dataset.name: seeds[source.name, dataset.name] for dataset in plan.datasets},
                 control=source.is_control,
             )
@@ -620,7 +624,9 @@ def read_item_values(
     """(language or "", item) -> its value of a measure, NaN where there is none."""
     import polars as pl
 
-    table = read_parquet(folder.items_path(*where, variant=variant)).filter(pl.col("measure") == measure)
+    table = read_parquet(folder.locate_cell_items(*where, variant=variant)).filter(
+        pl.col("measure") == measure
+    )
     keys = zip(table["variant"], table["item_id"], strict=True)
     return {
         key: float("nan") if value is None else value for key, value in zip(keys, table["value"], strict=True)

@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 from embassay.data.views import draw
 from embassay.errors import UsageError
 from embassay.measures import edit_distances, spearman
-from embassay.measures.summary import average_precision_on_resamples, spearman_on_resamples
+from embassay.measures.summary import resample_average_precision, resample_spearman
 from embassay.protocols.pteb.ratings import bin_by_word_count
 from embassay.protocols.wordings.records import BOTH as BOTH
 from embassay.protocols.wordings.records import ENGLISH as ENGLISH
 from embassay.protocols.wordings.records import OTHER as OTHER
-from embassay.protocols.wordings.records import Outcome, Paraphrase
+from embassay.protocols.wordings.records import Outcome, ParaphraseOutcome
 from embassay.protocols.wordings.records import find_language_group as find_language_group
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.records import Result, SkippedItems
 from embassay.stats import Estimate, percentile_interval, resample_means
-from embassay.stats.resampling import count_drawn_rows, draw_resamples
+from embassay.stats.resampling import count_drawn_rows, draw_resample_rows
 
 HEADLINES: Mapping[str, str] = {
     "sts": "spearman",
@@ -63,14 +63,16 @@ class ScoreDrop:
 
 
 @dataclass(frozen=True)
-class Drops:
+class RunScoreDrops:
     """The drops of a run, and what has none, counted by reason."""
 
     rows: tuple[ScoreDrop, ...]
     missing: tuple[SkippedItems, ...]
 
 
-def measure_drops(rows: Iterable[Result], *, by_language: bool = False, source: str | None = None) -> Drops:
+def measure_score_drops(
+    rows: Iterable[Result], *, by_language: bool = False, source: str | None = None
+) -> RunScoreDrops:
     """The drop of every system on every dataset.
 
     `analyse_drops_by_language` gives the languages of a dataset that has several, each by itself,
@@ -115,7 +117,7 @@ def _is_run_of_source(variant: str, source: str | None) -> bool:
 
 def _average_drops(
     cells: Mapping[tuple[str, ...], list[Result]], originals: Mapping[tuple[str, ...], Result]
-) -> Drops:
+) -> RunScoreDrops:
     means: list[ScoreDrop] = []
     missing: dict[str, list[str]] = {}
     for (task, dataset, subset, lang, system), deltas in cells.items():
@@ -131,7 +133,7 @@ def _average_drops(
         else:
             means.append(ScoreDrop(task, dataset, lang, system, original.value, fmean(values), len(values)))
     counted = (SkippedItems(reason, len(cells), tuple(cells[:5])) for reason, cells in missing.items())
-    return Drops(tuple(means), tuple(counted))
+    return RunScoreDrops(tuple(means), tuple(counted))
 
 
 SEED, RESAMPLES = 1337, 1000
@@ -141,7 +143,7 @@ FEWEST_PLACES = 5
 
 
 @dataclass(frozen=True)
-class DropGroup:
+class MeanDropOfGroup:
     """The mean delta of a group of cells (system x dataset), every cell alike.
 
     `delta.n` counts cells and `datasets` the datasets they are of; the interval draws datasets, with all their
@@ -154,24 +156,24 @@ class DropGroup:
 
 
 @dataclass(frozen=True)
-class DropContrast:
+class DropGroupContrast:
     """Two groups and the difference of their mean deltas, first minus second; both sides are drawn together.
 
     The difference is None where a group is empty.
     """
 
-    first: DropGroup | None
-    second: DropGroup | None
+    first: MeanDropOfGroup | None
+    second: MeanDropOfGroup | None
     difference: Estimate | None
 
 
-def group_drops(
+def group_score_drops(
     drops: Sequence[ScoreDrop],
     name: Callable[[ScoreDrop], str | None],
     order: Sequence[str],
     *,
     seed: int = SEED,
-) -> tuple[DropGroup, ...]:
+) -> tuple[MeanDropOfGroup, ...]:
     """The groups that `name` gives the drops (None: in none), in `order`; empty ones are left out."""
     return tuple(
         _make_drop_group(part, members, seed)
@@ -187,12 +189,12 @@ def contrast_drop_groups(
     second: str,
     *,
     seed: int = SEED,
-) -> DropContrast:
-    """The groups `first` and `second` of `group_drops`, and their difference."""
+) -> DropGroupContrast:
+    """The groups `first` and `second` of `group_score_drops`, and their difference."""
     sides = {side: [drop for drop in drops if name(drop) == side] for side in (first, second)}
     groups = [_make_drop_group(side, members, seed) if members else None for side, members in sides.items()]
     if None in groups:
-        return DropContrast(groups[0], groups[1], None)
+        return DropGroupContrast(groups[0], groups[1], None)
     left, right = sides[first], sides[second]
     value = _average_delta(left) - _average_delta(right)
     # Datasets of both sides are drawn together, so that the difference is paired where they share them.
@@ -202,15 +204,15 @@ def contrast_drop_groups(
     means = _resample_sums(sums, seed)
     with np.errstate(invalid="ignore"):
         draws = means[:, 0] / means[:, 1] - means[:, 2] / means[:, 3]
-    return DropContrast(
+    return DropGroupContrast(
         groups[0], groups[1], _make_delta_estimate(value, draws, len(left) + len(right), len(places))
     )
 
 
-def _make_drop_group(name: str, members: Sequence[ScoreDrop], seed: int) -> DropGroup:
+def _make_drop_group(name: str, members: Sequence[ScoreDrop], seed: int) -> MeanDropOfGroup:
     places = list(dict.fromkeys(drop.place for drop in members))
     means = _resample_sums(_sum_deltas_by_place(members, places), seed)
-    return DropGroup(
+    return MeanDropOfGroup(
         name,
         _make_delta_estimate(_average_delta(members), means[:, 0] / means[:, 1], len(members), len(places)),
         len(places),
@@ -218,7 +220,7 @@ def _make_drop_group(name: str, members: Sequence[ScoreDrop], seed: int) -> Drop
 
 
 def _resample_sums(sums: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
-    return resample_means(sums, n_resamples=RESAMPLES, rng=make_generator(seed, "bootstrap", "drops"))
+    return resample_means(sums, n_resamples=RESAMPLES, rng=make_seeded_generator(seed, "bootstrap", "drops"))
 
 
 def _sum_deltas_by_place(members: Sequence[ScoreDrop], places: Sequence[str]) -> NDArray[np.float64]:
@@ -277,15 +279,15 @@ class DropsByLanguage:
     between datasets is not in it. `missing` counts cells whose language is not known.
     """
 
-    languages: tuple[DropGroup, ...]
-    groups: tuple[DropGroup, ...]
-    difference: DropContrast
-    same_datasets: DropContrast
+    languages: tuple[MeanDropOfGroup, ...]
+    groups: tuple[MeanDropOfGroup, ...]
+    difference: DropGroupContrast
+    same_datasets: DropGroupContrast
     missing: tuple[SkippedItems, ...]
 
 
 def analyse_drops_by_language(drops: Sequence[ScoreDrop], *, seed: int = SEED) -> DropsByLanguage:
-    """The drops of `measure_drops(rows, by_language=True)` by language."""
+    """The drops of `measure_score_drops(rows, by_language=True)` by language."""
     stated = [drop for drop in drops if find_language_group(drop.lang)]
     unknown = [f"{drop.system} {drop.place}" for drop in drops if not find_language_group(drop.lang)]
     groups = {
@@ -294,8 +296,10 @@ def analyse_drops_by_language(drops: Sequence[ScoreDrop], *, seed: int = SEED) -
     }
     shared = [drop for drop in stated if {ENGLISH, OTHER} <= groups[drop.place]]
     return DropsByLanguage(
-        group_drops(stated, lambda drop: drop.lang, sorted({drop.lang for drop in stated}), seed=seed),
-        group_drops(stated, lambda drop: find_language_group(drop.lang), (ENGLISH, OTHER, BOTH), seed=seed),
+        group_score_drops(stated, lambda drop: drop.lang, sorted({drop.lang for drop in stated}), seed=seed),
+        group_score_drops(
+            stated, lambda drop: find_language_group(drop.lang), (ENGLISH, OTHER, BOTH), seed=seed
+        ),
         contrast_drop_groups(stated, lambda drop: find_language_group(drop.lang), ENGLISH, OTHER, seed=seed),
         contrast_drop_groups(shared, lambda drop: find_language_group(drop.lang), ENGLISH, OTHER, seed=seed),
         (SkippedItems("language not known", len(unknown), tuple(unknown[:5])),) if unknown else (),
@@ -319,9 +323,9 @@ class DropsAgainstOriginal:
     """
 
     points: tuple[ScoreDrop, ...]
-    bins: tuple[DropGroup, ...]
+    bins: tuple[MeanDropOfGroup, ...]
     high: float
-    above: DropContrast
+    above: DropGroupContrast
     correlation: float
     caution: str = CAUTION
 
@@ -348,7 +352,7 @@ def compare_drops_with_original(
     correlation = spearman([drop.original for drop in drops], [drop.delta for drop in drops])
     return DropsAgainstOriginal(
         tuple(drops),
-        group_drops(drops, name_score_bin, names, seed=seed),
+        group_score_drops(drops, name_score_bin, names, seed=seed),
         high,
         contrast_drop_groups(drops, name_score_side, "above", "not above", seed=seed),
         float(correlation),
@@ -356,7 +360,7 @@ def compare_drops_with_original(
 
 
 @dataclass(frozen=True)
-class WordCount:
+class WordsPerText:
     """White-space words per text of one dataset; every text counts as often as it stands there."""
 
     dataset: str
@@ -366,17 +370,17 @@ class WordCount:
     most: int
 
 
-def count_words_by_dataset(texts: Mapping[str, Sequence[str]]) -> tuple[WordCount, ...]:
+def count_words_by_dataset(texts: Mapping[str, Sequence[str]]) -> tuple[WordsPerText, ...]:
     """Table 1 from the texts of every dataset; a dataset without texts is left out."""
     rows = []
     for dataset, its in texts.items():
         counts = [count_words(text) for text in its]
         if counts:
-            rows.append(WordCount(dataset, len(counts), fmean(counts), median(counts), max(counts)))
+            rows.append(WordsPerText(dataset, len(counts), fmean(counts), median(counts), max(counts)))
     return tuple(rows)
 
 
-def average_word_count(counts: Sequence[WordCount]) -> float | None:
+def average_word_count(counts: Sequence[WordsPerText]) -> float | None:
     """The last row of table 1: the plain mean over datasets; None where there is none."""
     return fmean(count.mean for count in counts) if counts else None
 
@@ -506,9 +510,9 @@ def resample_deltas(
     seed: int,
 ) -> Floats:
     """The delta on resamples of the items, the same of all runs, (resamples,)."""
-    rng, n = make_generator(seed, "bootstrap", "length"), len(original)
+    rng, n = make_seeded_generator(seed, "bootstrap", "length"), len(original)
     parts = []
-    for rows in draw_resamples(n, RESAMPLES, rng, most=_COUNTS // n):
+    for rows in draw_resample_rows(n, RESAMPLES, rng, most=_COUNTS // n):
         counts = count_drawn_rows(rows)
         # Runs that lost the same items, most often none, share the original's scores.
         before: dict[bytes, Floats] = {}
@@ -531,12 +535,12 @@ def score_resamples(score: Score, gold: Floats | None, values: Floats, counts: N
     if gold is None:
         raise UsageError(f"The {score} of similarities needs gold values.", mend="Give gold.")
     if score == "spearman":
-        return spearman_on_resamples(values, gold, counts)
-    return average_precision_on_resamples(gold, values, counts)
+        return resample_spearman(values, gold, counts)
+    return resample_average_precision(gold, values, counts)
 
 
 @dataclass(frozen=True)
-class DistancePoint:
+class DropAtEditDistance:
     """One system on one dataset with one paraphraser or prompt.
 
     `source` is as in variants (`by=NAME`, `prompt=NAME`; empty where the run has one), `edit_distance` the mean over
@@ -560,7 +564,7 @@ class DropsAgainstDistance:
     """The points of figure 8, and per system Spearman's correlation of edit distance and delta over its points (NaN
     where it is undefined)."""
 
-    points: tuple[DistancePoint, ...]
+    points: tuple[DropAtEditDistance, ...]
     correlations: tuple[tuple[str, float, int], ...]
     missing: tuple[SkippedItems, ...]
 
@@ -583,7 +587,7 @@ def compare_drops_with_distance(rows: Iterable[Result]) -> DropsAgainstDistance:
     for source in dict.fromkeys(
         parse_variant_source(row.variant) for row in rows if is_paraphrase_run(row.variant)
     ):
-        by_item = measure_drops(rows, source=source)
+        by_item = measure_score_drops(rows, source=source)
         missing += by_item.missing
         for drop in by_item.rows:
             if (distance := distances.get((source, drop.dataset))) is None:
@@ -591,7 +595,9 @@ def compare_drops_with_distance(rows: Iterable[Result]) -> DropsAgainstDistance:
                 continue
             low, high = intervals.get((source, drop.task, drop.dataset, drop.system), (None, None))
             points.append(
-                DistancePoint(source, drop.task, drop.dataset, drop.system, *distance, drop.delta, low, high)
+                DropAtEditDistance(
+                    source, drop.task, drop.dataset, drop.system, *distance, drop.delta, low, high
+                )
             )
     if without:
         missing.append(SkippedItems("no edit distance", len(without), tuple(without[:5])))
@@ -611,7 +617,7 @@ def _average_edit_distances(rows: Sequence[Result]) -> dict[tuple[str, str], tup
     return {key: (total / n, int(n)) for key, (total, n) in sums.items() if n}
 
 
-def _correlate_points(points: Sequence[DistancePoint]) -> tuple[tuple[str, float, int], ...]:
+def _correlate_points(points: Sequence[DropAtEditDistance]) -> tuple[tuple[str, float, int], ...]:
     correlations = []
     for system in dict.fromkeys(point.system for point in points):
         of_system = [point for point in points if point.system == system]
@@ -625,7 +631,7 @@ WORDS = (4, 40)
 
 
 @dataclass(frozen=True)
-class RunWording:
+class WordingInRun:
     """The text in one run: `wording` is empty where the `outcome` is not usable, and then there is no distance."""
 
     seed: int
@@ -640,7 +646,7 @@ class TextWithWordings:
 
     text: str
     lang: str
-    wordings: tuple[RunWording, ...]
+    wordings: tuple[WordingInRun, ...]
 
     @property
     def distinct_wording_count(self) -> int:
@@ -649,7 +655,7 @@ class TextWithWordings:
 
 
 def draw_texts_with_wordings(
-    runs: Mapping[int, Iterable[Paraphrase]], *, count: int = COUNT, seed: int = SHOWN_SEED
+    runs: Mapping[int, Iterable[ParaphraseOutcome]], *, count: int = COUNT, seed: int = SHOWN_SEED
 ) -> tuple[TextWithWordings, ...]:
     """`count` texts drawn with `seed` from those that every run asked for (seed of the run -> its paraphrases).
 
@@ -663,8 +669,8 @@ def draw_texts_with_wordings(
     return tuple(TextWithWordings(*key, _collect_wordings(key, tables)) for key in shared if key in drawn)
 
 
-def _index_by_text(paraphrases: Iterable[Paraphrase]) -> dict[tuple[str, str], Paraphrase]:
-    table: dict[tuple[str, str], Paraphrase] = {}
+def _index_by_text(paraphrases: Iterable[ParaphraseOutcome]) -> dict[tuple[str, str], ParaphraseOutcome]:
+    table: dict[tuple[str, str], ParaphraseOutcome] = {}
     for paraphrase in paraphrases:
         table.setdefault((paraphrase.text, paraphrase.lang), paraphrase)
     return table
@@ -681,13 +687,13 @@ def _draw_readable_texts(texts: Sequence[tuple[str, str]], count: int, seed: int
 
 
 def _collect_wordings(
-    key: tuple[str, str], tables: Mapping[int, Mapping[tuple[str, str], Paraphrase]]
-) -> tuple[RunWording, ...]:
+    key: tuple[str, str], tables: Mapping[int, Mapping[tuple[str, str], ParaphraseOutcome]]
+) -> tuple[WordingInRun, ...]:
     in_runs = [(run, table[key]) for run, table in tables.items()]
     distances = edit_distances(
         [key[0]] * len(in_runs), [paraphrase.wording for _, paraphrase in in_runs]
     ).tolist()
     return tuple(
-        RunWording(run, paraphrase.wording, paraphrase.outcome, distance if paraphrase.usable else None)
+        WordingInRun(run, paraphrase.wording, paraphrase.outcome, distance if paraphrase.usable else None)
         for (run, paraphrase), distance in zip(in_runs, distances, strict=True)
     )

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from embassay.errors import UsageError
 from embassay.measures import edit_distances
-from embassay.protocols.kernel.tables import ColumnTable, text, whole_column
+from embassay.protocols.kernel.tables import ColumnTable, text, whole_number_column
 from embassay.protocols.pteb.conclusions import (
     VALUES,
     find_items_of_place,
@@ -32,8 +32,8 @@ from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan
 from embassay.protocols.wordings.protocol import PARAPHRASES, PlannedWordedDataset, Seeds
 from embassay.protocols.wordings.scores import ORIGINAL
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.protocols.wordings.tables import signed_points_column
-from embassay.protocols.wordings.work import find_task as task_named
+from embassay.protocols.wordings.tables import make_signed_points_column
+from embassay.protocols.wordings.work import find_registered_task as task_named
 from embassay.randomness import draw_random_bytes
 from embassay.runs.folder import CellRecord, RunFolder
 from embassay.stats import Estimate, percentile_interval
@@ -63,7 +63,7 @@ class RewordedDatasetItems:
 
 
 @dataclass(frozen=True)
-class DistanceBin:
+class DistanceBinLosses:
     """What both kinds lose at one distance, as fractions, from `old` and `fresh` items; None with a `reason` where
     either is too few."""
 
@@ -83,7 +83,7 @@ class ExcessLoss:
     weighed by how many items it rests on, with its 95% interval (NaN where nothing varies); None with a `reason` where
     no bin has both."""
 
-    bins: tuple[DistanceBin, ...]
+    bins: tuple[DistanceBinLosses, ...]
     difference: Estimate | None
     reason: str = ""
     replicates: Floats | None = None
@@ -150,17 +150,17 @@ def _compare_losses_in_bin(
     fresh: Sequence[RewordedDatasetItems],
     ends: tuple[float, float],
     seed: int,
-) -> DistanceBin:
+) -> DistanceBinLosses:
     label = f"{max(ends[0], 0):g} to {min(ends[1], 1):g}"
     first, second = (_measure_side_loss(score, texts, ends, seed) for texts in (old, fresh))
     if first.replicates is None or second.replicates is None:
         reason = f"fewer than {FEWEST_TEXTS} items, or no score, for old or fresh texts"
-        return DistanceBin(label, first.n, second.n, reason=reason)
+        return DistanceBinLosses(label, first.n, second.n, reason=reason)
     replicates = first.replicates - second.replicates
-    return DistanceBin(label, first.n, second.n, first.loss, second.loss, replicates)
+    return DistanceBinLosses(label, first.n, second.n, first.loss, second.loss, replicates)
 
 
-class SideLoss(NamedTuple):
+class KindLossInBin(NamedTuple):
     """What the datasets of one kind lose in a bin, with replicates; None where no dataset has a score."""
 
     n: int
@@ -170,22 +170,22 @@ class SideLoss(NamedTuple):
 
 def _measure_side_loss(
     score: Score, texts: Sequence[RewordedDatasetItems], ends: tuple[float, float], seed: int
-) -> SideLoss:
+) -> KindLossInBin:
     parts = [
         part for dataset in texts if (part := _measure_dataset_loss(score, dataset, ends, seed)) is not None
     ]
     n = sum(part.n for part in parts)
     if not n:
-        return SideLoss(0)
+        return KindLossInBin(0)
     weights = np.array([part.n / n for part in parts])
     losses = np.array([part.loss for part in parts])
     replicates = weights @ np.stack([part.replicates for part in parts if part.replicates is not None])
-    return SideLoss(n, float(weights @ losses), replicates)
+    return KindLossInBin(n, float(weights @ losses), replicates)
 
 
 def _measure_dataset_loss(
     score: Score, texts: RewordedDatasetItems, ends: tuple[float, float], seed: int
-) -> SideLoss | None:
+) -> KindLossInBin | None:
     members = (texts.distance > ends[0]) & (texts.distance <= ends[1]) & ~np.isnan(texts.original)
     original = texts.original[members]
     runs = [run[members] for run in texts.runs]
@@ -202,7 +202,7 @@ def _measure_dataset_loss(
     # A stream of its own, so that bins and datasets vary independently.
     stream = int.from_bytes(draw_random_bytes(4, seed, "freshness", texts.name, f"{ends[0]:g}"))
     replicates = -resample_deltas(scored, original, runs, kept, stream)
-    return SideLoss(int(members.sum()), loss, replicates)
+    return KindLossInBin(int(members.sum()), loss, replicates)
 
 
 def _score_kept_items(scored: partial[Floats], values: Floats, kept: NDArray[np.bool_]) -> float:
@@ -258,11 +258,11 @@ def make_freshness_tables(
     lines = list(_list_freshness_rows(plan, folder, sources, seeds, records, names))
     yield ColumnTable.of(
         "pteb_fresh", "Loss in points on old and fresh texts at equal edit distance", lines, text("task"),
-        text("system"), text("edit distance", "distance"), whole_column("old"),
-        whole_column("fresh"),
-        signed_points_column("old_loss"), signed_points_column("fresh_loss"),
-        *(signed_points_column(name, f"excess.{end}") for name, end in EXCESS),
-        *(signed_points_column(name, f"beyond.{end}") for name, end in BEYOND), text("reason"),
+        text("system"), text("edit distance", "distance"), whole_number_column("old"),
+        whole_number_column("fresh"),
+        make_signed_points_column("old_loss"), make_signed_points_column("fresh_loss"),
+        *(make_signed_points_column(name, f"excess.{end}") for name, end in EXCESS),
+        *(make_signed_points_column(name, f"beyond.{end}") for name, end in BEYOND), text("reason"),
         note="Loss: original minus paraphrased. Excess: the loss on old minus the loss on fresh texts. Beyond: an "
         f"embedding model's excess minus the mean excess of the run's untrained metrics. {LIMITS}",
     )  # fmt: skip

@@ -34,11 +34,11 @@ from embassay.protocols.kernel.comparisons import (
     ALPHA,
     CORRECTION,
     METHOD,
-    SystemHeadline,
-    average_components,
+    SystemHeadlineValue,
+    average_headline_components,
     compare_headlines,
     stack_replicates,
-    weight_strata,
+    weight_resampled_strata,
 )
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import (
@@ -49,11 +49,17 @@ from embassay.protocols.kernel.plan import (
     plan_datasets,
     plan_task,
 )
-from embassay.protocols.kernel.request import DatasetRequest, make_request
-from embassay.protocols.kernel.session import Conclusion, SilentListener
-from embassay.protocols.kernel.tables import ColumnTable, ComputedColumn, number_column, text, whole_column
+from embassay.protocols.kernel.request import DatasetRequest, make_request_from_call
+from embassay.protocols.kernel.session import RunConclusions, SilentListener
+from embassay.protocols.kernel.tables import (
+    ColumnTable,
+    ComputedColumn,
+    number_column,
+    text,
+    whole_number_column,
+)
 from embassay.protocols.pteb.options import JUDGE_VERSION, JudgeOptions, JudgeRequest
-from embassay.protocols.pteb.paraphrasing import Prompt, load_judge_prompt
+from embassay.protocols.pteb.paraphrasing import Prompt, load_similarity_judge_prompt
 from embassay.protocols.pteb.ratings import (
     ERROR,
     FAILED,
@@ -68,19 +74,19 @@ from embassay.protocols.pteb.ratings import (
     check_judge_specs,
     compute_wilson_interval,
     find_gold_range,
-    format_pair,
+    format_text_pair,
     parse_gold_ranges,
     plan_judges,
-    rate_pairs,
+    rate_text_pairs,
     score_agreement,
 )
-from embassay.protocols.wordings.tables import make_points_field
-from embassay.records import HeadlineComponent, LoadedDataset, Result, ScoredPairs, TaskOutcome
+from embassay.protocols.wordings.tables import make_points_column
+from embassay.records import HeadlineComponent, LoadedDataset, Result, ScoredTextPairs, TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.runs.folder import CellRecord, RunCell, digest_json
-from embassay.runs.forecast import CellForecast, RunForecast, remote_seconds
+from embassay.runs.forecast import CellForecast, RunForecast, estimate_server_seconds
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.ledger import estimate_tokens
+from embassay.systems.remote.ledger import estimate_server_tokens
 
 
 @dataclass(frozen=True)
@@ -122,9 +128,9 @@ def evaluate_judging_cell(
     pairs = load_scored_pairs(job.dataset, job.limit, job.seed)
     with (
         job.by.judge.open_with_kept_answers(ledger, job.by.cache) as chat,
-        opening.charge_calls(ledger, chat.name) as calls,
+        opening.charge_calls_to_account(ledger, chat.name) as calls,
     ):
-        ratings = rate_pairs(chat, list_text_pairs(pairs.data), job.asking, advance)
+        ratings = rate_text_pairs(chat, list_text_pairs(pairs.data), job.asking, advance)
     context = RatingContext(pairs.loaded.dataset, seed=job.seed, options=job.options)
     outcome = score_agreement(
         ratings, GoldPairs.of(pairs.data, pairs.langs, *job.by.gold), job.options, context
@@ -133,26 +139,26 @@ def evaluate_judging_cell(
     return replace(outcome, counts={**outcome.counts, **answers, **calls})
 
 
-def list_text_pairs(data: ScoredPairs) -> list[Pair]:
+def list_text_pairs(data: ScoredTextPairs) -> list[Pair]:
     """Both texts of every pair."""
     return list(zip(data.first, data.second, strict=True))
 
 
 @dataclass(frozen=True)
-class JudgingPairs:
+class ScoredDatasetPairs:
     """The scored pairs of a dataset, and the language of each, (n,)."""
 
-    loaded: LoadedDataset[ScoredPairs]
+    loaded: LoadedDataset[ScoredTextPairs]
     langs: tuple[str, ...]
 
     @property
-    def data(self) -> ScoredPairs:
+    def data(self) -> ScoredTextPairs:
         """The pairs, language by language."""
         return self.loaded.data
 
 
 @lru_cache(maxsize=2)
-def load_scored_pairs(request: DatasetRequest, limit: int | None, seed: int) -> JudgingPairs:
+def load_scored_pairs(request: DatasetRequest, limit: int | None, seed: int) -> ScoredDatasetPairs:
     """The scored pairs of a dataset, a limit holding for each language; the last two stay in memory."""
     dataset = opening.open_request_dataset(request)
     parts = {
@@ -163,20 +169,20 @@ def load_scored_pairs(request: DatasetRequest, limit: int | None, seed: int) -> 
     langs = tuple(lang for lang, part in parts.items() for _ in part.data.ids)
     whole = replace(
         next(iter(parts.values())),
-        data=_join_pairs([part.data for part in parts.values()]),
+        data=_join_scored_pairs([part.data for part in parts.values()]),
         lang=dataset.lang,
         skipped=tuple(skip for part in parts.values() for skip in part.skipped),
         warnings=tuple(dict.fromkeys(warning for part in parts.values() for warning in part.warnings)),
     )
-    return JudgingPairs(whole, langs)
+    return ScoredDatasetPairs(whole, langs)
 
 
-def _join_pairs(parts: Sequence[ScoredPairs]) -> ScoredPairs:
+def _join_scored_pairs(parts: Sequence[ScoredTextPairs]) -> ScoredTextPairs:
     """The pairs of all parts, one after another."""
     ids, first, second = (
         tuple(value for part in parts for value in getattr(part, name)) for name in ("ids", "first", "second")
     )
-    return ScoredPairs(ids, first, second, np.concatenate([part.scores for part in parts]))
+    return ScoredTextPairs(ids, first, second, np.concatenate([part.scores for part in parts]))
 
 
 TASK = "judge"
@@ -206,7 +212,7 @@ def make_plan(request: JudgeRequest, cache: Path | None = None, ledger: Ledger |
     """
     check_mapping_targets(request.mapping)
     check_judge_specs(request.systems)
-    prompt, ranges = load_judge_prompt(), parse_gold_ranges(request.gold)
+    prompt, ranges = load_similarity_judge_prompt(), parse_gold_ranges(request.gold)
     gold: dict[str, Range] = {}
 
     def plan_judged_dataset(source: str) -> PlannedDataset:
@@ -233,7 +239,7 @@ def make_plan(request: JudgeRequest, cache: Path | None = None, ledger: Ledger |
 def _measure_longest_pair(dataset: PlannedDataset, request: JudgeRequest) -> int:
     """The UTF-8 bytes of the longest pair."""
     data = load_scored_pairs(request.dataset(dataset.source), request.limit, request.seed).data
-    return max(len(format_pair(*pair).encode("utf-8", "replace")) for pair in list_text_pairs(data))
+    return max(len(format_text_pair(*pair).encode("utf-8", "replace")) for pair in list_text_pairs(data))
 
 
 def _plan_dataset(
@@ -275,7 +281,7 @@ ANSWER_TOKENS = 10
 
 
 @dataclass(frozen=True)
-class QuestionLoad:
+class ModelRequestLoad:
     """Questions to a model: `texts` (or pairs) in all, `requests` for those without a kept answer, and the tokens that
     these read and write."""
 
@@ -285,7 +291,7 @@ class QuestionLoad:
     written: int
 
 
-def forecast_judging(plan: JudgingPlan) -> RunForecast:
+def forecast_judging_cost(plan: JudgingPlan) -> RunForecast:
     """The cost of every cell, in the order of the plan. A pair is asked for once, and failures come on top."""
     costs = []
     for cell in plan.cells:
@@ -301,17 +307,21 @@ def forecast_ratings(
     """`head` with what the ratings of the distinct pairs take; `texts` counts pairs."""
     distinct = list(dict.fromkeys(pairs))
     with judge.open_with_kept_answers(None, cache) as chat:
-        questions = [question for pair in distinct if not chat.is_cached(question := asking.question(pair))]
-    read = sum(estimate_tokens([message.content for message in question.messages]) for question in questions)
-    asked = QuestionLoad(len(distinct), len(questions), read, ANSWER_TOKENS * len(questions))
+        questions = [
+            question for pair in distinct if not chat.is_answer_cached(question := asking.question(pair))
+        ]
+    read = sum(
+        estimate_server_tokens([message.content for message in question.messages]) for question in questions
+    )
+    asked = ModelRequestLoad(len(distinct), len(questions), read, ANSWER_TOKENS * len(questions))
     return forecast_questions(head, judge.open(), asked)
 
 
-def forecast_questions(head: CellForecast, chat: Any, asked: QuestionLoad) -> CellForecast:
+def forecast_questions(head: CellForecast, chat: Any, asked: ModelRequestLoad) -> CellForecast:
     """`head` with what the questions to a model come to, added."""
     price, tokens = getattr(chat, "price", None), asked.read + asked.written
     usd = None if price is None or head.usd is None else head.usd + price.usd(asked.read, asked.written)
-    seconds = remote_seconds(chat, asked.requests, tokens, asked.written)
+    seconds = estimate_server_seconds(chat, asked.requests, tokens, asked.written)
     return replace(
         head,
         texts=head.texts + asked.texts,
@@ -333,9 +343,9 @@ Records = Mapping[tuple[str, str], CellRecord]
 def summarise_judges(plan: JudgingPlan, records: Sequence[CellRecord]) -> tuple[list[Result], dict[str, Any]]:
     """The rows over datasets and over judges, and the paired comparison of the judges' means."""
     by_cell = {(record.system, record.dataset): record for record in records}
-    over = {judge.name: _join_figures_over_datasets(plan, by_cell, judge.name) for judge in plan.systems}
+    over = {judge.name: _join_components_over_datasets(plan, by_cell, judge.name) for judge in plan.systems}
     rows = [
-        _make_figure_row(plan, "", name, headline)
+        _make_component_row(plan, "", name, headline)
         for names in over.values()
         for name, headline in names.items()
     ]
@@ -350,46 +360,48 @@ def summarise_judges(plan: JudgingPlan, records: Sequence[CellRecord]) -> tuple[
     return rows, comparisons
 
 
-def list_figure_names(records: Records) -> list[str]:
+def list_component_names(records: Records) -> list[str]:
     """The names of all components, those of a correlation, of its bins, of the error and of its bins."""
     some = next((record for record in records.values() if record.done), None)
     return list(some.components) if some is not None else [HEADLINE]
 
 
-def _join_figures_over_datasets(plan: JudgingPlan, records: Records, judge: str) -> dict[str, SystemHeadline]:
+def _join_components_over_datasets(
+    plan: JudgingPlan, records: Records, judge: str
+) -> dict[str, SystemHeadlineValue]:
     """Every figure of a judge over the datasets."""
     datasets = [dataset.name for dataset in plan.datasets]
-    names = list_figure_names(records)
+    names = list_component_names(records)
     for name in datasets:
         record = records.get((judge, name))
         if record is None or not record.done:
             reason = f"{name}: {record.reason if record is not None else 'not run yet'}"
-            return {figure: SystemHeadline.none(judge, reason) for figure in names}
+            return {figure: SystemHeadlineValue.none(judge, reason) for figure in names}
     parts = {figure: {name: records[judge, name].components[figure] for name in datasets} for figure in names}
-    return {figure: _join_figure_over_datasets(judge, figure, parts[figure]) for figure in names}
+    return {figure: _join_component_over_datasets(judge, figure, parts[figure]) for figure in names}
 
 
-def _join_figure_over_datasets(
+def _join_component_over_datasets(
     judge: str, figure: str, parts: Mapping[str, HeadlineComponent]
-) -> SystemHeadline:
+) -> SystemHeadlineValue:
     """One figure over the datasets: errors pool the pairs, correlations are averaged."""
     values = {name: part for name, part in parts.items() if part.value is not None}
     # A headline over some of the datasets would not compare; bins may be empty on some, which is said.
     if figure in (HEADLINE, ERROR, FAILED) and len(values) < len(parts):
         name, part = next((name, part) for name, part in parts.items() if part.value is None)
-        return SystemHeadline.none(judge, f"{name}: {part.reason}")
+        return SystemHeadlineValue.none(judge, f"{name}: {part.reason}")
     if not values:
-        return SystemHeadline.none(judge, next(iter(parts.values())).reason)
+        return SystemHeadlineValue.none(judge, next(iter(parts.values())).reason)
     several = f"{len(values)} dataset{'s' if len(values) > 1 else ''}"
     if not figure.startswith(HEADLINE):
         whole = _pool_components(list(values.values()))
         method = "Wilson interval" if figure == FAILED else "bootstrap within each"
-        return SystemHeadline.of(judge, whole, f"pairs of {several}, {method}")
-    whole = average_components(list(values.values()))
+        return SystemHeadlineValue.of(judge, whole, f"pairs of {several}, {method}")
+    whole = average_headline_components(list(values.values()))
     method = f"mean over {several}, bootstrap within each"
     if len(values) < len(parts):
         method += f"; too few pairs: {', '.join(name for name in parts if name not in values)}"
-    return SystemHeadline.of(judge, whole, method)
+    return SystemHeadlineValue.of(judge, whole, method)
 
 
 def _pool_components(parts: Sequence[HeadlineComponent]) -> HeadlineComponent:
@@ -399,16 +411,16 @@ def _pool_components(parts: Sequence[HeadlineComponent]) -> HeadlineComponent:
     shares = n / n.sum()
     replicates = shares @ stack_replicates(parts).reshape(len(n), -1)
     return HeadlineComponent(
-        float(values @ shares), int(n.sum()), replicates, strata=weight_strata(parts, shares)
+        float(values @ shares), int(n.sum()), replicates, strata=weight_resampled_strata(parts, shares)
     )
 
 
 def _make_rows_over_judges(
-    plan: JudgingPlan, records: Records, over: Mapping[str, Mapping[str, SystemHeadline]]
+    plan: JudgingPlan, records: Records, over: Mapping[str, Mapping[str, SystemHeadlineValue]]
 ) -> Iterator[Result]:
     """The correlation, of all pairs and by length, averaged over the judges (figure 4)."""
     judges = [judge.name for judge in plan.systems]
-    names = [name for name in list_figure_names(records) if name.startswith(HEADLINE)]
+    names = [name for name in list_component_names(records) if name.startswith(HEADLINE)]
     for dataset in plan.datasets:
         cells = {judge: records.get((judge, dataset.name)) for judge in judges}
         for name in names:
@@ -418,9 +430,9 @@ def _make_rows_over_judges(
                 else _make_missing_component(cell)
                 for judge, cell in cells.items()
             }
-            yield _make_figure_row(plan, dataset.name, name, _average_over_judges(parts))
+            yield _make_component_row(plan, dataset.name, name, _average_over_judges(parts))
     for name in names:
-        yield _make_figure_row(
+        yield _make_component_row(
             plan, "", name, _average_over_judges({judge: over[judge][name].component for judge in judges})
         )
 
@@ -429,18 +441,20 @@ def _make_missing_component(record: CellRecord | None) -> HeadlineComponent:
     return HeadlineComponent(None, 0, reason="not run yet" if record is None else record.reason)
 
 
-def _average_over_judges(parts: Mapping[str, HeadlineComponent]) -> SystemHeadline:
+def _average_over_judges(parts: Mapping[str, HeadlineComponent]) -> SystemHeadlineValue:
     """The judges rated the same pairs, so their resamples are paired, and the pairs count once."""
     for judge, part in parts.items():
         if part.value is None:
             reason = f"{judge}: {part.reason}"
-            return SystemHeadline(MEAN_OF_JUDGES, None, part.n, np.empty(0), reason=reason)
-    whole = average_components(list(parts.values()))
+            return SystemHeadlineValue(MEAN_OF_JUDGES, None, part.n, np.empty(0), reason=reason)
+    whole = average_headline_components(list(parts.values()))
     n = max(part.n for part in parts.values())
-    return SystemHeadline.of(MEAN_OF_JUDGES, whole, f"mean of {len(parts)} judges", n)
+    return SystemHeadlineValue.of(MEAN_OF_JUDGES, whole, f"mean of {len(parts)} judges", n)
 
 
-def _make_figure_row(plan: JudgingPlan, dataset: str, figure: str, headline: SystemHeadline) -> Result:
+def _make_component_row(
+    plan: JudgingPlan, dataset: str, figure: str, headline: SystemHeadlineValue
+) -> Result:
     measure, _, variant = figure.partition(" ")
     low, high = headline.interval
     # A bootstrap of no failure has no width, and Wilson's interval has.
@@ -481,7 +495,7 @@ class JudgingRows:
         return list(dict.fromkeys(variants))
 
 
-def make_tables(rows: Sequence[Result]) -> Iterator[ColumnTable]:
+def make_judging_tables(rows: Sequence[Result]) -> Iterator[ColumnTable]:
     """All tables that the rows can fill."""
     look = JudgingRows(rows)
     yield _make_table_2(look)
@@ -517,7 +531,7 @@ def _list_scopes(look: JudgingRows) -> list[JudgedScope]:
 
 def _make_table_2(look: JudgingRows) -> ColumnTable:
     title = "PTEB table 2: Spearman correlation between a judge's ratings and gold scores, x 100"
-    judges = (make_points_field(judge, partial(_find_agreement, look, judge)) for judge in look.judges)
+    judges = (make_points_column(judge, partial(_find_agreement, look, judge)) for judge in look.judges)
     return ColumnTable.of("pteb_table2", title, _list_scopes(look), text("Dataset", "label"), *judges)
 
 
@@ -530,7 +544,7 @@ def _make_table_3(look: JudgingRows, sizes: dict[str, float]) -> ColumnTable:
         "pteb_table3", "PTEB table 3: judges by size, mean Spearman correlation x 100",
         sorted(sizes, key=lambda judge: (sizes[judge], judge)), text("Judge", str),
         number_column("Parameters (billions)", sizes.get),
-        make_points_field("Score", lambda judge: look.value(judge, "", HEADLINE)),
+        make_points_column("Score", lambda judge: look.value(judge, "", HEADLINE)),
     )  # fmt: skip
 
 
@@ -561,7 +575,7 @@ def _make_bin_fields(
     for label, name in {**bins, "": "all"}.items():
         yield number_column(name, partial(_read_bin_value, look.value, measure, label, find), factor=factor)
     for label, name in bins.items():
-        yield whole_column(f"n {name}", partial(_read_bin_value, look.n, measure, label, find))
+        yield whole_number_column(f"n {name}", partial(_read_bin_value, look.n, measure, label, find))
 
 
 def _read_bin_value(
@@ -586,7 +600,7 @@ def judge(
     file of the answers, by default the user's. Raises UsageError when `out` holds a run of other arguments,
     BudgetExceeded at `max_usd`: what is finished is kept.
     """
-    request = make_request(
+    request = make_request_from_call(
         JudgeRequest, judge, arguments, tuple(judges), datasets=tuple(str(dataset) for dataset in datasets)
     )
     return JudgingProtocol().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
@@ -606,7 +620,7 @@ class JudgingProtocol(JudgedStep):
     def forecast_cost(self, plan: JudgingPlan, *, measure: bool = True) -> RunForecast:
         """Nothing runs on this machine that could be timed."""
         del measure
-        return forecast_judging(plan)
+        return forecast_judging_cost(plan)
 
     def headline(self, plan: JudgingPlan, record: CellRecord) -> str:
         """Agreement with gold scores."""
@@ -631,10 +645,10 @@ class JudgingProtocol(JudgedStep):
 
     def draw_conclusions(
         self, plan: JudgingPlan, records: Sequence[CellRecord], rows: Sequence[Result]
-    ) -> Conclusion:
+    ) -> RunConclusions:
         """Means over datasets, and which judges can be told apart."""
         summary, comparisons = summarise_judges(plan, records)
-        return Conclusion(summary, comparisons, tuple(make_tables([*rows, *summary])))
+        return RunConclusions(summary, comparisons, tuple(make_judging_tables([*rows, *summary])))
 
 
 def _list_pair_texts(plan: JudgingPlan, source: str) -> dict[str, list[str]]:

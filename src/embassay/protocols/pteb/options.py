@@ -14,13 +14,18 @@ from embassay.protocols.kernel.request import (
     MOST_RESAMPLES,
     STATISTICS,
     SYSTEMS,
-    check_options,
+    check_option_values,
     option,
     redeclare_option,
-    split_names,
+    split_comma_separated_names,
 )
 from embassay.protocols.tasks.task import PtebOptions
-from embassay.protocols.wordings.records import GenerationOptions, OnFailure, RepeatOptions, check_runs
+from embassay.protocols.wordings.records import (
+    GenerationOptions,
+    OnFailure,
+    RewordingRepeatOptions,
+    check_run_counts,
+)
 
 if TYPE_CHECKING:
     from embassay.contracts import SamplingSettings
@@ -41,7 +46,7 @@ class RatingOptions:
     resamples: int = option(1_000, "Bootstrap resamples per interval.", most=MOST_RESAMPLES, group=STATISTICS)
 
     def __post_init__(self) -> None:
-        check_options(self)
+        check_option_values(self)
         if not 0 <= self.judge_temperature <= 2:
             raise UsageError(
                 f"judge_temperature is {self.judge_temperature}.", mend="Use a number from 0 to 2."
@@ -144,15 +149,15 @@ class Request(request.RunRequest):
     prompts: tuple[str, ...] = option(
         ("default",), "default, variant1 to variant3, or a text file.", name="--prompt", group=SYSTEMS
     )
-    runs: int = redeclare_option(RepeatOptions, "runs")
-    until_ci: float | None = redeclare_option(RepeatOptions, "until_ci")
+    runs: int = redeclare_option(RewordingRepeatOptions, "runs")
+    until_ci: float | None = redeclare_option(RewordingRepeatOptions, "until_ci")
     """Points: datasets get more runs until every drop is known to +- as many."""
-    max_runs: int = redeclare_option(RepeatOptions, "max_runs")
+    max_runs: int = redeclare_option(RewordingRepeatOptions, "max_runs")
     control: bool = option(
         False, "Add a control: texts with as many words permuted as paraphrasing changed.", name="--control"
     )
     """Whether texts with their words permuted, as far as the first paraphraser reworded them, stand beside."""
-    baseline: str = redeclare_option(RepeatOptions, "baseline")
+    baseline: str = redeclare_option(RewordingRepeatOptions, "baseline")
     on_failure: OnFailure = option(
         "leave out",
         "Leave out a text without a usable paraphrase, or keep it (`original`, as the authors' code).",
@@ -166,7 +171,7 @@ class Request(request.RunRequest):
     seed_per: Literal["run", "text"] = option(
         "run", "One seed per `run` (equal texts stay equal) or per `text`.", group=STATISTICS
     )
-    last_seeds: tuple[tuple[str, int], ...] = redeclare_option(RepeatOptions, "last_seeds")
+    last_seeds: tuple[tuple[str, int], ...] = redeclare_option(RewordingRepeatOptions, "last_seeds")
     """Dataset -> the seed of its last run, in place of the usual one."""
     generation: GenerationOptions = field(default_factory=GenerationOptions)
     options: PtebOptions = field(default_factory=PtebOptions)
@@ -209,7 +214,7 @@ class Request(request.RunRequest):
                 "Nothing would be paraphrased.",
                 mend="Name a paraphraser, for example -p recorded, or add --original-only for plain scores.",
             )
-        check_runs(self.runs, self.until_ci, self.max_runs)
+        check_run_counts(self.runs, self.until_ci, self.max_runs)
         self._check_ratings()
 
     def _check_ratings(self) -> None:
@@ -233,7 +238,7 @@ class StudyPool:
 
     source: str = option("", "The paraphraser, if the set has several.", group=DATA)
     langs: tuple[str, ...] = option(
-        (), "Languages, such as fra,deu. Default: all.", read=split_names, group=DATA
+        (), "Languages, such as fra,deu. Default: all.", read=split_comma_separated_names, group=DATA
     )
     datasets: tuple[str, ...] = redeclare_option(
         request.RunRequest, "datasets", default=(), help="Only this dataset."
@@ -242,7 +247,7 @@ class StudyPool:
 
 
 @dataclass(frozen=True)
-class BatchOptions:
+class RatingBatchOptions:
     """How pairs are handed out. A pilot takes the first `pilot` pairs of every language, and the main study, with
     `after_pilot`, those that are left: nobody rates a pair for a second time."""
 

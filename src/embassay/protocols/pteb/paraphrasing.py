@@ -16,31 +16,31 @@ from typing import Any
 
 import numpy as np
 
-from embassay.contracts import ChatModel, Completion, Message
-from embassay.data.language import can_identify_language, find_language_fault
+from embassay.contracts import ChatMessage, ChatModel, Completion
+from embassay.data.language import can_identify_language, explain_language_mismatch
 from embassay.errors import DataError, UsageError
-from embassay.protocols.kernel.inputs import read_prompt
+from embassay.protocols.kernel.inputs import read_packaged_prompt
 from embassay.protocols.pteb.checks import find_answering_fault, find_lost_number_or_name, is_near_copy
 from embassay.protocols.pteb.options import PROMPT_NAMES
-from embassay.protocols.wordings.protocol import LLMWriter, UnlimitedRuns, WordingDraw
+from embassay.protocols.wordings.protocol import LLMTextRewriter, UnlimitedRunsWriter, WordingDraw
 from embassay.protocols.wordings.records import (
     OF_MEANING,
     REJECTED,
     USABLE,
     GenerationOptions,
     Outcome,
-    Paraphrase,
+    ParaphraseOutcome,
     Paraphraser,
     SourceText,
 )
 from embassay.protocols.wordings.refusals import REFUSAL, THINKING, find_new_mark
 from embassay.protocols.wordings.sets import RecordedWordings, open_stored_source
-from embassay.randomness import make_generator
-from embassay.records import Paraphrases
+from embassay.randomness import make_seeded_generator
+from embassay.records import TextsWithParaphrases
 from embassay.registry import Registry
 from embassay.runs.folder import digest_json
-from embassay.runs.store import AnswerCache, CachedChat, ChatQuestion
-from embassay.systems.chat import CHAT_MODELS, fit_context, open_chat
+from embassay.runs.store import CachedChatModel, ChatAnswerCache, ChatQuestion
+from embassay.systems.chat import CHAT_MODELS, fit_chat_model_to_context, open_chat
 from embassay.systems.chat.answers import strip_tagged_blocks
 from embassay.systems.remote.ledger import Ledger
 
@@ -75,7 +75,7 @@ class Prompt:
         return asdict(self)
 
 
-def open_prompt(name: str = "default") -> Prompt:
+def open_paraphrase_prompt(name: str = "default") -> Prompt:
     """The prompt for paraphrasing called `name`, or the one in the text file of that path.
 
     A user's own prompt overrides all, the multilingual addition included, and is called by its file's name without the
@@ -94,7 +94,7 @@ def open_prompt(name: str = "default") -> Prompt:
     return _read_own_prompt(path)
 
 
-def load_judge_prompt() -> Prompt:
+def load_similarity_judge_prompt() -> Prompt:
     """The instructions of a judge, who rates the similarity of two texts from 0 to 5 as `{"score": x}`."""
     return Prompt("judge", VERSION, _ours("judge"))
 
@@ -114,7 +114,7 @@ def _read_own_prompt(path: Path) -> Prompt:
     return Prompt(path.stem, digest_json(text)[:12], text)
 
 
-_ours = partial(read_prompt, "embassay.protocols.pteb")
+_ours = partial(read_packaged_prompt, "embassay.protocols.pteb")
 
 
 PARAPHRASERS: Registry[Paraphraser] = Registry("paraphraser", makes=[["write", "seeds", "about"]])
@@ -129,7 +129,7 @@ def open_paraphraser(
     generation: GenerationOptions = GenerationOptions(),  # noqa: B008 - frozen
     ledger: Ledger | None = None,
     cache: Path | None = None,
-    recorded: Mapping[str, Paraphrases] | None = None,
+    recorded: Mapping[str, TextsWithParaphrases] | None = None,
     longest: int = 0,
 ) -> Paraphraser:
     """The paraphraser that a spec string names:
@@ -148,7 +148,7 @@ def open_paraphraser(
     """
 
     spec = PARAPHRASERS.style.parse(text)
-    prompt = prompt or open_prompt()
+    prompt = prompt or open_paraphrase_prompt()
     if spec.name in CHAT_MODELS:
         return _open_model_paraphraser(text, prompt, generation, ledger, cache, longest)
     if spec.name not in PARAPHRASERS:
@@ -170,25 +170,25 @@ def _open_model_paraphraser(
     longest: int,
 ) -> Paraphraser:
 
-    chat = configure_chat(open_chat(text, ledger=ledger), prompt, longest)
-    return LLMParaphraser(CachedChat(chat, AnswerCache.open(cache)), prompt, generation)
+    chat = adapt_chat_for_rewording(open_chat(text, ledger=ledger), prompt, longest)
+    return LLMParaphraser(CachedChatModel(chat, ChatAnswerCache.open(cache)), prompt, generation)
 
 
 def _make_unknown_paraphraser_error(name: str, text: str) -> UsageError:
-    from embassay.systems.models import suggest_chat_name
+    from embassay.systems.models import suggest_chat_model_name
 
     names = [*(entry.name for entry in PARAPHRASERS), *(entry.name for entry in CHAT_MODELS)]
     near = get_close_matches(name, names, n=2, cutoff=0.5)
     return UsageError(
         f"There is no paraphraser called {name!r}.",
-        mend=suggest_chat_name(text)
+        mend=suggest_chat_model_name(text)
         + (f"Did you mean {' or '.join(near)}? " if near else "")
         + f"There are {', '.join(names)}.",
     )
 
 
 @PARAPHRASERS.register("recorded", "the paraphrases in a dataset's own column `paraphrases`")
-def _open_recorded(recorded: Mapping[str, Paraphrases]) -> Paraphraser:
+def _open_recorded(recorded: Mapping[str, TextsWithParaphrases]) -> Paraphraser:
     return RecordedWordings(recorded)
 
 
@@ -211,7 +211,7 @@ def _open_permutation(name: str, target: str = "", source: str = "") -> Paraphra
     return PermutingParaphraser(name, open_stored_source(name, target, source) if target else None)
 
 
-class _ControlParaphraser(UnlimitedRuns):
+class _ControlParaphraser(UnlimitedRunsWriter):
     """What both are: free, with any number of runs."""
 
     name: str
@@ -236,7 +236,7 @@ class CopyingParaphraser(_ControlParaphraser):
         run: int,  # noqa: ARG002 - the contract's
         dataset: str = "",  # noqa: ARG002
         hear: Callable[[int], None] = lambda _: None,
-    ) -> Iterator[tuple[int, Paraphrase]]:
+    ) -> Iterator[tuple[int, ParaphraseOutcome]]:
         """The texts."""
         for position, text in enumerate(asked):
             yield position, _make_paraphrase(text, text.text, seed)
@@ -265,7 +265,7 @@ class PermutingParaphraser(_ControlParaphraser):
         run: int,
         dataset: str = "",
         hear: Callable[[int], None] = lambda _: None,
-    ) -> Iterator[tuple[int, Paraphrase]]:
+    ) -> Iterator[tuple[int, ParaphraseOutcome]]:
         """The texts with their words permuted; `missing` where `like` has no wording."""
         like = (
             dict(self._like.write(asked, seed=seed, run=run, dataset=dataset))
@@ -276,9 +276,12 @@ class PermutingParaphraser(_ControlParaphraser):
             model = like.get(position)
             if model is not None and not model.usable:
                 reason = f"{self._like.name if self._like else ''} has none: {model.outcome}"
-                yield (position, Paraphrase(text.text, text.lang, text.place, "", "missing", reason, 0, seed))
+                yield (
+                    position,
+                    ParaphraseOutcome(text.text, text.lang, text.place, "", "missing", reason, 0, seed),
+                )
                 continue
-            rng = make_generator(seed, "permuted", text.place, text.text)
+            rng = make_seeded_generator(seed, "permuted", text.place, text.text)
             yield (
                 position,
                 _make_paraphrase(
@@ -288,11 +291,11 @@ class PermutingParaphraser(_ControlParaphraser):
         hear(len(asked))
 
 
-def _make_paraphrase(asked: SourceText, wording: str, seed: int) -> Paraphrase:
+def _make_paraphrase(asked: SourceText, wording: str, seed: int) -> ParaphraseOutcome:
     blank = not asked.text.strip()
     same = wording.strip() == asked.text.strip()
     outcome: Outcome = "copied" if same and not blank else "ok"
-    return Paraphrase(asked.text, asked.lang, asked.place, wording, outcome, attempts=0, seed=seed)
+    return ParaphraseOutcome(asked.text, asked.lang, asked.place, wording, outcome, attempts=0, seed=seed)
 
 
 def _permute_words(text: str, rng: np.random.Generator, like: str | None) -> str:
@@ -354,10 +357,10 @@ def find_licence(spec: str) -> str:
     return "OpenAI's terms of service" if _OPENAI.match(spec) and "base_url" not in spec else ""
 
 
-class LLMParaphraser(LLMWriter):
+class LLMParaphraser(LLMTextRewriter):
     """`chat` with a prompt."""
 
-    def __init__(self, chat: CachedChat, prompt: Prompt, generation: GenerationOptions) -> None:
+    def __init__(self, chat: CachedChatModel, prompt: Prompt, generation: GenerationOptions) -> None:
         super().__init__(chat, generation.retries)
         self.prompt, self.generation = prompt, generation
 
@@ -377,8 +380,8 @@ class LLMParaphraser(LLMWriter):
         """What the model is asked for a text in draw number `attempt` of the run with this seed."""
         multilingual = asked.multilingual or asked.lang.split("-")[0].split("_")[0] not in ("en", "eng")
         messages = [
-            Message("system", self.prompt.compose_instructions(multilingual=multilingual)),
-            Message("user", asked.text),
+            ChatMessage("system", self.prompt.compose_instructions(multilingual=multilingual)),
+            ChatMessage("user", asked.text),
         ]
         return ChatQuestion(
             messages,
@@ -387,11 +390,11 @@ class LLMParaphraser(LLMWriter):
             attempt,
         )
 
-    def is_free(self, asked: SourceText, seed: int) -> bool:
+    def is_text_free_of_cost(self, asked: SourceText, seed: int) -> bool:
         """Whether the first answer is in the cache, or none is needed, so that the text costs nothing, or little."""
-        return not asked.text.strip() or self.chat.is_cached(self.question(asked, seed))
+        return not asked.text.strip() or self.chat.is_answer_cached(self.question(asked, seed))
 
-    async def reword(self, asked: SourceText, seed: int) -> Paraphrase:
+    async def reword(self, asked: SourceText, seed: int) -> ParaphraseOutcome:
         """What comes of one text that isn't blank."""
         strict, meaning = self.generation.strict_length, self.generation.meaning
 
@@ -403,18 +406,18 @@ class LLMParaphraser(LLMWriter):
 
         drawn = await self.draw(partial(self.question, asked, seed), judge_draw)
         rejected = ";".join(reason for reason in drawn.rejected if reason in (*REJECTED, *OF_MEANING))
-        return Paraphrase(
+        return ParaphraseOutcome(
             asked.text, asked.lang, asked.place, drawn.text, drawn.outcome, drawn.reason, drawn.attempts, drawn.seed,
             drawn.seconds, rejected
         )  # fmt: skip
 
 
-def configure_chat(chat: ChatModel, prompt: Prompt, longest: int) -> ChatModel:
+def adapt_chat_for_rewording(chat: ChatModel, prompt: Prompt, longest: int) -> ChatModel:
     """The model as paraphrasers want it where it can be set and the user did not: without thinking, and reading texts
     of up to `longest` UTF-8 bytes whole."""
     instructions = len(prompt.compose_instructions(multilingual=True).encode())
     # Tokenizers of language models make a token of two bytes or more, whatever the language; the answer is as long.
-    return fit_context(chat, (instructions + longest) // 2 + longest // 2 + 256)
+    return fit_chat_model_to_context(chat, (instructions + longest) // 2 + longest // 2 + 256)
 
 
 def _make_text_seed(asked: SourceText, seed: int) -> int:
@@ -445,10 +448,10 @@ class ParaphraseVerdict:
         return self.outcome in USABLE
 
 
-def longest_allowed_answer(text: str, *, strict: bool = False) -> int:
+def limit_answer_characters(text: str, *, strict: bool = False) -> int:
     """The characters that an answer may have: 5 times those of the text, and 40 always unless `strict`.
 
-    >>> longest_allowed_answer("Hello"), longest_allowed_answer("Hello", strict=True)
+    >>> limit_answer_characters("Hello"), limit_answer_characters("Hello", strict=True)
     (40, 25)
     """
     return max(TIMES_LONGER * len(text), 0 if strict else ALWAYS_ALLOWED)
@@ -460,7 +463,7 @@ def judge_paraphrase(
     """The answer to `text` without blocks of thinking and white space around it, or why it cannot be used.
 
     Rejected are, in this order: nothing (`empty`), what is left of thinking (`thinking`), more characters than
-    `longest_allowed_answer` (`too long`), sentences in which assistants decline (`refused`) and another language
+    `limit_answer_characters` (`too long`), sentences in which assistants decline (`refused`) and another language
     (`wrong language`); with `meaning` also what answers the text or speaks of itself (`answered`) and what loses or
     adds a number or a name (`slot lost`). Marks that the text has itself do not count against its wording. The text
     again, but for case, spaces and punctuation, is `copied`, and usable.
@@ -481,14 +484,14 @@ def judge_paraphrase(
         return ParaphraseVerdict("copied", wording)
     if mark := find_new_mark(THINKING, text, wording):
         return ParaphraseVerdict("thinking", reason=f"it thinks aloud: {mark!r}")
-    allowed = longest_allowed_answer(text, strict=strict_length)
+    allowed = limit_answer_characters(text, strict=strict_length)
     if len(wording) > allowed:
         return ParaphraseVerdict(
             "too long", reason=f"{len(wording)} characters for {len(text)}, {allowed} allowed"
         )
     if mark := find_new_mark(REFUSAL, text, wording):
         return ParaphraseVerdict("refused", reason=f"the model declined: {mark!r}")
-    if fault := find_language_fault(text, wording, lang):
+    if fault := explain_language_mismatch(text, wording, lang):
         return ParaphraseVerdict("wrong language", reason=fault)
     if meaning and (fault := find_answering_fault(text, wording)):
         return ParaphraseVerdict("answered", reason=fault)

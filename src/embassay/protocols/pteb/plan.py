@@ -18,7 +18,12 @@ from embassay.protocols.kernel.plan import (
     plan_systems,
 )
 from embassay.protocols.pteb.options import Request
-from embassay.protocols.pteb.paraphrasing import PermutingParaphraser, Prompt, open_paraphraser, open_prompt
+from embassay.protocols.pteb.paraphrasing import (
+    PermutingParaphraser,
+    Prompt,
+    open_paraphrase_prompt,
+    open_paraphraser,
+)
 from embassay.protocols.tasks import TASK_NAMES, TASKS
 from embassay.protocols.wordings.protocol import (
     PlannedWordedDataset,
@@ -27,13 +32,13 @@ from embassay.protocols.wordings.protocol import (
     check_baseline,
     make_reworded_cell,
     make_source_run,
-    plan_dataset,
+    open_and_count_dataset,
 )
 from embassay.protocols.wordings.records import Paraphraser, SourceText
 from embassay.protocols.wordings.scores import CONTROLS
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.protocols.wordings.work import find_task, list_asked_texts
-from embassay.records import LoadedDataset, Paraphrases
+from embassay.protocols.wordings.work import find_registered_task, list_asked_texts
+from embassay.records import LoadedDataset, TextsWithParaphrases
 from embassay.runs.folder import RunFolder
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
@@ -61,7 +66,7 @@ class PtebPlan(WordedPlan):
         )
         return list({(text.lang, text.text, text.place): text for text in texts}.values())
 
-    def collect_recorded_wordings(self) -> dict[str, Paraphrases]:
+    def collect_recorded_wordings(self) -> dict[str, TextsWithParaphrases]:
         """The wordings that datasets bring themselves."""
         opened = {
             data.name: opening.open_request_dataset(self.request.dataset(data.source))
@@ -90,7 +95,9 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
         order_tasks(request.tasks or TASK_NAMES, TASK_NAMES),
         partial(_list_texts_of_task, request),
     )
-    datasets, suites = plan_datasets(request, wanted, lambda source: plan_dataset(source, request, texts))
+    datasets, suites = plan_datasets(
+        request, wanted, lambda source: open_and_count_dataset(source, request, texts)
+    )
     check_unique_dataset_names(dataset.name for dataset in datasets)
     _check_last_seeds(request, datasets)
     plan = PtebPlan(
@@ -109,7 +116,7 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
 def _list_texts_of_task(
     request: Request, name: str, parts: tuple[LoadedDataset[Any], ...]
 ) -> Iterator[SourceText]:
-    kept, by_place = find_task(name).unworded(request.options), request.seed_per == "text"
+    kept, by_place = find_registered_task(name).unworded(request.options), request.seed_per == "text"
     return list_asked_texts(name, parts, by_place=by_place, unworded=kept)
 
 
@@ -174,12 +181,16 @@ class ParaphraseSource:
         )
 
 
-def open_sources(
-    request: Request, recorded: Mapping[str, Paraphrases], longest: int, *, ledger: Ledger | None = None
+def open_paraphrase_sources(
+    request: Request,
+    recorded: Mapping[str, TextsWithParaphrases],
+    longest: int,
+    *,
+    ledger: Ledger | None = None,
 ) -> tuple[ParaphraseSource, ...]:
     """Every paraphraser with every prompt, opened. `longest` is the bytes of the longest text. UsageError for names
     that are unknown or given twice."""
-    prompts = [open_prompt(name) for name in request.prompts]
+    prompts = [open_paraphrase_prompt(name) for name in request.prompts]
     _check_distinct("paraphraser", (*request.paraphrasers, *([CONTROL] if request.control else [])))
     _check_distinct("prompt", [prompt.name for prompt in prompts])
     opened = []

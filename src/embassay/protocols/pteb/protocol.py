@@ -11,19 +11,25 @@ from typing import Any, cast
 from embassay.data import open_dataset
 from embassay.protocols.kernel.inputs import resolve_dataset_sources
 from embassay.protocols.kernel.outcome import Run
-from embassay.protocols.kernel.request import frame_folder, make_request, make_run_folder
+from embassay.protocols.kernel.request import data_frames_folder, make_request_from_call, make_run_folder
 from embassay.protocols.kernel.session import (
-    CellSession,
-    Conclusion,
+    CellRunAttempt,
+    RunConclusions,
     SilentListener,
     make_unknown_price_error,
 )
 from embassay.protocols.kernel.tables import ColumnTable
-from embassay.protocols.pteb.conclusions import conclude_originals, conclude_run, describe_paraphrases
+from embassay.protocols.pteb.conclusions import build_paraphrase_record, conclude_originals, conclude_run
 from embassay.protocols.pteb.freshness import find_fresh_datasets, make_freshness_tables
 from embassay.protocols.pteb.options import Request
 from embassay.protocols.pteb.paraphrasing import LLMParaphraser
-from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan, add_run_cells, make_plan, open_sources
+from embassay.protocols.pteb.plan import (
+    ParaphraseSource,
+    PtebPlan,
+    add_run_cells,
+    make_plan,
+    open_paraphrase_sources,
+)
 from embassay.protocols.pteb.validity.conclusions import (
     RatedRun,
     make_valid_change_rows,
@@ -50,10 +56,10 @@ from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.records import Result
 from embassay.runs.execution import Workers
 from embassay.runs.folder import CellRecord
-from embassay.runs.forecast import CellForecast, RunForecast, remote_seconds
-from embassay.systems.objects import register_objects
+from embassay.runs.forecast import CellForecast, RunForecast, estimate_server_seconds
+from embassay.systems.objects import register_system_objects
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.ledger import estimate_tokens
+from embassay.systems.remote.ledger import estimate_server_tokens
 
 
 def run(
@@ -79,7 +85,7 @@ def run(
     finished is kept.
     """
     folder = Path(out) if out is not None else make_run_folder("pteb")
-    sources = resolve_dataset_sources(datasets, frame_folder(folder))
+    sources = resolve_dataset_sources(datasets, data_frames_folder(folder))
     if paraphraser is None:
         without = None if arguments.get("original_only") else _find_unparaphrased_dataset(sources, arguments)
         if without is not None:
@@ -89,8 +95,8 @@ def run(
             )  # fmt: skip
             arguments["original_only"] = True
         paraphraser = () if arguments.get("original_only") else "recorded"
-    request = make_request(
-        Request, run, arguments, register_objects(systems, workers=workers),
+    request = make_request_from_call(
+        Request, run, arguments, register_system_objects(systems, workers=workers),
         datasets=sources, paraphrasers=(paraphraser,) if isinstance(paraphraser, str) else tuple(paraphraser)
     )  # fmt: skip
     return PtebProtocol().carry_out(
@@ -126,7 +132,9 @@ class PtebProtocol(WordedProtocol):
         if not request.original_only:
             texts = (text.text for data in plan.datasets for text in plan.list_texts_to_rewrite(data))
             longest = max((len(text.encode()) for text in texts), default=0)
-            self.sources = open_sources(request, plan.collect_recorded_wordings(), longest, ledger=ledger)
+            self.sources = open_paraphrase_sources(
+                request, plan.collect_recorded_wordings(), longest, ledger=ledger
+            )
             self.growth = RunGrowth(request, plan.datasets, self.sources)
         return plan
 
@@ -138,7 +146,7 @@ class PtebProtocol(WordedProtocol):
     def forecast_cost(self, plan: PtebPlan, *, measure: bool = True) -> RunForecast:
         """The cost of every source's wordings, then of every task on every dataset with every system, all runs
         together."""
-        return forecast_run(plan, self.sources, self.run_seeds, measure=measure)
+        return forecast_pteb_cost(plan, self.sources, self.run_seeds, measure=measure)
 
     def format_python_call(self, request: Request, out: Path) -> str:
         """With `embassay.pteb.run`, and the paraphrasers."""
@@ -161,10 +169,10 @@ class PtebProtocol(WordedProtocol):
             return {"step": ORIGINAL}
         return {
             "step": "run",
-            "paraphrases": describe_paraphrases(self.folder, self.sources, self.growth, plan.datasets),
+            "paraphrases": build_paraphrase_record(self.folder, self.sources, self.growth, plan.datasets),
         }
 
-    def run_cells(self, session: CellSession, listener: SilentListener) -> None:
+    def run_cells(self, session: CellRunAttempt, listener: SilentListener) -> None:
         """The texts as they are, then round after round: wordings first, then what follows from them."""
         if self.growth is None:
             session.do(listener)
@@ -184,13 +192,13 @@ class PtebProtocol(WordedProtocol):
             self.growth.add_needed_runs(session.list_ended_cells())
         session.whole = True
 
-    def list_closing_manifest_fields(self, session: CellSession) -> Mapping[str, Any]:
+    def list_closing_manifest_fields(self, session: CellRunAttempt) -> Mapping[str, Any]:
         """What became of the wordings."""
         return self.describe_run(cast(PtebPlan, session.plan))
 
     def draw_conclusions(
         self, plan: PtebPlan, records: Sequence[CellRecord], rows: Sequence[Result]
-    ) -> Conclusion:
+    ) -> RunConclusions:
         """Scores, drops, ranks and tables; of the texts as they are, their scores."""
         if self.growth is None:
             return conclude_originals(plan, records)
@@ -220,7 +228,7 @@ class PtebProtocol(WordedProtocol):
         ]
 
 
-def forecast_run(
+def forecast_pteb_cost(
     plan: PtebPlan, sources: Sequence[ParaphraseSource], seeds: Seeds, *, measure: bool = True
 ) -> RunForecast:
     """The cost of every source's wordings, then of every task on every dataset with every system, all runs together.
@@ -257,10 +265,12 @@ def _forecast_model_answers(
     head: CellForecast, writer: LLMParaphraser, asked: Sequence[SourceText], runs: Sequence[int]
 ) -> CellForecast:
     """`head` with what the answers come to that the cache does not have."""
-    missing = [(text, seed) for seed in runs for text in asked if not writer.is_free(text, seed)]
-    written = estimate_tokens([text.text for text, _ in missing])
+    missing = [(text, seed) for seed in runs for text in asked if not writer.is_text_free_of_cost(text, seed)]
+    written = estimate_server_tokens([text.text for text, _ in missing])
     questions = [writer.question(text, seed) for text, seed in missing]
-    read = estimate_tokens([message.content for question in questions for message in question.messages])
+    read = estimate_server_tokens(
+        [message.content for question in questions for message in question.messages]
+    )
     model: Any = writer.chat.model
     return replace(
         head,
@@ -268,6 +278,6 @@ def _forecast_model_answers(
         cached=head.texts - len(missing),
         requests=len(missing),
         usd=None if writer.price is None else writer.price.usd(read, written),
-        seconds=remote_seconds(model, len(missing), read + written, written),
+        seconds=estimate_server_seconds(model, len(missing), read + written, written),
         assumed=True,
     )

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from embassay.contracts import ChatModel, Message, Tokenizer
+from embassay.contracts import ChatMessage, ChatModel, Tokenizer
 from embassay.data import DATASETS
-from embassay.data.catalogue.entries import read_all_entries
+from embassay.data.catalogue.entries import read_catalogue_entries
 from embassay.errors import DataError, ModelError, TextRefused, UsageError
 from embassay.protocols.kernel import inputs as context
 from embassay.protocols.kernel.estimates import (
@@ -36,16 +36,20 @@ from embassay.protocols.kernel.plan import PlannedSystem
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.session import make_unknown_price_error
 from embassay.protocols.pteb.options import JudgeOptions, RatingOptions
-from embassay.protocols.pteb.paraphrasing import configure_chat, find_licence, load_judge_prompt
+from embassay.protocols.pteb.paraphrasing import (
+    adapt_chat_for_rewording,
+    find_licence,
+    load_similarity_judge_prompt,
+)
 from embassay.protocols.tasks.task import estimate_correlation
-from embassay.records import HeadlineComponent, Score, ScoredPairs, SkippedItems, TaskOutcome
-from embassay.runs.store import AnswerCache, CachedChat, ChatQuestion
+from embassay.records import HeadlineComponent, Score, ScoredTextPairs, SkippedItems, TaskOutcome
+from embassay.runs.store import CachedChatModel, ChatAnswerCache, ChatQuestion
 from embassay.stats import wilson
 from embassay.systems.chat import CHAT_MODELS, open_chat
 from embassay.systems.chat.answers import strip_code_fence
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.calls import iterate_finished_jobs
-from embassay.systems.remote.ledger import Price
+from embassay.systems.remote.ledger import TokenPrice
 from embassay.text.tokenizers import WordTokenizer
 
 
@@ -62,21 +66,23 @@ class Judge:
         return _open_judge(self, ledger)
 
     @property
-    def price(self) -> Price | None:
+    def price(self) -> TokenPrice | None:
         """What its tokens cost; None where that is not known."""
         price = getattr(self.open(), "price", None)
-        return price if isinstance(price, Price) else None
+        return price if isinstance(price, TokenPrice) else None
 
     @contextmanager
-    def open_with_kept_answers(self, ledger: Ledger | None, cache: Path | None) -> Iterator[CachedChat]:
+    def open_with_kept_answers(self, ledger: Ledger | None, cache: Path | None) -> Iterator[CachedChatModel]:
         """The model behind the answers in the file `cache`, by default the user's."""
-        with closing(AnswerCache.open(cache)) as answers:
-            yield CachedChat(self.open(ledger), answers)
+        with closing(ChatAnswerCache.open(cache)) as answers:
+            yield CachedChatModel(self.open(ledger), answers)
 
 
 @lru_cache(maxsize=16)
 def _open_judge(judge: Judge, ledger: Ledger | None) -> ChatModel:
-    return configure_chat(open_chat(judge.spec, ledger=ledger), load_judge_prompt(), judge.longest)
+    return adapt_chat_for_rewording(
+        open_chat(judge.spec, ledger=ledger), load_similarity_judge_prompt(), judge.longest
+    )
 
 
 def check_judge_specs(specs: Sequence[str]) -> None:
@@ -103,7 +109,7 @@ def plan_judge(judge: Judge, ledger: Ledger | None) -> PlannedSystem:
     )
 
 
-def collect_chat_facts(spec: str, chat: ChatModel, price: Price | None) -> dict[str, Any]:
+def collect_chat_facts(spec: str, chat: ChatModel, price: TokenPrice | None) -> dict[str, Any]:
     """What a model's card says."""
     told = {
         "licence": find_licence(spec) or None,
@@ -160,15 +166,15 @@ class RatingInstructions:
 
     def question(self, pair: Pair, attempt: int = 0) -> ChatQuestion:
         """Attempt number `attempt` (from 0) at a pair."""
-        messages = [Message("system", self.prompt), Message("user", format_pair(*pair))]
+        messages = [ChatMessage("system", self.prompt), ChatMessage("user", format_text_pair(*pair))]
         sampling = self.options.make_answer_sampling(self.seed + SEED_STEP * attempt)
         return ChatQuestion(messages, sampling, JudgeAnswer if self.options.answers == "schema" else None)
 
 
-def format_pair(first: str, second: str) -> str:
+def format_text_pair(first: str, second: str) -> str:
     """The user's message: both texts as they are, each between tags of its own.
 
-    >>> print(format_pair("A fox.", "A vixen."))
+    >>> print(format_text_pair("A fox.", "A vixen."))
     <text1>
     A fox.
     </text1>
@@ -199,8 +205,8 @@ def parse_rating(text: str) -> float:
         raise NoRatingError("a rating out of range" if beyond else "an answer that is not a rating") from None
 
 
-def rate_pairs(
-    chat: CachedChat,
+def rate_text_pairs(
+    chat: CachedChatModel,
     pairs: Sequence[Pair],
     asking: RatingInstructions,
     hear: Callable[[int], None] = lambda _: None,
@@ -227,7 +233,7 @@ def rate_pairs(
 class _RatingAsker:
     """Asks for one pair's rating after another, each until there is one."""
 
-    def __init__(self, chat: CachedChat, asking: RatingInstructions) -> None:
+    def __init__(self, chat: CachedChatModel, asking: RatingInstructions) -> None:
         self.chat, self.asking = chat, asking
         self._hopeless = 0
 
@@ -348,7 +354,7 @@ def _find_catalogue_range(source: str) -> Range | None:
     name = DATASETS.style.parse(source).name
     if name == "sample":
         return USUAL
-    record = read_all_entries().get(name)
+    record = read_catalogue_entries().get(name)
     return (record.gold[0], record.gold[1]) if record is not None and record.gold else None
 
 
@@ -389,7 +395,7 @@ def compute_wilson_interval(value: float, n: int) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class RatingFigure:
+class RatingEstimate:
     """A number of a dataset, in a `variant` of it: an estimate, or the reason why there is none of these `n` items."""
 
     measure: str
@@ -431,7 +437,7 @@ class GoldPairs:
     langs: tuple[str, ...]
 
     @classmethod
-    def of(cls, data: ScoredPairs, langs: tuple[str, ...], low: float, high: float) -> GoldPairs:
+    def of(cls, data: ScoredTextPairs, langs: tuple[str, ...], low: float, high: float) -> GoldPairs:
         """The pairs of a dataset whose scores have this range."""
         gold = rescale_gold(data.scores, low, high)
         return cls(data.ids, gold, average_words_per_pair(data.first, data.second), langs)
@@ -459,7 +465,7 @@ def score_agreement(
     reason = explain_too_many_lost("pairs had no rating", len(ratings), lost)
     measured = [
         replace(figure, found=reason or figure.found)
-        for figure in _make_rating_figures(values, data, options, context)
+        for figure in _make_rating_measures(values, data, options, context)
     ]
     measured.append(estimate_share_of_ones(FAILED, np.isnan(values) * 1.0, context))
     n = int(np.isfinite(values).sum())
@@ -478,12 +484,12 @@ def score_agreement(
 
 def estimate_share_of_ones(
     measure: str, values: Floats, context: RatingContext, otherwise: str = "no item"
-) -> RatingFigure:
+) -> RatingEstimate:
     """The share of ones among the values that are there (n,); `otherwise` is the reason where there is none."""
     n = int(np.isfinite(values).sum())
     if not n:
-        return RatingFigure(measure, "", 0, otherwise)
-    return RatingFigure(
+        return RatingEstimate(measure, "", 0, otherwise)
+    return RatingEstimate(
         measure,
         "",
         n,
@@ -491,25 +497,27 @@ def estimate_share_of_ones(
     )
 
 
-def _make_rating_figures(
+def _make_rating_measures(
     values: Floats, data: GoldPairs, options: JudgeOptions, context: RatingContext
-) -> Iterator[RatingFigure]:
+) -> Iterator[RatingEstimate]:
     """The correlation and the error, of all pairs (the headline first) and of every bin."""
-    yield from _make_headline_figures(values, data, context)
+    yield from _make_headline_measures(values, data, context)
     for part in bin_by_word_count(data.words, options.word_bin_edges):
-        yield _make_correlation_figure(values, data.gold, part, options.smallest_bin, context)
+        yield _make_correlation_measure(values, data.gold, part, options.smallest_bin, context)
     whole = ValueBin("", np.ones(len(values), dtype=bool))
     errors = np.abs(values - data.gold)
     for part in (whole, *bin_by_gold_score(data.gold, options.gold_bin_edges)):
-        yield _make_error_figure(errors, part, context)
+        yield _make_error_measure(errors, part, context)
 
 
-def _make_headline_figures(values: Floats, data: GoldPairs, context: RatingContext) -> Iterator[RatingFigure]:
+def _make_headline_measures(
+    values: Floats, data: GoldPairs, context: RatingContext
+) -> Iterator[RatingEstimate]:
     """The correlation of all pairs; of several languages the mean, and then that of each."""
     by_language = data.language_masks
     parts = [
         replace(
-            _make_correlation_figure(values, data.gold, ValueBin("", members), 2, context, purpose=lang),
+            _make_correlation_measure(values, data.gold, ValueBin("", members), 2, context, purpose=lang),
             subset=lang,
         )
         for lang, members in by_language.items()
@@ -520,17 +528,17 @@ def _make_headline_figures(values: Floats, data: GoldPairs, context: RatingConte
     n, method = sum(part.n for part in parts), f"mean over {len(parts)} languages, bootstrap over pairs"
     estimates = [part.found for part in parts if isinstance(part.found, Estimate)]
     missing = next((f"{part.subset}: {part.found}" for part in parts if isinstance(part.found, str)), "")
-    yield RatingFigure(HEADLINE, "", n, missing or replace(average_estimates(estimates, method), n=n))
+    yield RatingEstimate(HEADLINE, "", n, missing or replace(average_estimates(estimates, method), n=n))
     yield from parts
 
 
-def _make_correlation_figure(
+def _make_correlation_measure(
     values: Floats, gold: Floats, part: ValueBin, least: int, context: RatingContext, purpose: str = ""
-) -> RatingFigure:
+) -> RatingEstimate:
     rating, variant = values[part.members], f"words={part.label}" if part.label else ""
     n = int(np.isfinite(rating).sum())
     if n < least:
-        return RatingFigure(
+        return RatingEstimate(
             HEADLINE, variant, n, f"{n or 'no'} pair{'' if n == 1 else 's'}, fewer than {least}"
         )
     rho = estimate_correlation(
@@ -541,18 +549,18 @@ def _make_correlation_figure(
         method="bootstrap over pairs",
     )
     what = rho.replace("similarity", "rating") if isinstance(rho, str) else rho
-    return RatingFigure(HEADLINE, variant, n, what)
+    return RatingEstimate(HEADLINE, variant, n, what)
 
 
-def _make_error_figure(errors: Floats, part: ValueBin, context: RatingContext) -> RatingFigure:
+def _make_error_measure(errors: Floats, part: ValueBin, context: RatingContext) -> RatingEstimate:
     inside, variant = errors[part.members], f"gold={part.label}" if part.label else ""
     n = int(np.isfinite(inside).sum())
     if not n:
-        return RatingFigure(ERROR, variant, 0, "no pair")
+        return RatingEstimate(ERROR, variant, 0, "no pair")
     mean = estimate(
         inside[:, None], _average_replicates, context, f"error {part.label}", "bootstrap over pairs"
     )
-    return RatingFigure(ERROR, variant, n, mean)
+    return RatingEstimate(ERROR, variant, n, mean)
 
 
 def _average_replicates(means: Floats) -> Floats:

@@ -18,10 +18,10 @@ from embassay.protocols.kernel.tables import (
     PrintedTable,
     RunTable,
     Value,
-    format_csv,
+    format_csv_rows,
     number_column,
     text,
-    whole_column,
+    whole_number_column,
 )
 from embassay.protocols.pteb.drops import (
     BOTH,
@@ -30,7 +30,7 @@ from embassay.protocols.pteb.drops import (
     OTHER,
     DatasetUsed,
     LengthBin,
-    WordCount,
+    WordsPerText,
     average_word_count,
     compare_drops_with_distance,
     find_language_group,
@@ -39,7 +39,11 @@ from embassay.protocols.pteb.drops import (
     parse_variant_source,
 )
 from embassay.protocols.wordings.scores import CONTROLS, OVERALL
-from embassay.protocols.wordings.tables import convert_to_points, make_points_field, signed_points_column
+from embassay.protocols.wordings.tables import (
+    convert_to_points,
+    make_points_column,
+    make_signed_points_column,
+)
 from embassay.records import Result
 
 ORIGINAL = "original"
@@ -54,7 +58,7 @@ class PtebRunRows:
     rows: Sequence[Result]
     kinds: Mapping[str, Kind]
     comparisons: Mapping[str, Any] = field(default_factory=dict)
-    words: Sequence[WordCount] = ()
+    words: Sequence[WordsPerText] = ()
     lengths: Mapping[tuple[str, str, str], Sequence[LengthBin]] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     peaks: Mapping[str, int] = field(default_factory=dict)
@@ -122,12 +126,12 @@ class PtebRunRows:
             dict.fromkeys(row.variant for row in self.rows if row.variant.startswith(("by=", "prompt=")))
         )
 
-    def systems(self) -> Iterator[NamedSystem]:
+    def systems(self) -> Iterator[SystemWithKind]:
         """Every system, in display order."""
-        return (NamedSystem(kind, name) for name, kind in self.kinds.items())
+        return (SystemWithKind(kind, name) for name, kind in self.kinds.items())
 
 
-class NamedSystem(NamedTuple):
+class SystemWithKind(NamedTuple):
     """A system and its kind."""
 
     kind: Kind
@@ -139,14 +143,14 @@ def is_control_variant(variant: str) -> bool:
     return parse_variant_source(variant).startswith(tuple(f"by={name}" for name in CONTROLS))
 
 
-def is_multilingual(used: DatasetUsed) -> bool:
+def is_dataset_multilingual(used: DatasetUsed) -> bool:
     """Whether a dataset has texts in another language than English."""
     return any(find_language_group(lang) in (OTHER, BOTH) for lang in used.languages)
 
 
 def find_english_part(used: DatasetUsed) -> str | None:
     """The language (`eng`, `en-en`) of a dataset's English part; empty for all of it, None where it has none."""
-    if not is_multilingual(used):
+    if not is_dataset_multilingual(used):
         return ""
     return next((lang for lang in used.languages if find_language_group(lang) == ENGLISH), None)
 
@@ -179,7 +183,7 @@ class SystemGridValues(NamedTuple):
 
 
 @dataclass(frozen=True)
-class GridEntry:
+class SystemGridEntry:
     """One system in one row of the grid: see `SystemGridValues`."""
 
     label: tuple[str, ...]
@@ -196,7 +200,7 @@ class ScoreGrid(RunTable):
     name: str
     title: str
     labels: tuple[str, ...]
-    entries: tuple[GridEntry, ...]
+    entries: tuple[SystemGridEntry, ...]
     note: str = ""
     task: str = ""
     suite: str = ""
@@ -208,7 +212,7 @@ class ScoreGrid(RunTable):
             of_row = self._find_row_entries(label)
             lines += [[*label, entry.kind, entry.system, *entry.values] for entry in of_row]
             lines.append([*label, "", AVERAGE, None, None, average_grid_delta(of_row), None, None, None])
-        return format_csv(lines)
+        return format_csv_rows(lines)
 
     def format_for_printing(self, first: First | None = None) -> PrintedTable:
         """`Orig. | PTEB` and below it the difference and the standard deviation over runs, two decimals."""
@@ -229,24 +233,24 @@ class ScoreGrid(RunTable):
     def _row_labels(self) -> list[tuple[str, ...]]:
         return list(dict.fromkeys(entry.label for entry in self.entries))
 
-    def _find_row_entries(self, label: tuple[str, ...]) -> list[GridEntry]:
+    def _find_row_entries(self, label: tuple[str, ...]) -> list[SystemGridEntry]:
         return [entry for entry in self.entries if entry.label == label]
 
 
-def average_grid_delta(entries: Sequence[GridEntry]) -> float | None:
+def average_grid_delta(entries: Sequence[SystemGridEntry]) -> float | None:
     """The mean difference over the embeddings, or over all ranked systems where there are none."""
     ranked = [entry for entry in entries if entry.kind != "reference"]
     embeddings = [entry for entry in ranked if entry.kind == "embedding"]
     return mean_if_complete([embedding.values.delta for embedding in embeddings or ranked])
 
 
-def average_grid_columns(entries: Sequence[GridEntry], label: tuple[str, ...]) -> list[GridEntry]:
+def average_grid_columns(entries: Sequence[SystemGridEntry], label: tuple[str, ...]) -> list[SystemGridEntry]:
     """The last row: the mean of every system's column. It has no standard deviation, as in the paper."""
     averages = []
     for system in dict.fromkeys(entry.system for entry in entries):
         mine = [entry for entry in entries if entry.system == system]
         means = _average_values([entry.values for entry in mine])
-        averages.append(GridEntry(label, mine[0].kind, system, means._replace(sd=None, delta_sd=None)))
+        averages.append(SystemGridEntry(label, mine[0].kind, system, means._replace(sd=None, delta_sd=None)))
     return averages
 
 
@@ -254,7 +258,7 @@ def _average_values(rows: Sequence[SystemGridValues]) -> SystemGridValues:
     return SystemGridValues(*map(mean_if_complete, zip(*rows, strict=True)))
 
 
-def _format_grid_entry(entry: GridEntry) -> str:
+def _format_grid_entry(entry: SystemGridEntry) -> str:
     values = entry.values
     spread = "" if values.sd is None else f" / ±{SD.format_value_for_people(values.sd)}"
     return (
@@ -266,7 +270,7 @@ def _format_grid_entry(entry: GridEntry) -> str:
 PARAPHRASES = "paraphrases"
 
 
-def make_description_tables(given: PtebRunRows) -> Iterator[ColumnTable]:
+def make_tables_without_scores(given: PtebRunRows) -> Iterator[ColumnTable]:
     """The tables that are no scores."""
     if given.words:
         yield _make_word_count_table(given)
@@ -282,7 +286,7 @@ def _make_word_count_table(given: PtebRunRows) -> ColumnTable:
         "pteb_table1", "PTEB table 1: words per text",
         [*given.words, {"dataset": AVERAGE, "mean": average_word_count(given.words)}], text("dataset"),
         number_column("word_count", "mean", 1), number_column("median", decimals=1),
-        whole_column("most"), whole_column("texts"),
+        whole_number_column("most"), whole_number_column("texts"),
     )  # fmt: skip
 
 
@@ -302,7 +306,7 @@ def _make_resources_table(given: PtebRunRows) -> ColumnTable:
     )  # fmt: skip
 
 
-def _find_peak_gib(given: PtebRunRows, row: NamedSystem) -> float | None:
+def _find_peak_gib(given: PtebRunRows, row: SystemWithKind) -> float | None:
     peak = given.peaks.get(row.system)
     return None if peak is None else peak / 2**30
 
@@ -337,7 +341,7 @@ def _make_quality_table(given: PtebRunRows) -> ColumnTable:
     return ColumnTable.of(
         "paraphrase_quality", "Texts by outcome", rows.values(), text("paraphraser"), text("run"),
         text("dataset"), text("lang"),
-        whole_column("texts", lambda row: max(result.n for result in row.results.values())),
+        whole_number_column("texts", lambda row: max(result.n for result in row.results.values())),
         *measures.values(),
     )  # fmt: skip
 
@@ -372,7 +376,7 @@ def make_score_tables(given: PtebRunRows) -> Iterator[ScoreGrid | ColumnTable]:
     others = [
         dataset
         for dataset in given.datasets
-        if is_multilingual(dataset) and given.is_of_suites(dataset, MULTILINGUAL_SUITE)
+        if is_dataset_multilingual(dataset) and given.is_of_suites(dataset, MULTILINGUAL_SUITE)
     ]
     if others:
         rows = [
@@ -396,8 +400,8 @@ def _make_task_grid(given: PtebRunRows) -> ScoreGrid:
     deviation over runs are those of the run's own rows.
     """
     english = _list_english_datasets(given)
-    mixed = bool(english) and any(is_multilingual(dataset) for dataset in given.datasets)
-    rows: list[GridEntry] = []
+    mixed = bool(english) and any(is_dataset_multilingual(dataset) for dataset in given.datasets)
+    rows: list[SystemGridEntry] = []
     for task in given.tasks:
         parts = [(dataset, lang) for dataset, lang in english if dataset.task == task]
         used = parts if mixed else [(dataset, "") for dataset in given.datasets if dataset.task == task]
@@ -409,7 +413,7 @@ def _make_task_grid(given: PtebRunRows) -> ScoreGrid:
             rows += _make_grid_entries(given, DatasetUsed(task, "", (), find_task_measure(task)), label)
         else:
             rows += [
-                GridEntry(label, kind, name, _average_over_datasets(given, used, name))
+                SystemGridEntry(label, kind, name, _average_over_datasets(given, used, name))
                 for kind, name in given.systems()
             ]
     if mixed:
@@ -469,10 +473,10 @@ def _compute_run_deviation(parts: Sequence[Mapping[str, Sequence[float]]]) -> fl
 
 def _make_grid_entries(
     given: PtebRunRows, used: DatasetUsed, label: tuple[str, ...], lang: str = ""
-) -> Iterator[GridEntry]:
+) -> Iterator[SystemGridEntry]:
     """Every system on a dataset or one of its languages, or on all of a task where the dataset is empty."""
     for kind, system in given.systems():
-        yield GridEntry(label, kind, system, _compute_system_values(given, used, system, lang))
+        yield SystemGridEntry(label, kind, system, _compute_system_values(given, used, system, lang))
 
 
 def _compute_system_values(
@@ -489,7 +493,7 @@ def _compute_system_values(
     )
 
 
-class DatasetScore(NamedTuple):
+class SystemDatasetScore(NamedTuple):
     """A system on a dataset: its `values`, and the results behind its score and its drop."""
 
     used: DatasetUsed
@@ -508,22 +512,24 @@ def _make_dataset_score_table(given: PtebRunRows) -> ColumnTable:
             where = used.task, used.dataset, system
             score, drop = (given.find(*where, measure) for measure in (used.measure, "delta"))
             rows.append(
-                DatasetScore(used, kind, system, _compute_system_values(given, used, system), score, drop)
+                SystemDatasetScore(
+                    used, kind, system, _compute_system_values(given, used, system), score, drop
+                )
             )
     return ColumnTable.of(
         "scores_by_dataset", "Every dataset, x 100, with 95% intervals", rows,
         text("task", "used.task"), text("dataset", "used.dataset"), text("kind"), text("system"),
         number_column("orig", "values.orig"), number_column("pteb", "values.pteb"),
-        make_points_field("pteb_low", "score.ci_low"),
-        make_points_field("pteb_high", "score.ci_high"), number_column("delta", "values.delta", style="signed"),
-        signed_points_column("delta_low", "drop.ci_low"), signed_points_column("delta_high", "drop.ci_high"),
+        make_points_column("pteb_low", "score.ci_low"),
+        make_points_column("pteb_high", "score.ci_high"), number_column("delta", "values.delta", style="signed"),
+        make_signed_points_column("delta_low", "drop.ci_low"), make_signed_points_column("delta_high", "drop.ci_high"),
         number_column("sd", "values.sd"), number_column("delta_sd", "values.delta_sd"),
         number_column("orig_all", "values.orig_all"),
         text("method", "score.method"), text("reason", "score.reason"),
     )  # fmt: skip
 
 
-class SourceScore(NamedTuple):
+class SystemScoreBySource(NamedTuple):
     """A system on a task in the wordings of a source, with the `measure` of its score."""
 
     label: str
@@ -537,13 +543,13 @@ def _make_source_table(given: PtebRunRows) -> ColumnTable:
     """Paraphrasers and prompts crossed: every task in the wordings of each."""
     tasks = [*((task, find_task_measure(task)) for task in given.tasks), (OVERALL, OVERALL)]
     rows = [
-        SourceScore(label, *task, *system)
+        SystemScoreBySource(label, *task, *system)
         for label in ("", *given.labels)
         for task in tasks
         for system in given.systems()
     ]
 
-    def find_source_value(row: SourceScore, measure: str) -> float | None:
+    def find_source_value(row: SystemScoreBySource, measure: str) -> float | None:
         return given.points(row.task, "", row.system, measure, row.label)
 
     return ColumnTable.of(
@@ -555,7 +561,7 @@ def _make_source_table(given: PtebRunRows) -> ColumnTable:
     )  # fmt: skip
 
 
-class PromptScore(NamedTuple):
+class SystemScoreByPrompt(NamedTuple):
     """A system in the wordings of a prompt, or its range over prompts."""
 
     prompt: str
@@ -575,11 +581,13 @@ def _make_prompts_table(given: PtebRunRows) -> ColumnTable:
     edits = {
         label: mean_if_complete([distances.get(label, {}).get(name) for name in names]) for label in labels
     }
-    rows: list[PromptScore] = []
+    rows: list[SystemScoreByPrompt] = []
     for kind, system in given.systems():
         scores = {label: given.points("sts", "", system, find_task_measure("sts"), label) for label in labels}
-        rows += [PromptScore(label, kind, system, score, edits[label]) for label, score in scores.items()]
-        rows.append(PromptScore("range", kind, system, _compute_value_range(list(scores.values()))))
+        rows += [
+            SystemScoreByPrompt(label, kind, system, score, edits[label]) for label, score in scores.items()
+        ]
+        rows.append(SystemScoreByPrompt("range", kind, system, _compute_value_range(list(scores.values()))))
     return ColumnTable.of(
         "pteb_table12", "PTEB table 12: prompts, STS score x 100", rows, text("prompt"), text("kind"), text("system"),
         number_column("pteb_sts_score", "score"), number_column("edit_distance"),

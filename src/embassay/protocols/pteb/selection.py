@@ -32,30 +32,36 @@ from embassay.protocols.kernel.comparisons import (
     ALPHA,
     CORRECTION,
     METHOD,
-    SystemHeadline,
-    average_components,
+    SystemHeadlineValue,
+    average_headline_components,
     compare_headlines,
 )
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import PlannedDataset
-from embassay.protocols.kernel.request import make_request
-from embassay.protocols.kernel.session import CellSession, Conclusion, SilentListener
-from embassay.protocols.kernel.tables import ColumnTable, ComputedColumn, number_column, text, whole_column
+from embassay.protocols.kernel.request import make_request_from_call
+from embassay.protocols.kernel.session import CellRunAttempt, RunConclusions, SilentListener
+from embassay.protocols.kernel.tables import (
+    ColumnTable,
+    ComputedColumn,
+    number_column,
+    text,
+    whole_number_column,
+)
 from embassay.protocols.pteb.candidates import (
     HEADLINE,
     TASK,
-    CandidateSelection,
-    ParaphraserCandidate,
-    SelectionPlan,
-    SelectionRequest,
-    SelectionWork,
-    forecast_selection,
+    CandidateParaphraserMeans,
+    CandidateSelectionResult,
+    ParaphraserSelectionPlan,
+    ParaphraserSelectionRequest,
+    ParaphraserSelectionWork,
+    forecast_selection_cost,
     make_paraphrase_ids,
     make_plan,
-    select_candidate,
+    select_paraphraser,
     warn_of_self_judging,
 )
-from embassay.protocols.pteb.paraphrasing import load_judge_prompt
+from embassay.protocols.pteb.paraphrasing import load_similarity_judge_prompt
 from embassay.protocols.pteb.ratings import Judge, JudgedStep
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.records import HeadlineComponent, Result
@@ -69,12 +75,12 @@ SHARES = ("copied", "failed", "failed_ratings")
 MEASURES = (HEADLINE, "edit_distance", "seconds", "length_ratio", *SHARES)
 RESAMPLES = 1000
 
-Means = Mapping[str, Mapping[str, SystemHeadline]]
+Means = Mapping[str, Mapping[str, SystemHeadlineValue]]
 """Candidate -> measure -> its mean over the datasets."""
 
 
 def summarise_selection(
-    plan: SelectionPlan, records: Sequence[CellRecord]
+    plan: ParaphraserSelectionPlan, records: Sequence[CellRecord]
 ) -> tuple[list[Result], dict[str, Any], dict[str, Any]]:
     """The rows over datasets, the paired comparisons of candidates, and the selection for the manifest."""
     means = average_candidate_measures(plan, records)
@@ -97,19 +103,21 @@ def summarise_selection(
     return rows, comparisons, as_dict(plan, means)
 
 
-def apply_selection_rule(plan: SelectionPlan, records: Sequence[CellRecord]) -> CandidateSelection:
+def apply_selection_rule(
+    plan: ParaphraserSelectionPlan, records: Sequence[CellRecord]
+) -> CandidateSelectionResult:
     """What the rule says of the candidates."""
-    return select_candidate(
+    return select_paraphraser(
         _make_candidates(average_candidate_measures(plan, records)), plan.request.options.selection_rule
     )
 
 
-def as_dict(plan: SelectionPlan, means: Means) -> dict[str, Any]:
+def as_dict(plan: ParaphraserSelectionPlan, means: Means) -> dict[str, Any]:
     """The selection as the manifest holds it."""
     candidates, rule = _make_candidates(means), plan.request.options.selection_rule
     return {
         "rule": str(rule),
-        **asdict(select_candidate(candidates, rule)),
+        **asdict(select_paraphraser(candidates, rule)),
         "judge": plan.judges[0].name,
         "cross_judges": [judge.name for judge in plan.judges[1:]],
         "candidates": [asdict(candidate) for candidate in candidates],
@@ -117,8 +125,8 @@ def as_dict(plan: SelectionPlan, means: Means) -> dict[str, Any]:
 
 
 def average_candidate_measures(
-    plan: SelectionPlan, records: Sequence[CellRecord]
-) -> dict[str, dict[str, SystemHeadline]]:
+    plan: ParaphraserSelectionPlan, records: Sequence[CellRecord]
+) -> dict[str, dict[str, SystemHeadlineValue]]:
     """Every measure of every candidate over the datasets, by the judge that decides."""
     return {
         system.name: {name: _average_over_datasets(plan, records, system.name, name) for name in MEASURES}
@@ -126,9 +134,9 @@ def average_candidate_measures(
     }
 
 
-def _make_candidates(means: Means) -> list[ParaphraserCandidate]:
+def _make_candidates(means: Means) -> list[CandidateParaphraserMeans]:
     return [
-        ParaphraserCandidate(
+        CandidateParaphraserMeans(
             name, by_measure[HEADLINE].value, by_measure["edit_distance"].value, by_measure["seconds"].value,
             by_measure[HEADLINE].reason or by_measure["edit_distance"].reason,
         )
@@ -137,20 +145,24 @@ def _make_candidates(means: Means) -> list[ParaphraserCandidate]:
 
 
 def _average_over_datasets(
-    plan: SelectionPlan, records: Sequence[CellRecord], candidate: str, measure: str, variant: str = ""
-) -> SystemHeadline:
+    plan: ParaphraserSelectionPlan,
+    records: Sequence[CellRecord],
+    candidate: str,
+    measure: str,
+    variant: str = "",
+) -> SystemHeadlineValue:
     """The unweighted mean over all datasets; none where one of them has no value."""
     parts = _collect_dataset_components(plan, records, candidate, measure, variant)
     for dataset, part in parts.items():
         if part.value is None:
-            return SystemHeadline.none(candidate, f"{dataset}: {part.reason}")
-    whole = average_components(list(parts.values()))
+            return SystemHeadlineValue.none(candidate, f"{dataset}: {part.reason}")
+    whole = average_headline_components(list(parts.values()))
     method = f"mean over {len(parts)} dataset{'s' if len(parts) > 1 else ''}, bootstrap within each"
-    return SystemHeadline.of(candidate, whole, method)
+    return SystemHeadlineValue.of(candidate, whole, method)
 
 
 def _collect_dataset_components(
-    plan: SelectionPlan, records: Sequence[CellRecord], candidate: str, measure: str, variant: str
+    plan: ParaphraserSelectionPlan, records: Sequence[CellRecord], candidate: str, measure: str, variant: str
 ) -> dict[str, HeadlineComponent]:
     """The value on every dataset."""
     cells = {cell.dataset: cell for cell in records if (cell.system, cell.variant) == (candidate, variant)}
@@ -165,7 +177,9 @@ def _collect_dataset_components(
     return parts
 
 
-def _make_judge_rows(plan: SelectionPlan, records: Sequence[CellRecord], candidate: str) -> Iterator[Result]:
+def _make_judge_rows(
+    plan: ParaphraserSelectionPlan, records: Sequence[CellRecord], candidate: str
+) -> Iterator[Result]:
     """A candidate's similarity by every judge that has rated it: mean and Hodges-Lehmann estimate (table 5)."""
     present = {record.variant for record in records if record.system == candidate}
     for judge in plan.judges:
@@ -185,7 +199,7 @@ def _make_judge_rows(plan: SelectionPlan, records: Sequence[CellRecord], candida
 
 
 def _make_shift_row(
-    plan: SelectionPlan, candidate: str, variant: str, parts: Mapping[str, HeadlineComponent]
+    plan: ParaphraserSelectionPlan, candidate: str, variant: str, parts: Mapping[str, HeadlineComponent]
 ) -> Result:
     """The Hodges-Lehmann estimate over the dataset means, with its bootstrap interval [A14]."""
     where = ("pteb", TASK, "", "", "", variant, candidate, SHIFT)
@@ -199,7 +213,7 @@ def _make_shift_row(
 
 
 def _make_measure_row(
-    plan: SelectionPlan, candidate: str, variant: str, measure: str, headline: SystemHeadline
+    plan: ParaphraserSelectionPlan, candidate: str, variant: str, measure: str, headline: SystemHeadlineValue
 ) -> Result:
     low, high = headline.interval
     if measure in SHARES and low == high:
@@ -221,7 +235,7 @@ _SHOWN = {
 """The criteria with their headings and decimals."""
 
 
-def make_tables(rows: Sequence[Result], selection: Mapping[str, Any]) -> Iterator[ColumnTable]:
+def make_selection_tables(rows: Sequence[Result], selection: Mapping[str, Any]) -> Iterator[ColumnTable]:
     """All tables; `selection` is the manifest's."""
     results = {(row.system, row.dataset, row.variant, row.measure): row for row in rows}
     candidates = [candidate["name"] for candidate in selection["candidates"]]
@@ -233,7 +247,7 @@ def make_tables(rows: Sequence[Result], selection: Mapping[str, Any]) -> Iterato
 Found = Mapping[tuple[str, str, str, str], Result]
 
 
-class CandidateScope(NamedTuple):
+class ParaphraserOnDataset(NamedTuple):
     """A paraphraser on a dataset, or over all."""
 
     name: str
@@ -245,19 +259,19 @@ def _make_criteria_fields(results: Found) -> Iterator[ComputedColumn]:
         yield number_column(heading, partial(_find_criterion, results, measure, "value"), decimals)
 
 
-def _find_criterion(results: Found, measure: str, field: str, candidate: CandidateScope) -> Any:
+def _find_criterion(results: Found, measure: str, field: str, candidate: ParaphraserOnDataset) -> Any:
     return getattr(results.get((candidate.name, candidate.dataset, "", measure)), field, None)
 
 
 def _make_table_4(results: Found, candidates: Sequence[str], selection: Mapping[str, Any]) -> ColumnTable:
-    def say_selected(candidate: CandidateScope) -> str:
+    def say_selected(candidate: ParaphraserOnDataset) -> str:
         selected = candidate.name == selection["selected"]
         return "yes" if selected else selection["rejected"].get(candidate.name, "no")
 
     return ColumnTable.of(
         "pteb_table4",
         f"PTEB table 4: paraphrasers, means over datasets; similarity as rated by {selection['judge']}",
-        map(CandidateScope, candidates), text("Paraphraser", "name"), *_make_criteria_fields(results),
+        map(ParaphraserOnDataset, candidates), text("Paraphraser", "name"), *_make_criteria_fields(results),
         text("Pareto front", lambda candidate: "yes" if candidate.name in selection["front"] else "no"),
         text("Selected", say_selected),
         note=f"Selected: {selection['selected'] or 'none'}, {selection['because']}. {selection['rule']} Runtime "
@@ -265,7 +279,7 @@ def _make_table_4(results: Found, candidates: Sequence[str], selection: Mapping[
     )  # fmt: skip
 
 
-class CrossRating(NamedTuple):
+class CrossJudgeRating(NamedTuple):
     """What a judge says of a paraphraser: the mean over datasets, and its Hodges-Lehmann estimate."""
 
     name: str
@@ -281,13 +295,13 @@ def _make_table_5(results: Found, selection: Mapping[str, Any]) -> ColumnTable:
             variant = "" if judge == selection["judge"] else f"judge={judge}"
             mean, shift = (results.get((name, "", variant, measure)) for measure in (HEADLINE, SHIFT))
             if mean is not None and shift is not None and _is_cross_checked(results, name, selection):
-                rows.append(CrossRating(name, judge, mean, shift))
+                rows.append(CrossJudgeRating(name, judge, mean, shift))
     return ColumnTable.of(
         "pteb_table5", "PTEB table 5: the selected paraphraser, as rated by every judge", rows,
         text("Paraphraser", "name"), text("Judge", "judge"), number_column("Average", "mean.value"),
         number_column("HL", "shift.value"), number_column("CI low", "shift.ci_low"),
         number_column("CI high", "shift.ci_high"),
-        whole_column("Datasets", "shift.n"),
+        whole_number_column("Datasets", "shift.n"),
         note="HL: Hodges-Lehmann estimate over the dataset means, with its 95% bootstrap interval.",
     )  # fmt: skip
 
@@ -302,9 +316,9 @@ def _make_dataset_table(results: Found, candidates: Sequence[str]) -> ColumnTabl
     datasets = list(dict.fromkeys(dataset for _, dataset, _, _ in results if dataset))
     return ColumnTable.of(
         "paraphrasers_by_dataset", "Paraphrasers on every dataset",
-        [CandidateScope(name, dataset) for name in candidates for dataset in datasets],
+        [ParaphraserOnDataset(name, dataset) for name in candidates for dataset in datasets],
         text("Paraphraser", "name"), text("Dataset", "dataset"), *_make_criteria_fields(results),
-        whole_column("Texts", partial(_find_criterion, results, "failed", "n")),
+        whole_number_column("Texts", partial(_find_criterion, results, "failed", "n")),
     )  # fmt: skip
 
 
@@ -323,12 +337,13 @@ def paraphrasers(
     """Compare paraphrasers and select one, resuming what is unfinished in `out`.
 
     `judge` rates the paraphrases of all candidates, `cross_judges` those of the selected one. Further arguments are
-    those of `SelectionRequest`: mapping, split, limit, seed (1337), prompt, generation, options. `cache` is the file
+    those of `ParaphraserSelectionRequest`: mapping, split, limit, seed (1337), prompt, generation,
+    options. `cache` is the file
     of kept answers, by default the user's. Raises UsageError when `out` holds a run of other arguments, BudgetExceeded
     at `max_usd`: what is finished is kept.
     """
-    request = make_request(
-        SelectionRequest, paraphrasers, arguments, tuple(candidates), judge=judge,
+    request = make_request_from_call(
+        ParaphraserSelectionRequest, paraphrasers, arguments, tuple(candidates), judge=judge,
         datasets=tuple(str(dataset) for dataset in datasets), cross_judges=tuple(cross_judges)
     )  # fmt: skip
     return ParaphraserSelection().carry_out(
@@ -340,35 +355,35 @@ class ParaphraserSelection(JudgedStep):
     """Every candidate paraphrases every dataset, and a judge rates what came of it."""
 
     def plan_run(
-        self, request: SelectionRequest, cache: Path | None = None, ledger: Ledger | None = None
-    ) -> SelectionPlan:
+        self, request: ParaphraserSelectionRequest, cache: Path | None = None, ledger: Ledger | None = None
+    ) -> ParaphraserSelectionPlan:
         """One cell per candidate and dataset; those of other judges may follow."""
         return make_plan(request, cache, ledger)
 
-    def forecast_cost(self, plan: SelectionPlan, *, measure: bool = True) -> RunForecast:
+    def forecast_cost(self, plan: ParaphraserSelectionPlan, *, measure: bool = True) -> RunForecast:
         """Nothing runs on this machine that could be timed."""
         del measure
-        return forecast_selection(plan)
+        return forecast_selection_cost(plan)
 
-    def headline(self, plan: SelectionPlan, record: CellRecord) -> str:
+    def headline(self, plan: ParaphraserSelectionPlan, record: CellRecord) -> str:
         """The judge's rating."""
         del plan, record
         return HEADLINE
 
-    def format_python_call(self, request: SelectionRequest, out: Path) -> str:
+    def format_python_call(self, request: ParaphraserSelectionRequest, out: Path) -> str:
         """With `embassay.pteb.paraphrasers`."""
         return (
             f"embassay.pteb.paraphrasers({list(request.systems)!r}, judge={request.judge!r}, "
             f"cross_judges={list(request.cross_judges)!r}, datasets={list(request.datasets)!r}, out={str(out)!r})"
         )
 
-    def describe_run(self, plan: SelectionPlan) -> dict[str, Any]:
+    def describe_run(self, plan: ParaphraserSelectionPlan) -> dict[str, Any]:
         """Prompts and judges."""
         judge = Judge(plan.judges[0].spec, plan.longest).open()
         return {
             "step": TASK,
             "prompt": plan.sources[0].prompt.as_dict(),
-            "judge_prompt": load_judge_prompt().as_dict(),
+            "judge_prompt": load_similarity_judge_prompt().as_dict(),
             "judges": [
                 {"name": system.name, "identity": system.identity, "facts": system.facts}
                 for system in plan.judges
@@ -376,16 +391,16 @@ class ParaphraserSelection(JudgedStep):
             "warnings": [text for source in plan.sources for text in warn_of_self_judging(source, judge)],
         }
 
-    def keep(self, plan: SelectionPlan) -> None:
+    def keep(self, plan: ParaphraserSelectionPlan) -> None:
         """The texts, under the names that items give them; and the set that paraphrases are written to."""
         for dataset in plan.datasets:
             self.folder.write_texts_once(
                 TASK, dataset.name, partial(_make_distinct_text_columns, plan, dataset)
             )
         paraphrases = ParaphraseSet.create(self.folder.path / "paraphrases")
-        self.evaluate = SelectionWork(plan, paraphrases, plan.cache).evaluate
+        self.evaluate = ParaphraserSelectionWork(plan, paraphrases, plan.cache).evaluate
 
-    def run_cells(self, session: CellSession, listener: SilentListener) -> None:
+    def run_cells(self, session: CellRunAttempt, listener: SilentListener) -> None:
         """The other judges rate the candidate that is selected."""
         session.do(listener)
         plan: Any = session.plan
@@ -394,19 +409,23 @@ class ParaphraserSelection(JudgedStep):
             session.plan = plan.add_cross_check_cells([selected])
             session.do(listener)
 
-    def list_closing_manifest_fields(self, session: CellSession) -> Mapping[str, Any]:
+    def list_closing_manifest_fields(self, session: CellRunAttempt) -> Mapping[str, Any]:
         """What was selected."""
         plan: Any = session.plan
         return {"selection": as_dict(plan, average_candidate_measures(plan, session.list_ended_cells()))}
 
     def draw_conclusions(
-        self, plan: SelectionPlan, records: Sequence[CellRecord], rows: Sequence[Result]
-    ) -> Conclusion:
+        self, plan: ParaphraserSelectionPlan, records: Sequence[CellRecord], rows: Sequence[Result]
+    ) -> RunConclusions:
         """The criteria over all datasets, and the rule that selects."""
         summary, comparisons, selection = summarise_selection(plan, records)
-        return Conclusion(summary, comparisons, tuple(make_tables([*rows, *summary], selection)))
+        return RunConclusions(
+            summary, comparisons, tuple(make_selection_tables([*rows, *summary], selection))
+        )
 
 
-def _make_distinct_text_columns(plan: SelectionPlan, dataset: PlannedDataset) -> dict[str, list[str]]:
+def _make_distinct_text_columns(
+    plan: ParaphraserSelectionPlan, dataset: PlannedDataset
+) -> dict[str, list[str]]:
     texts = [text.text for text in plan.list_texts_to_rewrite(dataset)]
     return {"item_id": list(make_paraphrase_ids(texts)), "field": ["text"] * len(texts), "text": texts}

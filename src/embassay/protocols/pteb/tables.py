@@ -12,25 +12,31 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from embassay.contracts import Kind
-from embassay.protocols.kernel.tables import ColumnTable, ComputedColumn, number_column, text, whole_column
+from embassay.protocols.kernel.tables import (
+    ColumnTable,
+    ComputedColumn,
+    number_column,
+    text,
+    whole_number_column,
+)
 from embassay.protocols.pteb.drops import (
-    DropContrast,
-    DropGroup,
+    DropGroupContrast,
     LengthBin,
+    MeanDropOfGroup,
     analyse_drops_by_language,
     compare_drops_with_distance,
     compare_drops_with_original,
-    measure_drops,
+    measure_score_drops,
 )
 from embassay.protocols.pteb.scores import (
     PtebRunRows,
     ScoreGrid,
     is_control_variant,
-    make_description_tables,
     make_score_tables,
+    make_tables_without_scores,
 )
 from embassay.protocols.wordings.scores import MEASURE, OVERALL, SPREADS
-from embassay.protocols.wordings.tables import make_points_field, signed_points_column
+from embassay.protocols.wordings.tables import make_points_column, make_signed_points_column
 from embassay.records import Result
 from embassay.stats import Estimate
 
@@ -67,10 +73,10 @@ def _make_shift_table(
     caution = "; optimistic" if note else ""
     return ColumnTable.of(
         name, title, _list_shifts(baseline, analysis, caution), text("scope"), text("baseline"), text("system"),
-        signed_points_column("hl_shift", "shift"), signed_points_column("ci_low"),
-        signed_points_column("ci_high"),
+        make_signed_points_column("hl_shift", "shift"), make_signed_points_column("ci_low"),
+        make_signed_points_column("ci_high"),
         number_column("p_holm", style="p"), number_column("p", style="p"),
-        number_column("statistic", decimals=1), whole_column("n"),
+        number_column("statistic", decimals=1), whole_number_column("n"),
         text("method"), note=note,
     )  # fmt: skip
 
@@ -100,7 +106,7 @@ def _make_rank_stability_table(stability: Mapping[str, Any]) -> ColumnTable:
     return ColumnTable.of(
         "rank_stability", "Kendall's tau-b between orders of the systems",
         [{**ranks, "scope": scope} for scope, ranks in stability.items()],
-        text("scope"), whole_column("systems", lambda ranks: len(ranks["systems"])),
+        text("scope"), whole_number_column("systems", lambda ranks: len(ranks["systems"])),
         *map(number_column, keys), text("reason"),
     )  # fmt: skip
 
@@ -123,9 +129,9 @@ def _make_rank_intervals_table(stability: Mapping[str, Any]) -> ColumnTable:
     return ColumnTable.of(
         "rank_intervals", "Ranks on original and paraphrased texts", rows,
         text("scope"), text("system", partial(_read_rank_value, "systems")),
-        make_points_field("orig", partial(_read_rank_value, "original")),
-        make_points_field("pteb", partial(_read_rank_value, "pteb")),
-        *(whole_column(key, partial(_read_rank_value, key)) for key in ("original_rank", "rank",
+        make_points_column("orig", partial(_read_rank_value, "original")),
+        make_points_column("pteb", partial(_read_rank_value, "pteb")),
+        *(whole_number_column(key, partial(_read_rank_value, key)) for key in ("original_rank", "rank",
             "rank_low", "rank_high")),
         number_column("p_above_next", _find_chance_above_next),
     )  # fmt: skip
@@ -141,7 +147,7 @@ def _find_chance_above_next(row: RankedSystem) -> float | None:
     return beats[row.place][below] if beats and below < len(row.ranks["systems"]) else None
 
 
-class MixedDrop(NamedTuple):
+class MixedEffectsDrop(NamedTuple):
     """The drop of a system on a task, datasets and runs as random effects."""
 
     task: str
@@ -153,35 +159,35 @@ class MixedDrop(NamedTuple):
 def _make_mixed_effects_table(given: PtebRunRows) -> ColumnTable:
     """The drop in points with an interval for other datasets and runs, and how much these differ."""
     rows = [
-        MixedDrop(task, kind, system, drop)
+        MixedEffectsDrop(task, kind, system, drop)
         for task in (*given.tasks, OVERALL)
         for kind, system in given.systems()
         if (drop := given.find(task, "", system, MEASURE))
     ]
     return ColumnTable.of(
         "drop_mixed", "Drop in points, with datasets and runs as random effects", rows,
-        text("task"), text("kind"), text("system"), signed_points_column("delta", "drop.value"),
-        signed_points_column("ci_low", "drop.ci_low"), signed_points_column("ci_high", "drop.ci_high"),
+        text("task"), text("kind"), text("system"), make_signed_points_column("delta", "drop.value"),
+        make_signed_points_column("ci_low", "drop.ci_low"), make_signed_points_column("ci_high", "drop.ci_high"),
         *(number_column(f"sd_{name}", partial(_find_spread, given, name)) for name in SPREADS),
-        whole_column("n", "drop.n"),
+        whole_number_column("n", "drop.n"),
         text("method", lambda row: row.drop.method or row.drop.reason),
     )  # fmt: skip
 
 
-def _find_spread(given: PtebRunRows, name: str, row: MixedDrop) -> float | None:
+def _find_spread(given: PtebRunRows, name: str, row: MixedEffectsDrop) -> float | None:
     return given.points(row.task, "", row.system, f"delta_sd:{name}")
 
 
 def _make_delta_fields(*ends: str) -> Iterator[ComputedColumn]:
     """A change and its interval in points, which stand at these three places."""
     for name, find in zip(("delta", "ci_low", "ci_high"), ends, strict=True):
-        yield signed_points_column(name, find)
+        yield make_signed_points_column(name, find)
 
 
 _GROUPED = (
     text("group", "name"), *_make_delta_fields("delta.value", "delta.low", "delta.high"),
-    whole_column("cells", "delta.n"),
-    whole_column("datasets")
+    whole_number_column("cells", "delta.n"),
+    whole_number_column("datasets")
 )  # fmt: skip
 
 
@@ -198,7 +204,7 @@ def make_drop_analysis_tables(given: PtebRunRows) -> Iterator[ColumnTable]:
     distance also controls."""
     every = [row for row in given.rows if given.kinds.get(row.system) != "reference"]
     rows = [row for row in every if not is_control_variant(row.variant)]
-    if not (measured := measure_drops(rows).rows):
+    if not (measured := measure_score_drops(rows).rows):
         return
     original = compare_drops_with_original(measured)
     related = "" if math.isnan(original.correlation) else f"Spearman of the two: {original.correlation:.2f}. "
@@ -219,8 +225,8 @@ def make_drop_analysis_tables(given: PtebRunRows) -> Iterator[ColumnTable]:
 
 
 def _make_languages_table(rows: Sequence[Result]) -> ColumnTable:
-    language = analyse_drops_by_language(measure_drops(rows, by_language=True).rows)
-    groups: list[DropGroup | DropGroupDifference] = [
+    language = analyse_drops_by_language(measure_score_drops(rows, by_language=True).rows)
+    groups: list[MeanDropOfGroup | DropGroupDifference] = [
         *language.languages, *language.groups,
         *_make_contrast_rows(language.difference, "English minus other languages"),
         *_make_contrast_rows(language.same_datasets, "the same within datasets that have both")
@@ -242,22 +248,22 @@ def _make_lengths_table(given: PtebRunRows) -> ColumnTable:
     return ColumnTable.of(
         "drop_by_length", "Drop in points by length in words", rows,
         text("task"), text("dataset"), text("system"), text("words", "bin.label"),
-        whole_column("n", "bin.n"),
-        make_points_field("orig", "bin.original"), make_points_field("pteb", "bin.paraphrased"),
+        whole_number_column("n", "bin.n"),
+        make_points_column("orig", "bin.original"), make_points_column("pteb", "bin.paraphrased"),
         *_make_delta_fields("bin.delta.value", "bin.delta.low", "bin.delta.high"),
-        whole_column("lost", "bin.lost"), text("reason", "bin.reason"),
+        whole_number_column("lost", "bin.lost"), text("reason", "bin.reason"),
     )  # fmt: skip
 
 
-def _make_contrast_rows(contrast: DropContrast, name: str) -> Iterator[DropGroupDifference]:
+def _make_contrast_rows(contrast: DropGroupContrast, name: str) -> Iterator[DropGroupDifference]:
     if contrast.difference is not None:
         yield DropGroupDifference(name, contrast.difference)
 
 
-__all__ = ["PtebRunRows", "make_tables"]
+__all__ = ["PtebRunRows", "make_pteb_tables"]
 
 
-def make_tables(given: PtebRunRows) -> Iterator[ScoreGrid | ColumnTable]:
+def make_pteb_tables(given: PtebRunRows) -> Iterator[ScoreGrid | ColumnTable]:
     """All tables that the run can fill: `pteb_table6`, `9`, `10`, `12` and by dataset and source; `pteb_table7`, `14`,
     `rank_stability`, `rank_intervals`, `drop_mixed`; `drop_by_*`; `pteb_table1`, `8`, `13`, `paraphrase_quality`."""
     if not given.datasets:
@@ -265,4 +271,4 @@ def make_tables(given: PtebRunRows) -> Iterator[ScoreGrid | ColumnTable]:
     yield from make_score_tables(given)
     yield from make_statistic_tables(given)
     yield from make_drop_analysis_tables(given)
-    yield from make_description_tables(given)
+    yield from make_tables_without_scores(given)

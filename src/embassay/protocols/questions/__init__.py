@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import DATA, SYSTEMS, check_options, option
+from embassay.protocols.kernel.request import DATA, SYSTEMS, check_option_values, option
 
 OF_MODELS = ("fact", "comparison", "procedure", "keywords", "typo", "language")
 """The kinds that a language model writes; `typo` is a fact with typing errors, made by ourselves."""
@@ -33,7 +33,7 @@ class QuestionsOptions:
     top_p: float = option(0.95, "The writer's nucleus sampling share (top-p).", group=SYSTEMS)
 
     def __post_init__(self) -> None:
-        check_options(self)
+        check_option_values(self)
         if not 0 < self.copied <= 1 or not 0.3 <= self.near <= 1:
             raise UsageError(
                 f"copied is {self.copied:g} and near is {self.near:g}.",
@@ -50,7 +50,7 @@ class QuestionsOptions:
         return asdict(self)
 
 
-def check_kinds(kinds: Collection[str], known: Collection[str]) -> None:
+def check_question_kinds(kinds: Collection[str], known: Collection[str]) -> None:
     """UsageError for a kind of question that is not known."""
     for kind in kinds:
         if kind not in known:
@@ -69,6 +69,6 @@ def check_language_is_named(kinds: Collection[str], into: str) -> None:
         raise UsageError("The kind 'language' needs the language of its questions.", mend="Add --into de.")
 
 
-def list_default_kinds(into: str) -> tuple[str, ...]:
+def list_default_question_kinds(into: str) -> tuple[str, ...]:
     """The kinds that are written where none is named: all that can be."""
     return tuple(kind for kind in OF_MODELS if kind != "language" or into)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from embassay.data.documents import PlacedPassage
-from embassay.data.language import explain_foreign_wording, find_language_fault
+from embassay.data.language import explain_foreign_wording, explain_language_mismatch
 from embassay.protocols.questions import QuestionsOptions
 from embassay.randomness import draw_random_bytes
 
@@ -63,7 +63,7 @@ def find_question_fault(
         return "of another kind", question
     wrong = (
         explain_foreign_wording(question, options.into) if kind == "language"
-        else find_language_fault(passage.body, question, passage.lang or "und")
+        else explain_language_mismatch(passage.body, question, passage.lang or "und")
     )  # fmt: skip
     if wrong:
         return "wrong language", f"{wrong}: {question}"

@@ -16,15 +16,20 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from embassay.contracts import ChatModel, Message, SamplingSettings
-from embassay.data.check.figures import NearDuplicateRule, TextSketches
+from embassay.contracts import ChatMessage, ChatModel, SamplingSettings
+from embassay.data.check.figures import NearDuplicateRule, TextMinHashSignatures
 from embassay.data.documents import PlacedPassage
 from embassay.errors import DataError, TextRefused, Unanswered
 from embassay.limits import WHOLE, parse_record_json, read_bounded_file
-from embassay.protocols.kernel.inputs import Prompt, compute_fence_mark, fence_text, read_prompt
+from embassay.protocols.kernel.inputs import (
+    Prompt,
+    compute_fence_mark,
+    fence_text_with_mark,
+    read_packaged_prompt,
+)
 from embassay.protocols.kernel.plan import PlannedSystem
 from embassay.protocols.kernel.session import SilentListener, make_unknown_price_error
-from embassay.protocols.kernel.tables import ColumnTable, text, whole_column
+from embassay.protocols.kernel.tables import ColumnTable, text, whole_number_column
 from embassay.protocols.questions import NEAR, QuestionsOptions
 from embassay.protocols.questions.checks import (
     CHECKS,
@@ -33,15 +38,15 @@ from embassay.protocols.questions.checks import (
     mistype_question,
 )
 from embassay.randomness import draw_random_bytes
-from embassay.runs.execution import CallFailure, run_jobs
-from embassay.runs.folder import digest_json, to_json
-from embassay.runs.forecast import CellForecast, estimate_cost_outlook, remote_seconds
+from embassay.runs.execution import CallFailure, run_concurrent_jobs
+from embassay.runs.folder import digest_json, format_value_as_json
+from embassay.runs.forecast import CellForecast, estimate_cost_outlook, estimate_server_seconds
 from embassay.runs.spending import format_dollars
-from embassay.runs.store import AnswerCache, CachedChat
-from embassay.systems.chat import fit_context, open_chat
-from embassay.systems.chat.server import NeverFittingAnswer
+from embassay.runs.store import CachedChatModel, ChatAnswerCache
+from embassay.systems.chat import fit_chat_model_to_context, open_chat
+from embassay.systems.chat.server import AnswerNeverFitSchema
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.ledger import estimate_tokens
+from embassay.systems.remote.ledger import estimate_server_tokens
 
 VERSION = "1"
 """Of the prompts and of how a passage is laid out; raised when a word of either changes."""
@@ -105,7 +110,7 @@ def make_outcomes_table(
 ) -> ColumnTable:
     """How many questions of each kind came to each of the `outcomes`, and what these mean."""
     rows = [{"Kind": kind, **dict.fromkeys(outcomes, 0), **of_kind} for kind, of_kind in counts.items()]
-    fields = (whole_column(outcome.capitalize(), (outcome,)) for outcome in outcomes)
+    fields = (whole_number_column(outcome.capitalize(), (outcome,)) for outcome in outcomes)
     meanings = [
         f"{outcome}: {OUTCOMES[outcome]}" for outcome in outcomes if outcome in OUTCOMES and outcome != KEPT
     ]
@@ -134,7 +139,7 @@ class CheckerAnswer(BaseModel):
 @cache
 def load_question_prompt(kind: str, into: str = "") -> Prompt:
     """The instructions for a kind of question, or for the `check`."""
-    read_kind = partial(read_prompt, "embassay.protocols.questions")
+    read_kind = partial(read_packaged_prompt, "embassay.protocols.questions")
     if kind in ("check", NEAR):
         return Prompt(kind, VERSION, read_kind(kind))
     # A question with typing errors is written as any other about a fact.
@@ -142,22 +147,25 @@ def load_question_prompt(kind: str, into: str = "") -> Prompt:
     return Prompt(kind, VERSION, read_kind("write").replace("{kind}", task))
 
 
-def make_writer_messages(kind: str, passage: PlacedPassage, into: str = "") -> list[Message]:
+def make_writer_messages(kind: str, passage: PlacedPassage, into: str = "") -> list[ChatMessage]:
     """What the writer is sent: the instructions, then the passage between marked lines."""
-    shown = fence_text(
+    shown = fence_text_with_mark(
         "passage", compute_fence_mark([passage.title, passage.body]), _format_shown_passage(passage)
     )
-    return [Message("system", load_question_prompt(kind, into).text), Message("user", shown)]
+    return [ChatMessage("system", load_question_prompt(kind, into).text), ChatMessage("user", shown)]
 
 
-def make_checker_messages(question: str, passage: PlacedPassage) -> list[Message]:
+def make_checker_messages(question: str, passage: PlacedPassage) -> list[ChatMessage]:
     """What the checker is sent."""
     mark = compute_fence_mark([question, passage.title, passage.body])
     blocks = (
-        fence_text("question", mark, question),
-        fence_text("passage", mark, _format_shown_passage(passage)),
+        fence_text_with_mark("question", mark, question),
+        fence_text_with_mark("passage", mark, _format_shown_passage(passage)),
     )
-    return [Message("system", load_question_prompt("check").text), Message("user", "\n\n".join(blocks))]
+    return [
+        ChatMessage("system", load_question_prompt("check").text),
+        ChatMessage("user", "\n\n".join(blocks)),
+    ]
 
 
 def _format_shown_passage(passage: PlacedPassage) -> str:
@@ -197,8 +205,8 @@ def _find_no_passages(_: str) -> Sequence[PlacedPassage]:
 class QuestionWriter:
     """Who writes and who checks; `seed` names the draws. `costs` are the dollars of the answers to a draft (by key)."""
 
-    chat: CachedChat
-    checker: CachedChat
+    chat: CachedChatModel
+    checker: CachedChatModel
     options: QuestionsOptions
     seed: int
     costs: dict[str, float] = field(default_factory=dict, compare=False)
@@ -288,8 +296,8 @@ class QuestionWriter:
 
     async def _ask_model(
         self,
-        chat: CachedChat,
-        messages: Sequence[Message],
+        chat: CachedChatModel,
+        messages: Sequence[ChatMessage],
         sampling: SamplingSettings,
         schema: Any,
         attempt: int,
@@ -303,7 +311,7 @@ class QuestionWriter:
         except ValidationError as error:
             raise UnfitDraftError("unreadable", str(error).partition("\n")[0]) from None
         except TextRefused as error:
-            outcome = "unreadable" if isinstance(error, NeverFittingAnswer | Unanswered) else "refused"
+            outcome = "unreadable" if isinstance(error, AnswerNeverFitSchema | Unanswered) else "refused"
             raise UnfitDraftError(outcome, error.message) from None
 
     def _derive_seed(self, what: str, attempt: int) -> int:
@@ -330,16 +338,16 @@ def open_question_writer(
 ) -> QuestionWriter:
     """The chat model that writes and the one that checks (empty: the same), with their kept answers. ModelError for one
     that cannot be opened."""
-    answers = AnswerCache.open(cache)
-    chat = CachedChat(_open_chat_model(llm, ledger), answers)
+    answers = ChatAnswerCache.open(cache)
+    chat = CachedChatModel(_open_chat_model(llm, ledger), answers)
     return QuestionWriter(
-        chat, CachedChat(_open_chat_model(checker, ledger), answers) if checker else chat, options, seed
+        chat, CachedChatModel(_open_chat_model(checker, ledger), answers) if checker else chat, options, seed
     )
 
 
 def _open_chat_model(spec: str, ledger: Ledger | None) -> ChatModel:
     chat = open_chat(spec, ledger=ledger)
-    return fit_context(chat, _ANSWER + 4_000)
+    return fit_chat_model_to_context(chat, _ANSWER + 4_000)
 
 
 def plan_question_models(
@@ -383,7 +391,7 @@ def draw_passages_by_kind(
     return drawn
 
 
-def forecast_drafts(
+def forecast_draft_calls(
     head: CellForecast,
     writer: QuestionWriter,
     kind: str,
@@ -404,12 +412,14 @@ def forecast_drafts(
     for chat, calls, written, tries in sent:
         model: Any = chat.model
         price, out = getattr(model, "price", None), round(tries * written * len(asked))
-        read = round(tries * sum(estimate_tokens([message.content for message in call]) for call in calls))
+        read = round(
+            tries * sum(estimate_server_tokens([message.content for message in call]) for call in calls)
+        )
         requests = round(tries * len(asked))
         yield replace(
             head, system=chat.name, items=len(asked), texts=len(asked), tokens=read + out,
             requests=requests, usd=None if price is None else price.usd(read, out),
-            seconds=remote_seconds(model, requests, read + out, out), assumed=True
+            seconds=estimate_server_seconds(model, requests, read + out, out), assumed=True
         )  # fmt: skip
 
 
@@ -450,7 +460,7 @@ def list_decided_drafts(
     }
 
 
-def write_drafts(
+def write_question_drafts(
     writer: QuestionWriter,
     drawn: Drawn,
     path: Path,
@@ -465,7 +475,7 @@ def write_drafts(
     asked = _alternate_kinds(list_missing_drafts(writer, drawn, drafts))
     listener.stage("writing questions", len(asked), "questions")
     return asyncio.run(
-        _write_missing(replace(writer, heard=listener.heard), asked, path, drafts, listener, ledger)
+        _write_missing_drafts(replace(writer, heard=listener.heard), asked, path, drafts, listener, ledger)
     )
 
 
@@ -478,7 +488,7 @@ def _alternate_kinds(asked: Sequence[tuple[str, PlacedPassage]]) -> list[tuple[s
     return [pair for turn in turns for pair in turn if pair is not None]
 
 
-async def _write_missing(
+async def _write_missing_drafts(
     writer: QuestionWriter,
     asked: Sequence[tuple[str, PlacedPassage]],
     path: Path,
@@ -491,14 +501,14 @@ async def _write_missing(
     with path.open("a", encoding="utf-8") as stream:
         for start, end in pairwise(_list_cost_stages(len(asked))):
             jobs = (partial(writer.draft_question, kind, passage) for kind, passage in asked[start:end])
-            async for position, draft in run_jobs(jobs, progress=listener.advanced_by):
+            async for position, draft in run_concurrent_jobs(jobs, progress=listener.advanced_by):
                 kind, passage = asked[start + position]
                 if isinstance(draft, CallFailure):
                     failed[kind, passage.id] = draft.reason
                     continue
                 drafts[draft.key] = draft
                 written.append(draft)
-                stream.write(to_json(draft.as_dict()) + "\n")
+                stream.write(format_value_as_json(draft.as_dict()) + "\n")
                 stream.flush()
             # Nothing is in flight here, so what is spent is what these have cost.
             usd = 0.0 if ledger is None else ledger.spent_usd - before
@@ -533,11 +543,13 @@ def find_near_repeats(texts: Sequence[str], threshold: float) -> list[int]:
         if first.setdefault(" ".join(question.casefold().split()), place) != place:
             repeats.add(place)
     if len(texts) > 1 and threshold < 1:
-        repeats |= {pair.second for pair in TextSketches(texts, NearDuplicateRule(threshold)).pairs()}
+        repeats |= {
+            pair.second for pair in TextMinHashSignatures(texts, NearDuplicateRule(threshold)).pairs()
+        }
     return sorted(repeats)
 
 
-def read_drafts(path: Path) -> dict[str, QuestionDraft]:
+def read_question_drafts(path: Path) -> dict[str, QuestionDraft]:
     """The drafts of a file by key. A last line that a kill cut off is passed over; DataError for any other that is
     none."""
     if not path.is_file():
@@ -549,7 +561,7 @@ def read_drafts(path: Path) -> dict[str, QuestionDraft]:
         if not line.strip():
             continue
         try:
-            draft = _read_draft(parse_record_json(line))
+            draft = _read_question_draft(parse_record_json(line))
         except (ValueError, TypeError, KeyError) as error:
             if number == len(lines):
                 # So that what is appended next does not continue the broken line.
@@ -562,7 +574,7 @@ def read_drafts(path: Path) -> dict[str, QuestionDraft]:
     return drafts
 
 
-def _read_draft(row: Mapping[str, Any]) -> QuestionDraft:
+def _read_question_draft(row: Mapping[str, Any]) -> QuestionDraft:
     draft = QuestionDraft(**{**row, "rejected": tuple(row["rejected"])})
     words = (draft.key, draft.kind, draft.passage, draft.document, draft.outcome, draft.question)
     if not all(isinstance(word, str) for word in words):

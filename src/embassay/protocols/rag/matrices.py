@@ -9,11 +9,17 @@ import numpy as np
 
 from embassay.measures.judgements import RELEVANT
 from embassay.parquet import read_parquet
-from embassay.runs.matrix import FIRST, MOST_SYSTEMS, AskedQuestion, QuestionMatrix, build_question_matrix
+from embassay.runs.matrix import (
+    FIRST,
+    MOST_SYSTEMS,
+    QuestionMatrix,
+    QuestionWithRightPassages,
+    build_question_matrix,
+)
 
 if TYPE_CHECKING:
     from embassay.data.judged_runs import RunOrQrelsEntries
-    from embassay.protocols.rag.scoring.inputs import Graded1To5, ScoringInputs
+    from embassay.protocols.rag.scoring.inputs import JudgementGrades1To5, ScoringInputs
     from embassay.protocols.rag.sweep.collection import SweepCollection
     from embassay.protocols.rag.sweep.stacks import MeasuredStack, SweepMeasurements
     from embassay.runs.folder import RunCell, RunFolder
@@ -22,19 +28,19 @@ DEPTH = 100
 """Places of a run that are looked at."""
 
 
-def make_scored_runs_matrix(
-    inputs: ScoringInputs, judgements: Graded1To5, tags: Mapping[str, Sequence[str]], separator: str
+def make_matrix_from_scored_runs(
+    inputs: ScoringInputs, judgements: JudgementGrades1To5, tags: Mapping[str, Sequence[str]], separator: str
 ) -> QuestionMatrix:
     """Of scored runs: right is what is graded 4 or 5; questions without such a passage are not in it."""
     questions = tuple(_list_judged_questions(inputs, judgements, tags, separator))
     ids = {question.id for question in questions}
-    lists = {name: _read_first_passages(run, ids) for name, run in inputs.runs.items()}
+    lists = {name: _list_first_passages(run, ids) for name, run in inputs.runs.items()}
     return build_question_matrix(inputs.name, questions, lists, inputs.texts)
 
 
 def _list_judged_questions(
-    inputs: ScoringInputs, judgements: Graded1To5, tags: Mapping[str, Sequence[str]], separator: str
-) -> Iterator[AskedQuestion]:
+    inputs: ScoringInputs, judgements: JudgementGrades1To5, tags: Mapping[str, Sequence[str]], separator: str
+) -> Iterator[QuestionWithRightPassages]:
     right: dict[str, list[tuple[float, str]]] = {}
     for query, doc, grade in judgements.frame.select("query", "doc", "grade").iter_rows():
         if grade >= RELEVANT:
@@ -42,12 +48,12 @@ def _list_judged_questions(
     for query, graded in right.items():
         docs = tuple(doc for _, doc in sorted(graded))
         document = docs[0].rpartition(separator)[0]
-        yield AskedQuestion(
+        yield QuestionWithRightPassages(
             query, docs, inputs.questions.get(query, ""), ", ".join(tags.get(query, ())), document
         )
 
 
-def _read_first_passages(run: RunOrQrelsEntries, ids: set[str]) -> dict[str, list[str]]:
+def _list_first_passages(run: RunOrQrelsEntries, ids: set[str]) -> dict[str, list[str]]:
     """The first passages of each question, best first; equal scores by id, as they are scored."""
     import polars as pl
 
@@ -61,7 +67,7 @@ def _read_first_passages(run: RunOrQrelsEntries, ids: set[str]) -> dict[str, lis
     return lists
 
 
-def make_sweep_matrices(
+def make_sweep_question_matrices(
     sweep: SweepMeasurements,
     folder: RunFolder,
     cells: Iterable[RunCell],
@@ -96,13 +102,13 @@ def _list_best_stacks(sweep: SweepMeasurements, dataset: str) -> list[str]:
     return [measured.configuration.id for measured in ranked[:MOST_SYSTEMS]]
 
 
-def _list_asked_questions(collection: SweepCollection) -> Iterator[AskedQuestion]:
+def _list_asked_questions(collection: SweepCollection) -> Iterator[QuestionWithRightPassages]:
     for query, text, grades in zip(collection.query_ids, collection.queries, collection.grades, strict=True):
         right = sorted(
             (-grade, collection.ids[place]) for place, grade in grades.items() if grade >= RELEVANT
         )
         if right:
-            yield AskedQuestion(query, tuple(doc for _, doc in right), text)
+            yield QuestionWithRightPassages(query, tuple(doc for _, doc in right), text)
 
 
 def _select_passage_texts(

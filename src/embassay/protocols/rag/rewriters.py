@@ -20,24 +20,24 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from embassay.contracts import ChatModel, Message, SamplingSettings
+from embassay.contracts import ChatMessage, ChatModel, SamplingSettings
 from embassay.data.rows import truncate_to_one_line
 from embassay.errors import Unanswered, UsageError, Why
-from embassay.protocols.kernel.inputs import read_prompt
+from embassay.protocols.kernel.inputs import read_packaged_prompt
 from embassay.protocols.rag.judges import Question
 from embassay.randomness import draw_random_bytes
 from embassay.registry import Registry
 from embassay.runs.folder import digest_json
-from embassay.runs.store import AnswerCache, CachedChat
+from embassay.runs.store import CachedChatModel, ChatAnswerCache
 from embassay.spec import Value
-from embassay.systems.chat import fit_context, open_chat_with_options
+from embassay.systems.chat import fit_chat_model_to_context, open_chat_with_options
 from embassay.systems.chat.answers import UnfitAnswer, strip_code_fence
 from embassay.systems.remote.ledger import Ledger
-from embassay.text.chunking import sentence_ends
+from embassay.text.chunking import find_sentence_ends
 
-__all__ = ["REWRITERS", "Rewriter", "describe_rewriter", "open_rewriter"]
+__all__ = ["REWRITERS", "QuestionRewriter", "build_rewriter_record", "open_rewriter"]
 
-REWRITERS: Registry[Rewriter] = Registry("rewriter", makes=[["rewrite"]])
+REWRITERS: Registry[QuestionRewriter] = Registry("rewriter", makes=[["rewrite"]])
 """Every rewriter by name; other packages join through the entry-point group `embassay.rewriters`."""
 
 REWRITERS.add("identity", "embassay.protocols.rag.rewriters:IdentityRewriter", "the question unchanged")
@@ -55,8 +55,8 @@ REWRITERS.add(
 
 
 def open_rewriter(
-    text: str, *, ledger: Ledger | None = None, cache: AnswerCache | Path | None = None, seed: int = 1337
-) -> Rewriter:
+    text: str, *, ledger: Ledger | None = None, cache: ChatAnswerCache | Path | None = None, seed: int = 1337
+) -> QuestionRewriter:
     """The rewriter that a spec string names: `identity`, `rules`, or `llm:` and any chat model with its parameters
     (`llm:openai:gpt-5-mini?temperature=0`).
 
@@ -67,7 +67,7 @@ def open_rewriter(
     return REWRITERS.build(text, ledger=ledger, cache=cache, seed=seed)
 
 
-class Rewriter(Protocol):
+class QuestionRewriter(Protocol):
     """States only the core of what a question asks for (spec rag 4). Equal questions have equal rewritings.
 
     A pack's own rewritings need none: the column `rewrite` of the questions wins.
@@ -92,7 +92,7 @@ class Rewriter(Protocol):
         ...
 
 
-def describe_rewriter(rewriter: Rewriter) -> Mapping[str, Any]:
+def build_rewriter_record(rewriter: QuestionRewriter) -> Mapping[str, Any]:
     """What a manifest says of a rewriter: name and identity, and model, prompt and sampling of one that has them."""
     facts = getattr(rewriter, "about", None)
     return {"name": rewriter.name, "identity": rewriter.identity, **(facts() if facts else {})}
@@ -114,10 +114,10 @@ _SIGNS = re.compile(rf"(?:{_PICTURE})+|{_FACE}")
 _ENDING = re.compile(rf"(?<=[\w’')])(?:\s*(?:(?:{_PICTURE})+|{_FACE}))+\s+(?=[A-ZÀ-Þ])")
 
 
-def without_emoji(text: str) -> str:
+def replace_emoji_by_blanks(text: str) -> str:
     """The text with a blank in place of emoji and emoticons.
 
-    >>> without_emoji("Why? 😀 :-)").split()
+    >>> replace_emoji_by_blanks("Why? 😀 :-)").split()
     ['Why?']
     """
     return _SIGNS.sub(" ", text)
@@ -167,21 +167,21 @@ def load_rewriting_phrases(language: str) -> QuestionPhrasePatterns:
     folder = files("embassay.protocols.rag").joinpath("phrase_texts")
     parts = parse_phrase_file(folder.joinpath(f"{language}.txt").read_text("utf-8"))
     return QuestionPhrasePatterns(
-        openers=_match_phrase_at_start(parts["openers"]),
+        openers=_compile_phrases_at_start(parts["openers"]),
         loose=_compile_phrase(rf"{_join_phrases_as_pattern(parts['loose'])}(?:{_STOP}|\s*$)"),
-        lead_ins=_match_phrase_anywhere(parts["lead-ins"]),
-        closers=_match_phrase_at_end(parts["closers"], parts["loose closers"]),
-        fillers=_match_phrase_anywhere(parts["fillers"]),
-        asides=_match_phrase_between_commas(parts["asides"]),
-        speaker=_match_phrase_anywhere(parts["speaker"]),
-        digressions=_match_phrase_anywhere(parts["digressions"]),
-        small_talk=_match_phrase_at_start(parts["small talk"]),
-        requests=_match_phrase_anywhere(parts["requests"]),
-        dialogue=_match_phrase_anywhere(parts["dialogue"]),
-        hedging=_match_phrase_at_start(parts["hedging"]),
-        conditions=_match_phrase_anywhere(parts["conditions"]),
-        asking=_match_phrase_at_start(parts["asking"]),
-        pointing=_match_phrase_anywhere(parts["pointing"]),
+        lead_ins=_compile_phrases_anywhere(parts["lead-ins"]),
+        closers=_compile_phrases_at_end(parts["closers"], parts["loose closers"]),
+        fillers=_compile_phrases_anywhere(parts["fillers"]),
+        asides=_compile_phrases_in_commas(parts["asides"]),
+        speaker=_compile_phrases_anywhere(parts["speaker"]),
+        digressions=_compile_phrases_anywhere(parts["digressions"]),
+        small_talk=_compile_phrases_at_start(parts["small talk"]),
+        requests=_compile_phrases_anywhere(parts["requests"]),
+        dialogue=_compile_phrases_anywhere(parts["dialogue"]),
+        hedging=_compile_phrases_at_start(parts["hedging"]),
+        conditions=_compile_phrases_anywhere(parts["conditions"]),
+        asking=_compile_phrases_at_start(parts["asking"]),
+        pointing=_compile_phrases_anywhere(parts["pointing"]),
         common=frozenset(" ".join(parts["common"]).split()),
     )
 
@@ -214,19 +214,19 @@ def _join_phrases_as_pattern(phrases: Iterable[str]) -> str:
     return "(?:" + "|".join(ordered).replace("'", _APOSTROPHE).replace(" ", r"\s+") + ")"
 
 
-def _match_phrase_anywhere(phrases: Iterable[str]) -> re.Pattern[str]:
+def _compile_phrases_anywhere(phrases: Iterable[str]) -> re.Pattern[str]:
     """Any of the phrases as whole words, also after an elision ("j'ai"), or being one."""
     return _compile_phrase(
         rf"(?:(?<![\w'’-])|{_ELIDED}){_join_phrases_as_pattern(phrases)}(?:(?!\w)|(?<!\w))"
     )
 
 
-def _match_phrase_at_start(phrases: Iterable[str]) -> re.Pattern[str]:
+def _compile_phrases_at_start(phrases: Iterable[str]) -> re.Pattern[str]:
     """Any of the phrases, with the punctuation after it."""
     return _compile_phrase(rf"{_join_phrases_as_pattern(phrases)}(?!-?\w)[\s,;:.!?…–—]*")
 
 
-def _match_phrase_at_end(free: Iterable[str], loose: Iterable[str]) -> re.Pattern[str]:
+def _compile_phrases_at_end(free: Iterable[str], loose: Iterable[str]) -> re.Pattern[str]:
     """Any of the phrases up to the last punctuation, with the punctuation and "and" before it; the `loose` ones only
     after punctuation, or where they are all there is."""
     joined = r"(?:(?:and|but|et|mais)\s+)?"
@@ -236,7 +236,7 @@ def _match_phrase_at_end(free: Iterable[str], loose: Iterable[str]) -> re.Patter
     )
 
 
-def _match_phrase_between_commas(phrases: Iterable[str]) -> re.Pattern[str]:
+def _compile_phrases_in_commas(phrases: Iterable[str]) -> re.Pattern[str]:
     """Any of the phrases between commas or dashes, with those."""
     stop = r"(?:\s*[,…–—]+\s*|\s+-+\s+|\s*\.{2,}\s*)"
     return _compile_phrase(rf"{stop}{_join_phrases_as_pattern(phrases)}(?:{stop}|(?=\s*[.?!]*\s*$))")
@@ -271,14 +271,14 @@ _TAKEN_BACK = re.compile(r"\b(?:but|however|mais|cependant)\b", re.IGNORECASE)
 _CLAUSE_END = re.compile(rf"(?:[,;:–—]\s*|\s-+\s+|(?<!\w){_JOINT},?\s+)\Z", re.IGNORECASE)
 
 
-def rewrite_by_rules(text: str) -> str:
+def rewrite_question_by_rules(text: str) -> str:
     """The core of what `text` asks for, in NFC on one line.
 
     The text itself where nothing would be left, or where it is no question but a letter (over 4,000 characters).
 
-    >>> rewrite_by_rules("Hi all! Sorry to bother you, but could you please tell me what causes jet noise? Thanks 😀")
+    >>> rewrite_question_by_rules("Hi all! Sorry to bother you, but could you please tell me what causes jet noise? Thanks 😀")
     'what causes jet noise?'
-    >>> rewrite_by_rules("Bonjour, je me demandais si vous pourriez me dire d'où vient le bruit des jets. Merci !")
+    >>> rewrite_question_by_rules("Bonjour, je me demandais si vous pourriez me dire d'où vient le bruit des jets. Merci !")
     "d'où vient le bruit des jets."
     """
     whole = _join_lines(unicodedata.normalize("NFC", text))
@@ -286,7 +286,8 @@ def rewrite_by_rules(text: str) -> str:
         return whole
     hidden, quotes = _hide_quotes(whole)
     plain, short = (
-        _join_lines(without_emoji(version)) for version in (hidden, replace_emoji_by_full_stops(hidden))
+        _join_lines(replace_emoji_by_blanks(version))
+        for version in (hidden, replace_emoji_by_full_stops(hidden))
     )
     for _ in range(_ROUNDS):
         before, short = short, _drop_phrases_from_text(short, _choose_phrases(short))
@@ -333,7 +334,7 @@ def _choose_phrases(text: str) -> list[QuestionPhrasePatterns]:
 
 
 def _drop_phrases_from_text(text: str, languages: list[QuestionPhrasePatterns]) -> str:
-    sentences = [text[start:end] for start, end in pairwise([0, *sentence_ends(text)])]
+    sentences = [text[start:end] for start, end in pairwise([0, *find_sentence_ends(text)])]
     for phrases in languages:
         sentences = _drop_personal_sentences(sentences, phrases)
     return " ".join(sentences)
@@ -346,7 +347,7 @@ def _drop_phrases_from_sentence(sentence: str, phrases: QuestionPhrasePatterns) 
     )
     for _ in range(_ROUNDS):
         before = sentence = _tidy_sentence(sentence)
-        closing = _closing_phrase(sentence, phrases)
+        closing = _find_closing_phrase(sentence, phrases)
         if (
             closing
             and not _WORD.search(sentence[: closing.start()])
@@ -359,15 +360,15 @@ def _drop_phrases_from_sentence(sentence: str, phrases: QuestionPhrasePatterns) 
                 break
             sentence = _tidy_sentence(sentence[match.end() :])
         sentence = _tidy_sentence(phrases.asides.sub(" ", sentence))
-        sentence = _tidy_sentence(_without_lead_in(sentence, phrases))
-        if match := _closing_phrase(sentence, phrases):
+        sentence = _tidy_sentence(_drop_lead_in_phrase(sentence, phrases))
+        if match := _find_closing_phrase(sentence, phrases):
             sentence = _tidy_sentence(sentence[: match.start()] + sentence[match.end() :])
         if sentence == before:
             break
     return _drop_personal_beginning(sentence, phrases)
 
 
-def _closing_phrase(sentence: str, phrases: QuestionPhrasePatterns) -> re.Match[str] | None:
+def _find_closing_phrase(sentence: str, phrases: QuestionPhrasePatterns) -> re.Match[str] | None:
     """The phrase at the end, unless it goes on to ask: "I would be grateful to know ...?"."""
     match = phrases.closers.search(sentence)
     return None if match and "?" in sentence and _count_content_words(match[0], phrases) > _ENOUGH else match
@@ -388,7 +389,7 @@ def _tidy_sentence(sentence: str) -> str:
     return re.sub(r"[?!]*\?[?!]*", "?", re.sub(r"!{2,}", "!", sentence))
 
 
-def _without_lead_in(sentence: str, phrases: QuestionPhrasePatterns) -> str:
+def _drop_lead_in_phrase(sentence: str, phrases: QuestionPhrasePatterns) -> str:
     """What follows the last "could you tell me", and what is before it unless it tells of the asker's day."""
     for match in reversed(list(phrases.lead_ins.finditer(sentence))):
         before, after = sentence[: match.start()], sentence[match.end() :].lstrip(_EDGE)
@@ -403,10 +404,10 @@ def _without_lead_in(sentence: str, phrases: QuestionPhrasePatterns) -> str:
             return after
         if _CLAUSE_END.search(before):
             return before + after
-    return _without_request(sentence, phrases)
+    return _drop_request_phrase(sentence, phrases)
 
 
-def _without_request(sentence: str, phrases: QuestionPhrasePatterns) -> str:
+def _drop_request_phrase(sentence: str, phrases: QuestionPhrasePatterns) -> str:
     """The question after any words of the asker that end with a word for asking: "be a dear and tell me why"."""
     for match in phrases.requests.finditer(sentence):
         before, after = sentence[: match.end()], sentence[match.end() :].lstrip(_EDGE)
@@ -417,13 +418,13 @@ def _without_request(sentence: str, phrases: QuestionPhrasePatterns) -> str:
         ):
             continue
         # "Could you ... tell me why" begins with such a word; "how do I know why" goes on with one.
-        inside = _word_starts(sentence[: match.start()])[1:]
+        inside = _find_word_starts(sentence[: match.start()])[1:]
         if not any(phrases.asking.match(before, place) for place in inside):
             return after
     return sentence
 
 
-def _word_starts(text: str) -> list[int]:
+def _find_word_starts(text: str) -> list[int]:
     return [match.start() for match in _WORD.finditer(text)]
 
 
@@ -517,19 +518,19 @@ class IdentityRewriter:
     name = identity = "identity"
 
     async def rewrite(self, question: Question) -> str:
-        """See `Rewriter.rewrite`."""
+        """See `QuestionRewriter.rewrite`."""
         return question.text
 
 
 class RuleRewriter:
-    """The question without what people say around it, in English and French; see `rewrite_by_rules`."""
+    """The question without what people say around it, in English and French; see `rewrite_question_by_rules`."""
 
     name = "rules"
     identity = f"rules/{VERSION}/unicode-{unicodedata.unidata_version}"
 
     async def rewrite(self, question: Question) -> str:
-        """See `Rewriter.rewrite`."""
-        return rewrite_by_rules(question.text)
+        """See `QuestionRewriter.rewrite`."""
+        return rewrite_question_by_rules(question.text)
 
 
 PROMPT_VERSION = "1"
@@ -564,7 +565,7 @@ class ChatRewriter:
 
     def __init__(
         self,
-        chat: CachedChat,
+        chat: CachedChatModel,
         options: RewriteOptions = RewriteOptions(),
         *,
         seed: int = 1337,
@@ -592,7 +593,7 @@ class ChatRewriter:
         self._chat.cache.close()
 
     async def rewrite(self, question: Question) -> str:
-        """See `Rewriter.rewrite`. Unanswered after so many attempts without an answer that can be read."""
+        """See `QuestionRewriter.rewrite`. Unanswered after so many attempts without an answer that can be read."""
         return (await self._ask_for_rewriting(question))[0]
 
     async def seconds(self, question: Question) -> float:
@@ -613,8 +614,8 @@ class ChatRewriter:
 
 
 async def ask_until_readable(
-    chat: CachedChat,
-    messages: list[Message],
+    chat: CachedChatModel,
+    messages: list[ChatMessage],
     options: RewriteOptions,
     seed: tuple[int, str],
     parse: Callable[[str], str],
@@ -641,10 +642,10 @@ async def ask_until_readable(
     raise Unanswered(f"in {options.attempts} attempts, the last: {rejected}.", why)
 
 
-def parse_only_text(text: str, key: str) -> str:
+def parse_single_json_text(text: str, key: str) -> str:
     """The one text under `key` that an answer consists of, with single spaces. Unfit for anything else.
 
-    >>> parse_only_text('{"rewrite": "causes  of noise"}', "rewrite")
+    >>> parse_single_json_text('{"rewrite": "causes  of noise"}', "rewrite")
     'causes of noise'
     """
     text = strip_code_fence(text)
@@ -669,18 +670,18 @@ def parse_rewriting(text: str, question: str) -> str:
     >>> parse_rewriting('{"rewrite": "causes of jet noise"}', "Hi! What causes jet noise?")
     'causes of jet noise'
     """
-    rewriting = parse_only_text(text, KEY)
+    rewriting = parse_single_json_text(text, KEY)
     if len(rewriting) > max(_LONGEST_REWRITTEN, len(question)):
         raise UnfitAnswer(f"longer than the question: {truncate_to_one_line(rewriting)}")
     return rewriting
 
 
-def build_rewriting_messages(question: str) -> list[Message]:
+def build_rewriting_messages(question: str) -> list[ChatMessage]:
     """What is sent: the instructions, then the question between marked lines."""
     # A mark that no text can know beforehand, so that none can pretend to end the question.
     mark = hashlib.blake2b(question.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
     shown = f"[question {mark}]\n{question}\n[end of question {mark}]"
-    return [Message("system", _prompt()), Message("user", shown)]
+    return [ChatMessage("system", _prompt()), ChatMessage("user", shown)]
 
 
 def fingerprint_rewriting_prompt() -> str:
@@ -688,14 +689,14 @@ def fingerprint_rewriting_prompt() -> str:
     return f"rewrite@{PROMPT_VERSION}:{digest_json(_prompt())[:12]}"
 
 
-_prompt = partial(read_prompt, "embassay.protocols.rag", "rewrite")
+_prompt = partial(read_packaged_prompt, "embassay.protocols.rag", "rewrite")
 
 
 def open_llm_rewriter(
     target: str,
     *,
     ledger: Ledger | None = None,
-    cache: AnswerCache | Path | None = None,
+    cache: ChatAnswerCache | Path | None = None,
     seed: int = 1337,
     **parameters: Value,
 ) -> ChatRewriter:
@@ -704,6 +705,6 @@ def open_llm_rewriter(
     if not target:
         raise UsageError("The rewriter 'llm' needs a language model.", mend="Write llm:ollama:gemma3:27b.")
     chat, options, name = open_chat_with_options(target, RewriteOptions, parameters, ledger=ledger)
-    chat = fit_context(chat, _TOKENS)
-    answers = cache if isinstance(cache, AnswerCache) else AnswerCache.open(cache)
-    return ChatRewriter(CachedChat(chat, answers), options, seed=seed, name=f"llm:{name}")
+    chat = fit_chat_model_to_context(chat, _TOKENS)
+    answers = cache if isinstance(cache, ChatAnswerCache) else ChatAnswerCache.open(cache)
+    return ChatRewriter(CachedChatModel(chat, answers), options, seed=seed, name=f"llm:{name}")

@@ -24,15 +24,21 @@ from embassay.limits import parse_record_json
 from embassay.protocols.kernel.outcome import Run, make_file_manifest
 from embassay.protocols.kernel.request import DATA, option, redeclare_option
 from embassay.protocols.kernel.session import check_same_arguments
-from embassay.protocols.kernel.tables import ColumnTable, number_column, text, whole_column, write_tables
+from embassay.protocols.kernel.tables import (
+    ColumnTable,
+    number_column,
+    text,
+    whole_number_column,
+    write_tables,
+)
 from embassay.protocols.rag.scoring.options import ScoreRequest
 from embassay.records import Result
-from embassay.runs.folder import RunFolder, to_json, write_atomic
+from embassay.runs.folder import RunFolder, format_value_as_json, write_file_atomically
 from embassay.stats import bootstrap_ci, holm, paired_bootstrap, wilson
 
 if TYPE_CHECKING:
     from embassay.protocols.kernel.session import SilentListener
-    from embassay.protocols.live.runs import AskedQuestions, LiveRun
+    from embassay.protocols.live.runs import AskedQuestions, LiveRetrieverRun
 
 PROTOCOL = TASK = "sessions"
 ALL = "evidence"
@@ -43,7 +49,7 @@ MARK = "#"
 
 
 @dataclass(frozen=True)
-class SessionsRequest:
+class SessionScoringRequest:
     """Judgements, the files of sessions as `FILE` or `NAME=FILE`, and retrievers that are asked the queries that the
     first of these recorded."""
 
@@ -78,7 +84,7 @@ Sessions = Mapping[str, tuple[SessionSearchCall, ...]]
 """Question -> its calls, in order."""
 
 
-def read_sessions(path: Path) -> dict[str, tuple[SessionSearchCall, ...]]:
+def read_search_sessions(path: Path) -> dict[str, tuple[SessionSearchCall, ...]]:
     """The sessions of a file of JSON lines. DataError, with the line, for one that is no call, for two calls of one
     number, and for a call that is several lists joined into one: of those nothing tells what came first. Files are read
     as those of runs are: packed or not, with or without a byte order mark."""
@@ -117,7 +123,7 @@ def _parse_search_call(row: Any, path: Path, line: int) -> tuple[str, int | None
     documents = tuple(_parse_document_id(entry, path, line) for entry in row["documents"])
     scores = [entry.get("score") for entry in row["documents"] if isinstance(entry, dict)]
     _check_lists_not_joined(documents, scores, path, line)
-    numbers = [_read_number(row, name, path, line) for name in ("seconds", "cost")]
+    numbers = [_read_number_field(row, name, path, line) for name in ("seconds", "cost")]
     return str(row["query_id"]), place, SessionSearchCall(str(row.get("query") or ""), documents, *numbers)
 
 
@@ -153,7 +159,7 @@ def _check_lists_not_joined(documents: Sequence[str], scores: Sequence[Any], pat
         )  # fmt: skip
 
 
-def _read_number(row: Mapping[str, Any], name: str, path: Path, line: int) -> float | None:
+def _read_number_field(row: Mapping[str, Any], name: str, path: Path, line: int) -> float | None:
     value = row.get(name)
     if value is None:
         return None
@@ -165,7 +171,7 @@ def _read_number(row: Mapping[str, Any], name: str, path: Path, line: int) -> fl
 
 
 @dataclass(frozen=True)
-class SessionFigures:
+class SessionMeasures:
     """One session: the share of evidence surfaced `after` each call, by which call all of it was there (`full`, None:
     never) and what that took, the share of later documents and of later queries that repeat earlier ones (None: no
     later call, or no text), and the `low` and `high` bounds of the last share where it was replayed."""
@@ -185,15 +191,15 @@ class SessionFigures:
         return self.after[-1]
 
 
-def measure_session(
+def measure_search_session(
     calls: Sequence[SessionSearchCall],
     evidence: frozenset[str],
     recorded: Sequence[SessionSearchCall] | None = None,
-) -> SessionFigures:
+) -> SessionMeasures:
     """The figures of a session with some `evidence`; of a replay also against what was `recorded`.
 
     >>> calls = [SessionSearchCall("a", ("d1", "d2")), SessionSearchCall("b", ("d2", "d3"))]
-    >>> figures = measure_session(calls, frozenset({"d1", "d3"}))
+    >>> figures = measure_search_session(calls, frozenset({"d1", "d3"}))
     >>> figures.after, figures.full, figures.repeated
     ((0.5, 1.0), 2, 0.5)
     """
@@ -213,7 +219,7 @@ def measure_session(
         parted = _find_first_differing_call(calls, recorded)
         if parted is not None and after[parted] < 1:
             low, high = after[parted], 1.0
-    return SessionFigures(
+    return SessionMeasures(
         tuple(after), full, _sum_until_full_evidence(calls, full, "seconds"),
         _sum_until_full_evidence(calls, full, "usd"),
         repeats / later if later else None, float(np.mean(again)) if again and all(queries) else None, low, high
@@ -245,7 +251,7 @@ class StackSessions:
 
     name: str
     path: str
-    figures: Mapping[str, SessionFigures]
+    figures: Mapping[str, SessionMeasures]
     unjudged: int
     missing: int
     failed: int = 0
@@ -283,7 +289,7 @@ def measure_sessions_of_stack(
     """The figures of all sessions whose question has evidence."""
     lost = set(failed)
     figures = {
-        key: measure_session(calls, evidence[key], None if recorded is None else recorded[key])
+        key: measure_search_session(calls, evidence[key], None if recorded is None else recorded[key])
         for key, calls in sorted(sessions.items())
         if key in evidence and key not in lost
     }
@@ -345,7 +351,7 @@ def _make_column_result(
 
 
 @dataclass(frozen=True)
-class StackDifference:
+class StackEvidenceDifference:
     """First minus second in evidence after all calls, over the `n` questions that both have sessions of."""
 
     first: str
@@ -357,7 +363,7 @@ class StackDifference:
     p: float
 
 
-def compare_stacks(stacks: Sequence[StackSessions], seed: int) -> list[StackDifference]:
+def compare_retrieval_stacks(stacks: Sequence[StackSessions], seed: int) -> list[StackEvidenceDifference]:
     """Every two stacks by the paired bootstrap, p corrected by Holm; pairs with fewer than two shared questions are
     left out."""
     pairs = []
@@ -366,10 +372,12 @@ def compare_stacks(stacks: Sequence[StackSessions], seed: int) -> list[StackDiff
         if len(shared) < 2:
             continue
         test = paired_bootstrap(first.values(shared), second.values(shared), seed=seed)
-        pairs.append(StackDifference(first.name, second.name, len(shared), test.point, *test.ends, test.p))
+        pairs.append(
+            StackEvidenceDifference(first.name, second.name, len(shared), test.point, *test.ends, test.p)
+        )
     corrected = holm([pair.p for pair in pairs])
     return [
-        StackDifference(pair.first, pair.second, pair.n, pair.difference, pair.low, pair.high, p)
+        StackEvidenceDifference(pair.first, pair.second, pair.n, pair.difference, pair.low, pair.high, p)
         for pair, p in zip(pairs, corrected, strict=True)
     ]
 
@@ -381,7 +389,7 @@ class ScoredSessions:
     dataset: str
     stacks: tuple[StackSessions, ...]
     rows: tuple[Result, ...]
-    pairs: tuple[StackDifference, ...]
+    pairs: tuple[StackEvidenceDifference, ...]
     notes: tuple[str, ...] = field(default=())
 
     def tables(self) -> Iterator[ColumnTable]:
@@ -400,7 +408,7 @@ class ScoredSessions:
             number_column("all calls", f"{ALL}.value", 3), number_column("low", f"{ALL}.ci_low", 3),
             number_column("high", f"{ALL}.ci_high", 3), *(bounds if replayed else ()),
             number_column("full", "full.value", 3),
-            number_column("recovered", "recovered.value", 3), whole_column("sessions", f"{ALL}.n"),
+            number_column("recovered", "recovered.value", 3), whole_number_column("sessions", f"{ALL}.n"),
             note="Share of the evidence (grade 4 or 5) that the first calls found together; full: sessions that "
                 "found all of it; recovered: among sessions whose first call found none, those that found some later."
         )  # fmt: skip
@@ -421,13 +429,13 @@ class ScoredSessions:
                 text("second"), number_column("first minus second", "difference", 3),
                 number_column("low", "low", 3),
                 number_column("high", "high", 3), number_column("p (Holm)", "p", 3),
-                whole_column("sessions", "n"),
+                whole_number_column("sessions", "n"),
                 note="Paired bootstrap over the questions for which both have sessions."
             )  # fmt: skip
 
 
-def score_sessions(
-    request: SessionsRequest,
+def replay_and_score_sessions(
+    request: SessionScoringRequest,
     out: Path | None = None,
     *,
     listener: SilentListener | None = None,
@@ -437,7 +445,7 @@ def score_sessions(
 
     UsageError and DataError as the readers raise them, and for stacks of one name; ModelError as retrievers do.
     """
-    from embassay.protocols.live.runs import make_live_runs
+    from embassay.protocols.live.runs import ask_retrievers_for_runs
     from embassay.protocols.rag.scoring.inputs import (
         make_run_names_distinct,
         parse_named_path,
@@ -447,7 +455,7 @@ def score_sessions(
     named = make_run_names_distinct([parse_named_path(given) for given in request.sessions])
     dataset = strip_format_endings(Path(request.qrels).resolve().name)
     evidence = _read_evidence(request)
-    read = {name: read_sessions(path) for name, path in named}
+    read = {name: read_search_sessions(path) for name, path in named}
     stacks = [measure_sessions_of_stack(name, str(path), read[name], evidence) for name, path in named]
     notes: list[str] = []
     if request.retrievers:
@@ -455,21 +463,23 @@ def score_sessions(
             check_same_arguments(RunFolder(out), request)
         recorded = next(iter(read.values()))
         asked = prepare_recorded_queries(request, recorded)
-        with make_live_runs(request.retrievers, asked, out, listener=listener, max_usd=max_usd) as runs:
+        with ask_retrievers_for_runs(
+            request.retrievers, asked, out, listener=listener, max_usd=max_usd
+        ) as runs:
             replays, notes = _measure_replayed_sessions(runs, recorded, evidence, request.depth)
         stacks += replays
     if twice := {name for name, _ in named} & {stack.name for stack in stacks[len(named) :]}:
         raise UsageError(f"Two stacks are called {twice.pop()!r}.", mend="Name them: --retriever new=SPEC.")
     rows = [row for stack in stacks for row in list_stack_result_rows(stack, dataset, request.seed)]
-    pairs = compare_stacks(stacks, request.seed)
+    pairs = compare_retrieval_stacks(stacks, request.seed)
     notes += [note for stack in stacks for note in stack.notes()]
     return ScoredSessions(dataset, tuple(stacks), tuple(rows), tuple(pairs), tuple(notes))
 
 
-def _read_evidence(request: SessionsRequest) -> dict[str, frozenset[str]]:
-    from embassay.protocols.rag.trace.pipeline import read_needed
+def _read_evidence(request: SessionScoringRequest) -> dict[str, frozenset[str]]:
+    from embassay.protocols.rag.trace.pipeline import read_needed_passages
 
-    needed = read_needed(Path(request.qrels), request.mapping, request.grades, request.split)
+    needed = read_needed_passages(Path(request.qrels), request.mapping, request.grades, request.split)
     if not needed:
         raise DataError(
             "no question has evidence", path=request.qrels, expected="a document of grade 4 or 5",
@@ -478,7 +488,7 @@ def _read_evidence(request: SessionsRequest) -> dict[str, frozenset[str]]:
     return {query: frozenset(docs) for query, docs in needed.items()}
 
 
-def prepare_recorded_queries(request: SessionsRequest, recorded: Sessions) -> AskedQuestions:
+def prepare_recorded_queries(request: SessionScoringRequest, recorded: Sessions) -> AskedQuestions:
     """The recorded queries, each under the id of its question and the number of its call. UsageError for a call without
     text."""
     from embassay.protocols.live.runs import AskedQuestions
@@ -497,7 +507,10 @@ def prepare_recorded_queries(request: SessionsRequest, recorded: Sessions) -> As
 
 
 def _measure_replayed_sessions(
-    runs: Sequence[LiveRun], recorded: Sessions, evidence: Mapping[str, frozenset[str]], depth: int | None
+    runs: Sequence[LiveRetrieverRun],
+    recorded: Sessions,
+    evidence: Mapping[str, frozenset[str]],
+    depth: int | None,
 ) -> tuple[list[StackSessions], list[str]]:
     """The retrievers' answers to the recorded queries, as sessions."""
     stacks, notes = [], []
@@ -511,12 +524,12 @@ def _measure_replayed_sessions(
 
 
 def _rebuild_sessions_from_run(
-    run: LiveRun, recorded: Sessions, depth: int | None
+    run: LiveRetrieverRun, recorded: Sessions, depth: int | None
 ) -> tuple[dict[str, tuple[SessionSearchCall, ...]], set[str]]:
     """Answers to replayed queries as sessions, and the questions with a call that failed."""
-    from embassay.data.judged_runs import rank_passages_by_question, read_run
+    from embassay.data.judged_runs import rank_passages_by_question, read_run_entries
 
-    listed = rank_passages_by_question(read_run(run.path))
+    listed = rank_passages_by_question(read_run_entries(run.path))
     sessions = {
         key: tuple(
             _make_replayed_call(call, listed.get(f"{key}{MARK}{place}", []), depth)
@@ -536,27 +549,29 @@ def _make_replayed_call(
     return SessionSearchCall(call.query, tuple(doc for doc, _ in hits[:most]))
 
 
-def write_sessions(scored: ScoredSessions, request: SessionsRequest, out: Path, command: str = "") -> Run:
+def write_session_run_folder(
+    scored: ScoredSessions, request: SessionScoringRequest, out: Path, command: str = ""
+) -> Run:
     """A run's folder: results, tables, the figures of each session, manifest. UsageError where `out` holds a run of
     other arguments."""
     folder = RunFolder(out)
     check_same_arguments(folder, request)
-    with folder.hold_lock():
+    with folder.hold_folder_lock():
         folder.write_results(list(scored.rows))
-        write_atomic(folder.path / "comparisons.json", to_json({"scopes": {}}) + "\n")
+        write_file_atomically(folder.path / "comparisons.json", format_value_as_json({"scopes": {}}) + "\n")
         write_tables(folder.path, scored.tables())
         lines = (
-            to_json({"stack": stack.name, "query_id": key, **asdict(figures)})
+            format_value_as_json({"stack": stack.name, "query_id": key, **asdict(figures)})
             for stack in scored.stacks
             for key, figures in stack.figures.items()
         )
-        write_atomic(folder.path / "sessions.jsonl", "".join(line + "\n" for line in lines))
-        folder.write_manifest(_make_manifest(folder, scored, request, command))
+        write_file_atomically(folder.path / "sessions.jsonl", "".join(line + "\n" for line in lines))
+        folder.write_manifest(_make_sessions_manifest(folder, scored, request, command))
     return Run(folder.path)
 
 
-def _make_manifest(
-    folder: RunFolder, scored: ScoredSessions, request: SessionsRequest, command: str
+def _make_sessions_manifest(
+    folder: RunFolder, scored: ScoredSessions, request: SessionScoringRequest, command: str
 ) -> dict[str, Any]:
     n = max(len(stack.figures) for stack in scored.stacks)
     systems = [

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.data.judged_runs import RunOrQrelsEntries
-from embassay.data.rows import make_missing_column_error, read_row_id, read_text
-from embassay.data.tables import open_table
-from embassay.data.views import RenamedView
+from embassay.data.rows import make_missing_column_error, read_row_id, read_text_cell
+from embassay.data.tables import open_table_file
+from embassay.data.views import RenamedColumnsView
 from embassay.errors import DataError
 from embassay.protocols.calibration.options import ANSWERED, LOSS, SILENT, SILENT_BELOW
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.records import Score
 from embassay.runs.folder import write_json
 from embassay.stats.silence import (
@@ -30,7 +30,7 @@ from embassay.stats.silence import (
     compute_score_signals,
     count_least_unanswerable,
     find_silence_threshold,
-    rank_signals,
+    rank_answerability_signals,
 )
 
 RERANKER = "reranker"
@@ -111,10 +111,10 @@ def explain_missing_threshold(silence: SilenceThreshold, kind: str) -> str:
     return f"too few questions to show that {aims.answered:.0%} of those with evidence are answered{more}"
 
 
-def read_unanswerable(path: str) -> dict[str, list[str]]:
+def read_unanswerable_questions(path: str) -> dict[str, list[str]]:
     """Kind -> ids of the questions without an answer, from a table with `id` and, if it tells them apart, `kind`.
     DataError for a table without `id`, an id that stands there twice, and no question."""
-    source = RenamedView(open_table(Path(path).expanduser()))
+    source = RenamedColumnsView(open_table_file(Path(path).expanduser()))
     if "id" not in source.columns():
         raise make_missing_column_error(source, "id")
     columns = source.columns()
@@ -127,7 +127,7 @@ def read_unanswerable(path: str) -> dict[str, list[str]]:
                 f"question {key!r} appears twice", path=path, line=row.line, mend="Keep one row per question."
             )
         seen.add(key)
-        kind = read_text(row, "kind") if "kind" in columns else ""
+        kind = read_text_cell(row, "kind") if "kind" in columns else ""
         kinds.setdefault(kind or OTHER, []).append(key)
     if not kinds:
         raise DataError("there is no question", path=path, mend="Use questions that have no answer.")
@@ -183,7 +183,7 @@ def find_run_silence(
             name: (_take_values_by_id(of, answerable), _take_values_by_id(of, ids))
             for name, of in signals.items()
         }
-        ranked = rank_signals(sides, make_generator(seed, "silence", run, kind))
+        ranked = rank_answerability_signals(sides, make_seeded_generator(seed, "silence", run, kind))
         for name, loss in ranked.items():
             good, bad = sides[name]
             entries.append(

@@ -10,24 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import UsageError
-from embassay.protocols.kernel.forecast import sample_texts
+from embassay.protocols.kernel.forecast import sample_texts_evenly
 from embassay.search.bm25 import split_words
 
 __all__ = [
     "StackChoice",
+    "StackCostLatencyQuality",
     "StackGain",
     "StackLimits",
-    "StackTradeoff",
     "average_weighted_measures",
     "choose_stack",
+    "compute_generation_cost",
+    "compute_hnsw_graph_bytes",
+    "compute_marginal_stack_gain",
+    "compute_performance_per_second",
+    "compute_reranking_cost",
+    "compute_stored_vector_bytes",
     "estimate_quantized_bytes",
-    "find_frontier",
-    "generation_cost",
-    "graph_bytes",
-    "marginal_gain",
-    "measure_efficiency",
-    "reranking_cost",
-    "vector_bytes",
+    "find_undominated_stacks",
 ]
 
 _PER_PASSAGE, _PER_WORD, _PER_POSTING = 400, 5, 56
@@ -36,7 +36,7 @@ _PER_PASSAGE, _PER_WORD, _PER_POSTING = 400, 5, 56
 
 def estimate_word_index_bytes(texts: Sequence[str], passages: int, asked: Iterable[str]) -> int:
     """So many passages, of which `texts` are some, in an index of the words of the queries `asked`."""
-    vocab, sample = {word for query in asked for word in split_words(query)}, sample_texts(texts)
+    vocab, sample = {word for query in asked for word in split_words(query)}, sample_texts_evenly(texts)
     lists = [split_words(text) for text in sample]
     size = _PER_PASSAGE + sum(
         _PER_WORD * len(row) + _PER_POSTING * (1 + len(vocab.intersection(row))) for row in lists
@@ -47,23 +47,23 @@ def estimate_word_index_bytes(texts: Sequence[str], passages: int, asked: Iterab
 _QUERIES = 1000
 
 
-def reranking_cost(k: int, tokens: float, usd_per_million: float) -> float:
+def compute_reranking_cost(k: int, tokens: float, usd_per_million: float) -> float:
     """US dollars for reranking the `k` candidates of each of 1,000 queries.
 
     `tokens` are those of one candidate: the query, the passage and its metadata, for the query is read once per
     candidate. Source: spec rag 3.1.
 
-    >>> reranking_cost(50, 500, 0.05)
+    >>> compute_reranking_cost(50, 500, 0.05)
     1.25
     """
     return _QUERIES * k * tokens * usd_per_million / 1e6
 
 
-def generation_cost(passages: int, tokens: float, usd_per_million: float) -> float:
+def compute_generation_cost(passages: int, tokens: float, usd_per_million: float) -> float:
     """US dollars for the passages that a generator reads for each of 1,000 queries, each of so many `tokens`; what it
     writes is not counted. Source: spec rag 3.1.
 
-    >>> generation_cost(10, 500, 1.25)
+    >>> compute_generation_cost(10, 500, 1.25)
     6.25
     """
     return _QUERIES * passages * tokens * usd_per_million / 1e6
@@ -87,11 +87,11 @@ def average_weighted_measures(quality: Mapping[str, float], weights: Mapping[str
     return sum(quality[name] * weight for name, weight in weights.items()) / total
 
 
-def measure_efficiency(performance: float, milliseconds: float) -> float:
+def compute_performance_per_second(performance: float, milliseconds: float) -> float:
     """Performance per second. The published leaderboard takes the reranker's median time for `milliseconds`, the
     end-to-end variant that of the whole query. UsageError for no time.
 
-    >>> round(measure_efficiency(0.817, 332.9), 3)
+    >>> round(compute_performance_per_second(0.817, 332.9), 3)
     2.454
     """
     if not milliseconds > 0:
@@ -108,7 +108,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class StackTradeoff:
+class StackCostLatencyQuality:
     """One configuration, measured.
 
     `cost` in US dollars per 1,000 queries, `latency` in milliseconds per query (the percentile that is compared),
@@ -137,8 +137,8 @@ Axis = Literal["cost", "latency"]
 Dominance = Literal["pareto", "strict"]
 
 
-def find_frontier(
-    stacks: Sequence[StackTradeoff],
+def find_undominated_stacks(
+    stacks: Sequence[StackCostLatencyQuality],
     quality: Sequence[str],
     *,
     axes: Sequence[Axis] = ("cost", "latency"),
@@ -146,7 +146,7 @@ def find_frontier(
     slo_ms: float | None = None,
     cost_share: float = 0.0,
     jitter_ms: float = 0.0,
-) -> list[StackTradeoff]:
+) -> list[StackCostLatencyQuality]:
     """The stacks that are not dominated, in the order given.
 
     Cost and latency (`axes`) are to be low, each measure of `quality` high. `pareto`: one stack dominates another that
@@ -154,9 +154,9 @@ def find_frontier(
     stacks all stay. With `slo_ms` only stacks of at most that latency take part. Costs within `cost_share` of the
     larger and latencies within `jitter_ms` are equal. UsageError for no objective. Source: spec rag 3.5, ambiguity 10.
 
-    >>> a, b, c = (StackTradeoff("a", 1, 300, {"Q": 0.8}), StackTradeoff("b", 2, 400, {"Q": 0.7}),
-    ... StackTradeoff("c", 2, 200, {"Q": 0.6}))
-    >>> [one.id for one in find_frontier([a, b, c], ["Q"])]
+    >>> a, b, c = (StackCostLatencyQuality("a", 1, 300, {"Q": 0.8}), StackCostLatencyQuality("b", 2, 400, {"Q": 0.7}),
+    ... StackCostLatencyQuality("c", 2, 200, {"Q": 0.6}))
+    >>> [one.id for one in find_undominated_stacks([a, b, c], ["Q"])]
     ['a', 'c']
     """
     if dominance not in ("pareto", "strict") or not (quality or axes) or set(axes) - {"cost", "latency"}:
@@ -209,8 +209,12 @@ class StackGain:
     kind: Kind
 
 
-def marginal_gain(
-    less: StackTradeoff, more: StackTradeoff, measure: str, *, jitter_ms: float = JITTER_MS
+def compute_marginal_stack_gain(
+    less: StackCostLatencyQuality,
+    more: StackCostLatencyQuality,
+    measure: str,
+    *,
+    jitter_ms: float = JITTER_MS,
 ) -> StackGain:
     """The step from `less` to `more` by this measure. Source: spec rag 3.5."""
     quality = more.find_quality(measure) - less.find_quality(measure)
@@ -222,20 +226,20 @@ def marginal_gain(
     return StackGain(quality, milliseconds, usd, quality / milliseconds, "gain" if quality > 0 else "loss")
 
 
-def vector_bytes(n: int, dim: int, *, bytes_per_value: int = 4) -> int:
+def compute_stored_vector_bytes(n: int, dim: int, *, bytes_per_value: int = 4) -> int:
     """The vectors themselves: 4 bytes a value for float32, 1 for int8.
 
-    >>> vector_bytes(1_000_000, 1024) / 2**30
+    >>> compute_stored_vector_bytes(1_000_000, 1024) / 2**30
     3.814697265625
     """
     return n * dim * bytes_per_value
 
 
-def graph_bytes(n: int, *, m: int = 16, id_bytes: int = 4) -> float:
+def compute_hnsw_graph_bytes(n: int, *, m: int = 16, id_bytes: int = 4) -> float:
     """The links of an HNSW graph of `n` vectors: 2m on the lowest level, m on each above, where one of m vectors goes
     on; and 24 bytes of administration each. int8 vectors do not shrink it. UsageError for m below 2.
 
-    >>> round(graph_bytes(1_000_000) / 2**30, 6)
+    >>> round(compute_hnsw_graph_bytes(1_000_000) / 2**30, 6)
     0.145535
     """
     if m < 2:
@@ -265,7 +269,7 @@ class StackLimits:
     budget: float | None = None
     target: float | None = None
 
-    def list_limit_excesses(self, stack: StackTradeoff, measure: str) -> Iterator[float]:
+    def list_limit_excesses(self, stack: StackCostLatencyQuality, measure: str) -> Iterator[float]:
         """By what share each limit is missed, 0 where it is kept."""
         for value, limit in ((stack.latency, self.sla_ms), (stack.cost, self.budget)):
             if limit is not None:
@@ -282,14 +286,14 @@ class StackChoice:
     were decided by prompt, cost, time and id.
     """
 
-    stack: StackTradeoff | None
-    nearest: StackTradeoff
-    feasible: tuple[StackTradeoff, ...]
-    tied: tuple[StackTradeoff, ...]
+    stack: StackCostLatencyQuality | None
+    nearest: StackCostLatencyQuality
+    feasible: tuple[StackCostLatencyQuality, ...]
+    tied: tuple[StackCostLatencyQuality, ...]
 
 
 def choose_stack(
-    stacks: Sequence[StackTradeoff],
+    stacks: Sequence[StackCostLatencyQuality],
     measure: str,
     limits: StackLimits = StackLimits(),
     *,
@@ -313,35 +317,35 @@ def choose_stack(
         )
         return StackChoice(None, nearest, (), ())
     if limits.target is None:
-        tied = _lowest_stacks(feasible, lambda stack: -stack.find_quality(measure), ROUNDING)
+        tied = _find_lowest_stacks(feasible, lambda stack: -stack.find_quality(measure), ROUNDING)
     else:
-        tied = _lowest_stacks(
-            _lowest_stacks(feasible, lambda stack: stack.latency, jitter_ms),
+        tied = _find_lowest_stacks(
+            _find_lowest_stacks(feasible, lambda stack: stack.latency, jitter_ms),
             _stack_cost,
             ROUNDING,
             cost_share,
         )
     # By prompt, then by cost within its tolerance, so no single sort key would do.
-    left = _lowest_stacks(
-        _lowest_stacks(tied, lambda stack: stack.prompt_tokens, 0.0), _stack_cost, ROUNDING, cost_share
+    left = _find_lowest_stacks(
+        _find_lowest_stacks(tied, lambda stack: stack.prompt_tokens, 0.0), _stack_cost, ROUNDING, cost_share
     )
     chosen = min(left, key=lambda stack: (stack.latency, -stack.find_quality(measure), stack.id))
     return StackChoice(chosen, chosen, tuple(feasible), tuple(tied))
 
 
-def _stack_cost(stack: StackTradeoff) -> float:
+def _stack_cost(stack: StackCostLatencyQuality) -> float:
     return stack.cost
 
 
-def _lowest_stacks(
-    stacks: Sequence[StackTradeoff],
-    value: Callable[[StackTradeoff], float],
+def _find_lowest_stacks(
+    stacks: Sequence[StackCostLatencyQuality],
+    value: Callable[[StackCostLatencyQuality], float],
     within: float,
     share: float = 0.0,
-) -> list[StackTradeoff]:
+) -> list[StackCostLatencyQuality]:
     least = min(map(value, stacks))
     return [stack for stack in stacks if value(stack) <= least + within + share * abs(least)]
 
 
-def _stack_sort_key(stack: StackTradeoff) -> tuple[float, float, float, str]:
+def _stack_sort_key(stack: StackCostLatencyQuality) -> tuple[float, float, float, str]:
     return stack.prompt_tokens, stack.cost, stack.latency, stack.id

@@ -22,19 +22,19 @@ from embassay.data import Dataset
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate, make_undefined_score
 from embassay.protocols.kernel.evaluation import TaskContext
-from embassay.protocols.kernel.groups import Labels, describe_bootstrap, group_items_sharing_things
+from embassay.protocols.kernel.groups import Labels, describe_bootstrap_units, group_items_sharing_things
 from embassay.randomness import draw_random_bytes
 from embassay.records import (
     Documents,
     HeadlineComponent,
-    LabelledPairs,
+    LabelledTextPairs,
     LoadedDataset,
     Score,
-    ScoredPairs,
+    ScoredTextPairs,
     TaskOutcome,
 )
 from embassay.stats import bootstrap_ci
-from embassay.text.perturbations import numerize_text, random_order
+from embassay.text.perturbations import draw_random_order, replace_letters_by_digits
 
 Floats = NDArray[np.float64]
 HEADLINE = "withstood"
@@ -53,7 +53,7 @@ DRAWS = 10
 
 
 @dataclass(frozen=True)
-class PairOrders:
+class PairSimilarityOrders:
     """Upper pairs (`first`, `second`) that are more alike than the lower ones beside them, each (n,)."""
 
     ids: tuple[str, ...]
@@ -66,34 +66,38 @@ class PairOrders:
         return len(self.ids)
 
 
-def load_pair_orders(dataset: Dataset, limit: int | None, seed: int) -> LoadedDataset[PairOrders]:
+def load_pair_orders(dataset: Dataset, limit: int | None, seed: int) -> LoadedDataset[PairSimilarityOrders]:
     """The orders of a dataset in the first of the `SHAPES` that it has. DataError where nothing is ordered."""
     shape = next(shape for shape in SHAPES if not dataset.missing(shape))
     loaded: LoadedDataset[Any] = dataset.load(shape, seed=seed)
-    orders = order_pairs(loaded.data, seed) if shape != "summarised" else order_summaries(loaded.data)
+    orders = (
+        order_pairs_by_rating(loaded.data, seed)
+        if shape != "summarised"
+        else order_own_summaries_first(loaded.data)
+    )
     if not len(orders):
         raise DataError(
             f"no pair of {loaded.dataset!r} is clearly above another",
             expected=f"scores of at least {HIGH:.0%} and at most {LOW:.0%} of the highest, or labels 1 and 0",
         )
-    return replace(loaded, data=_draw_orders(orders, limit, seed))
+    return replace(loaded, data=_draw_pair_orders(orders, limit, seed))
 
 
-def order_pairs(data: ScoredPairs | LabelledPairs, seed: int) -> PairOrders:
+def order_pairs_by_rating(data: ScoredTextPairs | LabelledTextPairs, seed: int) -> PairSimilarityOrders:
     """Each pair that people rate high, or say belongs together, above one that they do not, drawn from the seed."""
-    values = np.asarray(data.scores if isinstance(data, ScoredPairs) else data.labels, dtype=np.float64)
+    values = np.asarray(data.scores if isinstance(data, ScoredTextPairs) else data.labels, dtype=np.float64)
     # A scale that begins at 1 has its low end there.
     spread = values - values.min() if len(values) else values
     top = spread.max() if len(values) else 0.0
     high = np.flatnonzero((spread >= HIGH * top) & (top > 0))
     low = np.flatnonzero(spread <= LOW * top)
     if not len(high) or not len(low):
-        return PairOrders((), (), (), (), ())
+        return PairSimilarityOrders((), (), (), (), ())
     drawn = [
         int.from_bytes(draw_random_bytes(8, seed, "lower pair", data.ids[place]), "big") for place in high
     ]
     below = [int(low[number % len(low)]) for number in drawn]
-    return PairOrders(
+    return PairSimilarityOrders(
         tuple(data.ids[place] for place in high),
         tuple(data.first[place] for place in high),
         tuple(data.second[place] for place in high),
@@ -102,22 +106,22 @@ def order_pairs(data: ScoredPairs | LabelledPairs, seed: int) -> PairOrders:
     )
 
 
-def order_summaries(data: Documents) -> PairOrders:
+def order_own_summaries_first(data: Documents) -> PairSimilarityOrders:
     """Each document with its own summary above the same with the next document's."""
     if data.summaries is None or len(data) < 2:
-        return PairOrders((), (), (), (), ())
+        return PairSimilarityOrders((), (), (), (), ())
     summaries = tuple(data.summaries)
     texts = tuple(data.texts)
-    return PairOrders(tuple(data.ids), texts, summaries, texts, (*summaries[1:], summaries[0]))
+    return PairSimilarityOrders(tuple(data.ids), texts, summaries, texts, (*summaries[1:], summaries[0]))
 
 
-def _draw_orders(orders: PairOrders, limit: int | None, seed: int) -> PairOrders:
+def _draw_pair_orders(orders: PairSimilarityOrders, limit: int | None, seed: int) -> PairSimilarityOrders:
     if limit is None or limit >= len(orders):
         return orders
     keys = [draw_random_bytes(8, seed, "limit", key) for key in orders.ids]
     kept = sorted(sorted(range(len(orders)), key=keys.__getitem__)[:limit])
     columns = (orders.ids, orders.first, orders.second, orders.lower_first, orders.lower_second)
-    return PairOrders(*(tuple(column[place] for place in kept) for column in columns))
+    return PairSimilarityOrders(*(tuple(column[place] for place in kept) for column in columns))
 
 
 def list_word_errors(word: str) -> tuple[str, ...]:
@@ -128,7 +132,7 @@ def list_word_errors(word: str) -> tuple[str, ...]:
     (('MOON', 'm00n', 'mon'), ('A', '4'), ())
     """
     middle = len(word) // 2
-    forms = [word.upper(), numerize_text(word, _refuse_random_draw)]
+    forms = [word.upper(), replace_letters_by_digits(word, _refuse_random_draw)]
     if len(word) > 3:
         forms.append(word[:middle] + word[middle + 1 :])
         forms.append(word[: middle - 1] + word[middle] + word[middle - 1] + word[middle + 1 :])
@@ -144,7 +148,7 @@ Change = tuple[int, str]
 
 
 @dataclass(frozen=True)
-class AttackDraft:
+class AttackedTextDraft:
     """A text with some of its words changed, and how similar it still is."""
 
     words: tuple[str, ...]
@@ -159,11 +163,11 @@ class AttackDraft:
             written[place] = form
         return " ".join(written)
 
-    def change_word_at(self, place: int) -> Iterator[AttackDraft]:
+    def change_word_at(self, place: int) -> Iterator[AttackedTextDraft]:
         """With one more word changed, in each way; nothing where the word is changed already."""
         if all(place != changed for changed, _ in self.changes):
             for form in list_word_errors(self.words[place]):
-                yield AttackDraft(self.words, (*self.changes, (place, form)))
+                yield AttackedTextDraft(self.words, (*self.changes, (place, form)))
 
 
 @dataclass(frozen=True)
@@ -225,7 +229,7 @@ def _change_one_more_word(
     texts = [draft.text for _, draft in drafts]
     # Rounded, because the last digits differ between machines and would choose other words.
     similar = system.pairs([first[place] for place, _ in drafts], texts).astype(np.float64).round(6)
-    scored: dict[int, list[AttackDraft]] = {}
+    scored: dict[int, list[AttackedTextDraft]] = {}
     for (place, draft), value in zip(drafts, similar, strict=True):
         scored.setdefault(place, []).append(replace(draft, similarity=float(value)))
     for place, of_search in scored.items():
@@ -237,7 +241,7 @@ class WordChangeSearch:
 
     def __init__(self, text: str, threshold: float) -> None:
         self.threshold = threshold
-        start = AttackDraft(tuple(text.split()))
+        start = AttackedTextDraft(tuple(text.split()))
         self.best = [start]
         self.places: Sequence[int] = range(len(start.words))
 
@@ -246,7 +250,7 @@ class WordChangeSearch:
         """Whether the best draft is below the threshold."""
         return self.best[0].similarity < self.threshold
 
-    def list_next_drafts(self) -> Iterator[AttackDraft]:
+    def list_next_drafts(self) -> Iterator[AttackedTextDraft]:
         """The best drafts with one more word changed, each text once."""
         seen = set[frozenset[Change]]()
         for draft in self.best:
@@ -257,7 +261,7 @@ class WordChangeSearch:
                         seen.add(key)
                         yield candidate
 
-    def keep_best_drafts(self, scored: Sequence[AttackDraft], beam: int) -> None:
+    def keep_best_drafts(self, scored: Sequence[AttackedTextDraft], beam: int) -> None:
         """Keep the least similar; after the first change, the words whose change alone took most."""
         ordered = sorted(scored, key=lambda draft: draft.similarity)
         if not self.best[0].changes:
@@ -271,20 +275,22 @@ class WordChangeSearch:
 
 
 def estimate_chance_flips(
-    system: Similarity, orders: PairOrders, thresholds: Floats, budget: int, seed: int
+    system: Similarity, orders: PairSimilarityOrders, thresholds: Floats, budget: int, seed: int
 ) -> Floats:
     """The share of `DRAWS` random orders of words in which as many changes as the column says, or fewer, flip a pair:
     (n, budget)."""
     flips = np.zeros((len(orders), DRAWS, budget))
     for start in range(0, len(orders), BLOCK):
         rows = np.arange(start, min(start + BLOCK, len(orders)))
-        flips[rows] = _draw_flips(system, _select_rows(orders, rows), thresholds[rows], budget, seed)
+        flips[rows] = _find_random_draft_flips(
+            system, _select_rows(orders, rows), thresholds[rows], budget, seed
+        )
     # Once flipped within a size, so within every larger one.
     return np.asarray(np.maximum.accumulate(flips, axis=2).mean(axis=1))
 
 
-def _draw_flips(
-    system: Similarity, orders: PairOrders, thresholds: Floats, budget: int, seed: int
+def _find_random_draft_flips(
+    system: Similarity, orders: PairSimilarityOrders, thresholds: Floats, budget: int, seed: int
 ) -> NDArray[np.bool_]:
     """Whether each number of changes flips a pair in each draw, (n, draws, budget)."""
     flips = np.zeros((len(orders), DRAWS, budget), dtype=np.bool_)
@@ -304,9 +310,9 @@ def _draw_flips(
 
 def _draw_random_drafts(text: str, budget: int, seed: int, key: str) -> Iterator[str]:
     """The text with one, two ... words changed, each draw a part of the next."""
-    draft = AttackDraft(tuple(text.split()))
+    draft = AttackedTextDraft(tuple(text.split()))
     drawn = _KeyByteStream(seed, key)
-    for place in random_order(len(draft.words), drawn):
+    for place in draw_random_order(len(draft.words), drawn):
         forms = list(draft.change_word_at(place))
         if forms and len(draft.changes) < budget:
             draft = forms[int.from_bytes(drawn(8), "big") % len(forms)]
@@ -324,7 +330,7 @@ class _KeyByteStream:
         return draw_random_bytes(n, self.seed, "random change", self.key, str(self.calls))
 
 
-def evaluate_word_attack(system: Similarity, data: PairOrders, context: TaskContext) -> TaskOutcome:
+def evaluate_word_attack(system: Similarity, data: PairSimilarityOrders, context: TaskContext) -> TaskOutcome:
     """Attack the orders that a system has right, and count how many changes each withstands."""
     if RELATIVE in system.identity:
         nothing = make_undefined_score(
@@ -367,9 +373,9 @@ def evaluate_word_attack(system: Similarity, data: PairOrders, context: TaskCont
     )  # fmt: skip
 
 
-def _select_rows(data: PairOrders, rows: NDArray[np.int64]) -> PairOrders:
+def _select_rows(data: PairSimilarityOrders, rows: NDArray[np.int64]) -> PairSimilarityOrders:
     columns = (data.ids, data.first, data.second, data.lower_first, data.lower_second)
-    return PairOrders(*(tuple(column[row] for row in rows.tolist()) for column in columns))
+    return PairSimilarityOrders(*(tuple(column[row] for row in rows.tolist()) for column in columns))
 
 
 def _name_changes_variant(size: int) -> str:
@@ -380,7 +386,7 @@ def _estimate_attack_shares(
     is_right: Floats, flipped: Floats, by_chance: Floats, groups: Labels | None, context: TaskContext
 ) -> tuple[Estimate, list[Score]]:
     """The headline's estimate, and the rows of all shares; `groups` are orders drawn together."""
-    over = describe_bootstrap("orders", ScoredPairs, groups)
+    over = describe_bootstrap_units("orders", ScoredTextPairs, groups)
 
     def estimate_column_mean(column: Floats, *, share: bool = True) -> Estimate:
         table = column[:, None]

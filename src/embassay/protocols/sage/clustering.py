@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.data import draw_stratified
 from embassay.measures import v_measure
-from embassay.measures.clusters import complete_linkage, restore_item_order, sort_positions_by_text
+from embassay.measures.clusters import cluster_by_complete_linkage, restore_item_order, sort_positions_by_text
 from embassay.protocols.kernel.estimates import (
     Estimate,
     Items,
     Lost,
-    average_over_sets,
-    bootstrap_single_set,
+    average_scores_over_sets,
+    bootstrap_set_v_measure,
     make_undefined_score,
-    sum_skipped,
+    sum_skipped_items_by_reason,
 )
 from embassay.protocols.sage.tasks import SageContext
 from embassay.records import LabelledTexts, Score, SkippedItems, TaskOutcome
@@ -51,14 +51,18 @@ def evaluate_system(system: Similarity, data: LabelledTexts, context: SageContex
             )
         skipped += lost.skipped
         left = [drawn[i] for i in np.flatnonzero(~lost.lost_mask)]
-        scores.append(_score_set(distances, data, left, name, items))
+        scores.append(_score_clustering_of_set(distances, data, left, name, items))
         if name == alone:
             clusters = dict(zip(sorted(left), items.columns["value"][-len(left) :], strict=True))
-            whole = bootstrap_single_set(data, name, clusters, context)
+            whole = bootstrap_set_v_measure(data, name, clusters, context)
     if alone is not None and scores:
-        return _make_outcome(whole, scores, items, sum_skipped(skipped), tuple(warnings))
+        return _make_outcome(whole, scores, items, sum_skipped_items_by_reason(skipped), tuple(warnings))
     return _make_outcome(
-        average_over_sets(scores, context), scores, items, sum_skipped(skipped), tuple(warnings)
+        average_scores_over_sets(scores, context),
+        scores,
+        items,
+        sum_skipped_items_by_reason(skipped),
+        tuple(warnings),
     )
 
 
@@ -93,11 +97,11 @@ def _measure_distances(
     return np.concatenate(parts), lost
 
 
-def _score_set(
+def _score_clustering_of_set(
     distances: NDArray[np.float32], data: LabelledTexts, rows: list[int], name: str, items: Items
 ) -> Score:
     """V-measure of the clusters of one set, whose distances are in the order of these rows."""
-    linked = complete_linkage(distances, len(rows), len({data.labels[i] for i in rows}))
+    linked = cluster_by_complete_linkage(distances, len(rows), len({data.labels[i] for i in rows}))
     # argsort of an argsort gives each row's rank, its place once the rows are sorted.
     clusters = restore_item_order(np.argsort(np.argsort(rows)), linked)
     rows = sorted(rows)

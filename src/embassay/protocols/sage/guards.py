@@ -19,17 +19,17 @@ from numpy.typing import NDArray
 from embassay.contracts import RankedCandidates, Similarity
 from embassay.errors import ModelError
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, make_undefined_score
-from embassay.protocols.kernel.groups import Labels, describe_bootstrap, find_item_groups
+from embassay.protocols.kernel.groups import Labels, describe_bootstrap_units, find_item_groups
 from embassay.protocols.kernel.tables import ColumnTable, number_column, text
 from embassay.protocols.sage.retrieval import K, list_ideal_gains, list_query_gains, ndcg
 from embassay.protocols.sage.tasks import SageContext, apply_run_options, parse_edit_list
-from embassay.randomness import draw_random_bytes, make_generator
+from embassay.randomness import draw_random_bytes, make_seeded_generator
 from embassay.records import Result, RetrievalSet, Score, TaskOutcome
 from embassay.runs.folder import CellRecord
 from embassay.search.fusion import fuse_by_reciprocal_rank
-from embassay.stats.resampling import effective_units, resample_defined_means
+from embassay.stats.resampling import count_effective_groups, resample_defined_means
 from embassay.systems import open_system
-from embassay.systems.cleanup import TextCleanup
+from embassay.systems.cleanup import TextCleanupSteps
 from embassay.systems.rerankers import open_reranker
 
 T = TypeVar("T")
@@ -99,19 +99,19 @@ class GuardBench:
         return {f"{TIME}{guard}": round(1e6 * spent / len(self.data)) for guard, spent in per_search.items()}
 
 
-def clean_texts(bench: GuardBench, asked: EditedSearch) -> JudgedRanking:
+def search_cleaned_texts(bench: GuardBench, asked: EditedSearch) -> JudgedRanking:
     """What comes in is cleaned: the questions, or the documents."""
-    cleanup = TextCleanup(bench.options.guard_clean)
+    cleanup = TextCleanupSteps(bench.options.guard_clean)
     queries, corpus = asked.queries, asked.corpus
     cleanup("Lists are read before the time is taken.")
     if bench.options.guard_side == "queries":
-        queries = bench.time_guard("cleaning", lambda: cleanup.clean_without_cache(asked.queries))
+        queries = bench.time_guard("cleaning", lambda: cleanup.clean_texts_without_cache(asked.queries))
     else:
-        corpus = bench.time_guard("cleaning", lambda: cleanup.clean_without_cache(asked.corpus))
+        corpus = bench.time_guard("cleaning", lambda: cleanup.clean_texts_without_cache(asked.corpus))
     return bench.judge_ranking(bench.system.search(queries, corpus, DEPTH))
 
 
-def fuse_searches(bench: GuardBench, asked: EditedSearch) -> JudgedRanking:
+def search_and_fuse_two_systems(bench: GuardBench, asked: EditedSearch) -> JudgedRanking:
     """A second system searches too, and both rankings are one by reciprocal ranks."""
     other = open_system(
         bench.options.guard_hybrid, tokenizer=bench.context.tokenizer, seed=bench.context.seed
@@ -190,7 +190,7 @@ def _split_questions_in_halves(data: RetrievalSet, seed: int) -> NDArray[np.bool
 
 
 GUARDS: Mapping[str, Callable[[GuardBench, EditedSearch], JudgedRanking]] = {
-    "cleaning": clean_texts, "hybrid": fuse_searches, "rerank": rerank_first_documents,
+    "cleaning": search_cleaned_texts, "hybrid": search_and_fuse_two_systems, "rerank": rerank_first_documents,
     "threshold": refuse_unsure_questions
 }  # fmt: skip
 """By name; the last is named where no other does."""
@@ -317,12 +317,12 @@ class GuardShares:
     ) -> Estimate:
         table = np.column_stack(columns)
         has_value = ~np.isnan(table[:, 0])
-        n, method = int(has_value.sum()), describe_bootstrap("queries", RetrievalSet, self.groups)
+        n, method = int(has_value.sum()), describe_bootstrap_units("queries", RetrievalSet, self.groups)
         if not n or np.isnan(table).all(axis=0).any():
             return Estimate(float("nan"), 0, np.empty(0), method)
-        rng = make_generator(self.context.seed, "guards", self.context.dataset)
+        rng = make_seeded_generator(self.context.seed, "guards", self.context.dataset)
         drawn = resample_defined_means(table, n_resamples=self.context.resamples, rng=rng, groups=self.groups)
-        units = None if self.groups is None else effective_units(self.groups[has_value])
+        units = None if self.groups is None else count_effective_groups(self.groups[has_value])
         with np.errstate(invalid="ignore", divide="ignore"):
             value, values = float(statistic(np.nanmean(table, axis=0))), np.asarray(statistic(drawn))
         return Estimate(value, n, values, method, is_share and self.groups is None, units)

@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import MOST_RESAMPLES, STATISTICS, TaskRequest, check_options, option
+from embassay.protocols.kernel.request import (
+    MOST_RESAMPLES,
+    STATISTICS,
+    TaskRequest,
+    check_option_values,
+    option,
+)
 
 ALL = "all"
 OF_DOCUMENTS = ("robustness", "sensitivity")
@@ -80,7 +86,7 @@ class SageOptions:
     attack_beam: int = option(1, "Drafts of each size that an attack keeps.", least=1)
 
     def __post_init__(self) -> None:
-        check_options(self)
+        check_option_values(self)
         if self.edits == "2024" and self.delete_next_if_space:
             raise UsageError(
                 "delete10 of 2024 has its own rule for spaces.",

@@ -24,7 +24,7 @@ from embassay.protocols.kernel.estimates import (
     estimate,
     make_undefined_score,
 )
-from embassay.protocols.kernel.groups import describe_bootstrap, find_item_groups
+from embassay.protocols.kernel.groups import describe_bootstrap_units, find_item_groups
 from embassay.protocols.kernel.inputs import Columns
 from embassay.protocols.sage.tasks import SageContext
 from embassay.records import (
@@ -125,7 +125,7 @@ def _score_choices(
         predicted, actual = 1 - predicted, 1 - actual
     columns = np.stack([credit, predicted * actual, predicted, actual], axis=1)
     groups = find_item_groups(data)
-    method = describe_bootstrap("comparisons", SummaryComparisons, groups)
+    method = describe_bootstrap_units("comparisons", SummaryComparisons, groups)
 
     def estimate_over_comparisons(columns: Columns, statistic: Statistic, *, share: bool) -> Estimate:
         return estimate(columns, statistic, context, "comparisons", method, share=share, groups=groups)
@@ -154,7 +154,7 @@ def _score_ratings(system: Similarity, data: SummaryRatings, context: SageContex
     # Standardised first, so that sums of squares of values around 0.99 lose no digits.
     standard = _standardise(similarity)
     scores, axes, skipped, groups = [], [], [*lost.skipped], find_item_groups(data)
-    method = describe_bootstrap("ratings", SummaryRatings, groups)
+    method = describe_bootstrap_units("ratings", SummaryRatings, groups)
     for axis, ratings in data.axes.items():
         rated = np.isfinite(ratings)
         items.add(data.ids, ratings, axis, "human")

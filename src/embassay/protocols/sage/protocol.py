@@ -13,23 +13,28 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from embassay.data.corpus import is_read_from_file
+from embassay.data.corpus import are_texts_read_from_file
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel.evaluation import Task, TaskProtocol
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan, PlannedSystem, PlannedTask
-from embassay.protocols.kernel.session import CellSession, Conclusion, SilentListener, system_kinds
+from embassay.protocols.kernel.session import (
+    CellRunAttempt,
+    RunConclusions,
+    SilentListener,
+    map_systems_to_kinds,
+)
 from embassay.protocols.kernel.tables import RunTable
 from embassay.protocols.sage.guards import make_guard_table
 from embassay.protocols.sage.options import ALL, VERSION, Request, SageOptions
-from embassay.protocols.sage.tables import make_best_systems_table, make_group_table, make_tables
+from embassay.protocols.sage.tables import make_best_systems_table, make_group_table, make_sage_tables
 from embassay.protocols.sage.tasks import (
     PAIR_CORPUS,
     TASK_NAMES,
     TASKS,
     SageContext,
     compute_versions_length,
-    estimate_memory,
+    estimate_task_memory,
     parse_edit_list,
 )
 from embassay.records import Result, RetrievalSet
@@ -84,7 +89,7 @@ class SageProtocol(TaskProtocol):
     first_field: ClassVar = {"retrieval": "document", "preference": "source"}
     kinds: ClassVar = {"clustering": "distances", "retrieval": "search"}
     order_alone = frozenset({"preference", "robustness", "retrieval"})
-    needed = staticmethod(estimate_memory)
+    needed = staticmethod(estimate_task_memory)
 
     def find_item_limit(self, task: str, request: Request) -> int | None:
         """Tasks that edit whole documents have a cap of their own."""
@@ -117,7 +122,7 @@ class SageProtocol(TaskProtocol):
                     task.task, dataset.name, partial(_list_shown_texts, plan, dataset.source, task.task)
                 )
 
-    def run_cells(self, session: CellSession, listener: SilentListener) -> None:
+    def run_cells(self, session: CellRunAttempt, listener: SilentListener) -> None:
         """The cells, and then what they have found."""
         session.do(listener)
         _keep_found_documents(session.plan, self.folder)
@@ -132,14 +137,14 @@ class SageProtocol(TaskProtocol):
 
     def tables(self, plan: Plan, rows: Sequence[Result]) -> Iterator[RunTable]:
         """The paper's, and ours."""
-        return make_tables(rows, system_kinds(plan))
+        return make_sage_tables(rows, map_systems_to_kinds(plan))
 
     def draw_conclusions(
         self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]
-    ) -> Conclusion:
+    ) -> RunConclusions:
         """And embedding models beside classical metrics as groups."""
         conclusion = super().draw_conclusions(plan, records, rows)
-        of_system = system_kinds(plan)
+        of_system = map_systems_to_kinds(plan)
         groups = (
             *make_group_table(conclusion.standings, of_system),
             *make_best_systems_table(conclusion.standings, of_system),
@@ -157,11 +162,11 @@ def _keep_found_documents(plan: Plan, folder: RunFolder) -> None:
     for dataset in plan.datasets:
         for task in dataset.tasks:
             paths = (
-                folder.items_path(task.task, dataset.name, system.name, ".rankings")
+                folder.locate_cell_items(task.task, dataset.name, system.name, ".rankings")
                 for system in plan.systems
             )
             hits = {str(doc) for path in paths for doc in _read_ranked_documents(path)}
-            path = folder.texts_path(task.task, dataset.name)
+            path = folder.locate_task_texts(task.task, dataset.name)
             if not hits <= _read_edited_documents(path) or (path.exists() and not is_whole_parquet(path)):
                 write_parquet_columns(path, _list_shown_texts(plan, dataset.source, task.task, hits))
 
@@ -171,7 +176,9 @@ def _list_shown_texts(plan: Plan, source: str, name: str, hits: Iterable[str] = 
     wanted = {*hits, *_list_judged_documents(data)}
     columns: Columns = {"item_id": [], "field": [], "text": []}
     for field, (ids, texts) in TASKS.build(name).fields(data).items():
-        kept_ids, kept = select_wanted_texts(ids, texts, wanted) if is_read_from_file(texts) else (ids, texts)
+        kept_ids, kept = (
+            select_wanted_texts(ids, texts, wanted) if are_texts_read_from_file(texts) else (ids, texts)
+        )
         columns["item_id"] += kept_ids
         columns["field"] += [field] * len(kept_ids)
         columns["text"] += kept

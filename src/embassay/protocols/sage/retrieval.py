@@ -31,13 +31,13 @@ from embassay.protocols.kernel.estimates import (
     estimate,
     make_undefined_score,
 )
-from embassay.protocols.kernel.groups import describe_bootstrap, find_item_groups
+from embassay.protocols.kernel.groups import describe_bootstrap_units, find_item_groups
 from embassay.protocols.sage.tasks import (
     RETRIEVAL_EDITS,
-    Edit,
     SageContext,
+    TextEdit,
     apply_run_options,
-    find_unchanged,
+    find_unchanged_texts,
     make_unchanged_skip,
     retrieval_edits,
 )
@@ -125,7 +125,7 @@ def _search_versions(
 
     def search_each_version() -> list[RankedCandidates]:
         return [
-            _merge_shards(islice(shards, corpora.shards_per_version), corpora.offsets, k)
+            _merge_shard_rankings(islice(shards, corpora.shards_per_version), corpora.offsets, k)
             for _ in range(corpora.versions)
         ]
 
@@ -133,7 +133,9 @@ def _search_versions(
     return _VersionRankings(apart, search_each_version() if own else apart)
 
 
-def _merge_shards(shards: Iterable[RankedCandidates], offsets: Sequence[int], k: int) -> RankedCandidates:
+def _merge_shard_rankings(
+    shards: Iterable[RankedCandidates], offsets: Sequence[int], k: int
+) -> RankedCandidates:
     """The best k of a corpus from those of its shards; what there is of them at once is two."""
     best: RankedCandidates | None = None
     for shard, offset in zip(shards, offsets, strict=True):
@@ -231,7 +233,7 @@ class _QueryEstimates:
 
     def share(self, columns: NDArray[np.float64], statistic: Statistic, prefix: str = "") -> Estimate:
         """`statistic` of the means of columns (queries, m)."""
-        method = prefix + describe_bootstrap("queries", RetrievalSet, self.groups)
+        method = prefix + describe_bootstrap_units("queries", RetrievalSet, self.groups)
         method += ", own document left out" if self.context.options.exclude_self else ""
         return estimate(columns, statistic, self.context, "queries", method, groups=self.groups)
 
@@ -348,7 +350,7 @@ class CorpusShard(Sequence[str]):
 
     ids: Sequence[str]
     originals: Sequence[str]
-    edit: Edit | None
+    edit: TextEdit | None
     langs: Sequence[str] | None = None
     told: Callable[[NDArray[np.int64]], None] | None = field(default=None, compare=False)
 
@@ -370,12 +372,12 @@ class CorpusShard(Sequence[str]):
             return self.originals
         edited = self.edit(self.originals, self.ids, self.langs)
         if self.told is not None:
-            self.told(find_unchanged(self.originals, edited))
+            self.told(find_unchanged_texts(self.originals, edited))
         return edited
 
 
 def _find_unchanged_rows(shard: CorpusShard) -> NDArray[np.int64]:
-    return find_unchanged(shard.originals, list(shard))
+    return find_unchanged_texts(shard.originals, list(shard))
 
 
 class CorpusVersions(Sequence[CorpusShard]):
@@ -452,14 +454,14 @@ class CorpusVersions(Sequence[CorpusShard]):
         )
 
 
-def _has_edit_effect(edit: Edit, corpus: Documents) -> bool:
+def _has_edit_effect(edit: TextEdit, corpus: Documents) -> bool:
     """Whether an edit changes a document: a few are looked at, then twice as many, until one is found."""
     start, size = 0, 8
     # Eight at first: only an edit that changes no document has to look at all of them.
     while start < len(corpus):
         part = slice(start, start + size)
         texts, langs = corpus.texts[part], None if corpus.langs is None else corpus.langs[part]
-        if len(find_unchanged(texts, edit(texts, corpus.ids[part], langs))) < len(texts):
+        if len(find_unchanged_texts(texts, edit(texts, corpus.ids[part], langs))) < len(texts):
             return True
         start, size = start + size, min(2 * size, SHARD)
     return False

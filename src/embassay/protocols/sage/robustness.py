@@ -20,7 +20,7 @@ from embassay.protocols.sage.tasks import (
     EDITS,
     SageContext,
     edit_documents,
-    find_unchanged,
+    find_unchanged_texts,
     make_unchanged_skip,
 )
 from embassay.records import Documents, Score, SkippedItems, TaskOutcome
@@ -51,7 +51,7 @@ def evaluate_system(system: Similarity, data: Documents, context: SageContext) -
     if lost.too_many_lost_reason:
         return lost.make_outcome_without_score(HEADLINE, items)
 
-    left = {name: find_unchanged(data.texts, variants[name]) for name in (*EDITS, *further)}
+    left = {name: find_unchanged_texts(data.texts, variants[name]) for name in (*EDITS, *further)}
     for name, rows in left.items():
         similarity[name][rows] = np.nan
     names, columns = _make_robustness_columns(

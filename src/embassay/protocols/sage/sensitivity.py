@@ -24,7 +24,7 @@ from embassay.protocols.sage.tasks import (
     edit_documents,
     shorten_documents,
 )
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.records import Documents, Score, SkippedItems, TaskOutcome
 
 HEADLINE = "sensitivity"
@@ -129,22 +129,22 @@ def _calibrate_similarity(
     similarity: NDArray[np.float64], target: NDArray[np.float64], context: SageContext
 ) -> NDArray[np.float64]:
     """Similarities after the monotone map that fits the curve best, fitted on the other half of the documents."""
-    order = make_generator(context.seed, "calibration", context.dataset).permutation(len(similarity))
+    order = make_seeded_generator(context.seed, "calibration", context.dataset).permutation(len(similarity))
     order = order[~np.isnan(similarity[order, 0])]
     halves = order[::2], order[1::2]
     mapped = np.full_like(similarity, np.nan)
     for fitted, held_out in (halves, halves[::-1]):
         curve = np.tile(target, len(fitted))
-        mapped[held_out] = fit_isotonic(similarity[fitted].ravel(), curve, similarity[held_out])
+        mapped[held_out] = fit_isotonic_map(similarity[fitted].ravel(), curve, similarity[held_out])
     return mapped
 
 
-def fit_isotonic(
+def fit_isotonic_map(
     x: NDArray[np.float64], y: NDArray[np.float64], at: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """The rising map that fits `y` over `x` best (least squares), at the values `at`; beyond `x` as at its ends.
 
-    >>> fit_isotonic(np.array([0.1, 0.2, 0.3]), np.array([0.0, 1.0, 0.5]), np.array([0.0, 0.15, 0.9]))
+    >>> fit_isotonic_map(np.array([0.1, 0.2, 0.3]), np.array([0.0, 1.0, 0.5]), np.array([0.0, 0.15, 0.9]))
     array([0.   , 0.375, 0.75 ])
     """
     from scipy.optimize import isotonic_regression

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from embassay.contracts import Kind
-from embassay.protocols.kernel.comparisons import Standing, SystemHeadline
+from embassay.protocols.kernel.comparisons import SystemHeadlineValue, SystemStanding
 from embassay.protocols.kernel.tables import (
     ColumnTable,
     ComputedColumn,
@@ -18,7 +18,7 @@ from embassay.protocols.kernel.tables import (
     PrintedTable,
     RunTable,
     Style,
-    format_csv,
+    format_csv_rows,
     number_column,
     text,
 )
@@ -59,7 +59,7 @@ class SageTable(RunTable):
 
     def as_csv(self) -> str:
         """Full precision, empty where there is no value."""
-        return format_csv(
+        return format_csv_rows(
             [["kind", "system", *self.columns], *([kind, system, *v] for kind, system, v in self.rows)]
         )
 
@@ -122,7 +122,7 @@ class _SageRows:
 Cell = Callable[[str], float | None]
 
 
-def make_tables(rows: Sequence[Result], kinds: dict[str, Kind]) -> Iterator[SageTable]:
+def make_sage_tables(rows: Sequence[Result], kinds: dict[str, Kind]) -> Iterator[SageTable]:
     """All tables that the rows can fill; `kinds` gives the systems in display order."""
     look = _SageRows(rows)
     tasks = {row.task for row in rows}
@@ -285,7 +285,7 @@ class TaskGroupValues(NamedTuple):
     values: tuple[tuple[float | None, ...], ...]
 
 
-def make_group_table(standings: Sequence[Standing], kinds: dict[str, Kind]) -> Iterator[ColumnTable]:
+def make_group_table(standings: Sequence[SystemStanding], kinds: dict[str, Kind]) -> Iterator[ColumnTable]:
     """Embedding models against classical metrics as groups: the mean of either, task by task, and the first minus the
     second, with 95% intervals of paired draws. Nothing where a group has no member."""
     members = {
@@ -324,14 +324,16 @@ class BestSystemsOfGroups(NamedTuple):
     """The best system of each group on a task; the first divided by the second, with its interval."""
 
     task: str
-    embedding: SystemHeadline
-    classical: SystemHeadline
+    embedding: SystemHeadlineValue
+    classical: SystemHeadlineValue
     times: float | None
     low: float | None
     high: float | None
 
 
-def make_best_systems_table(standings: Sequence[Standing], kinds: dict[str, Kind]) -> Iterator[ColumnTable]:
+def make_best_systems_table(
+    standings: Sequence[SystemStanding], kinds: dict[str, Kind]
+) -> Iterator[ColumnTable]:
     """The best embedding model against the best classical metric, task by task, as SAGE states it: how many times as
     high, with the 95% interval of paired draws, and how much higher in percent. Nothing where a group has no member."""
     whole = [row for row in standings if not row.dataset and row.headline.value is not None]
@@ -363,7 +365,7 @@ def _compute_percent_higher(row: BestSystemsOfGroups) -> float | None:
 
 
 def _divide_headlines(
-    one: SystemHeadline, other: SystemHeadline
+    one: SystemHeadlineValue, other: SystemHeadlineValue
 ) -> tuple[float | None, float | None, float | None]:
     """One divided by the other, drawn together; no interval where a draw of the other is 0 or below."""
     if not one.value or not other.value:
@@ -376,11 +378,11 @@ def _divide_headlines(
     return times, min(low, times), max(high, times)
 
 
-def _average_headlines(systems: Sequence[SystemHeadline]) -> SystemHeadline:
+def _average_headlines(systems: Sequence[SystemHeadlineValue]) -> SystemHeadlineValue:
     """The mean of systems, drawn together."""
     lacking = next((system for system in systems if system.value is None), None)
     if lacking is not None:
-        return SystemHeadline.none("", lacking.reason)
+        return SystemHeadlineValue.none("", lacking.reason)
     first = systems[0]
     drawn = {len(system.replicates) for system in systems}
     replicates = (
@@ -390,10 +392,10 @@ def _average_headlines(systems: Sequence[SystemHeadline]) -> SystemHeadline:
     return replace(first, system="", value=value, replicates=replicates)
 
 
-def _subtract_headlines(one: SystemHeadline, other: SystemHeadline) -> SystemHeadline:
+def _subtract_headlines(one: SystemHeadlineValue, other: SystemHeadlineValue) -> SystemHeadlineValue:
     """One minus the other, drawn together."""
     if one.value is None or other.value is None:
-        return SystemHeadline.none("", one.reason or other.reason)
+        return SystemHeadlineValue.none("", one.reason or other.reason)
     paired = len(one.replicates) == len(other.replicates)
     replicates = one.replicates - other.replicates if paired else np.empty(0)
     return replace(one, value=one.value - other.value, replicates=replicates, bounds=(-1.0, 1.0))

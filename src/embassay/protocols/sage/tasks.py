@@ -17,10 +17,10 @@ from embassay.errors import UsageError
 from embassay.protocols.kernel import evaluation
 from embassay.protocols.kernel.evaluation import Fields, Task, loader
 from embassay.protocols.kernel.forecast import (
-    count_dimensions,
-    distance_bytes,
+    count_vector_dimensions,
+    pairwise_distance_bytes,
     replicate_bytes,
-    sum_memory,
+    sum_memory_footprint,
     text_bytes,
     token_bytes,
     vector_bytes,
@@ -28,7 +28,7 @@ from embassay.protocols.kernel.forecast import (
 from embassay.protocols.sage.options import ALL, SageOptions, read_needle
 from embassay.records import Documents, LabelledTexts, LoadedDataset, RetrievalSet, SkippedItems
 from embassay.registry import Registry
-from embassay.runs.memory import MemoryFootprint
+from embassay.runs.memory import WorkMemoryEstimate
 from embassay.search.exact import SHARD
 from embassay.text import (
     FURTHER,
@@ -69,7 +69,7 @@ RETRIEVAL_EDITS = retrieval_variants()
 
 
 @dataclass(frozen=True)
-class Edit:
+class TextEdit:
     """One edit as a run does it: its spec string, and what it depends on."""
 
     name: str
@@ -95,7 +95,7 @@ class Edit:
         return PERTURBATIONS.build(name, tokenizer=self.tokenizer, needle_text=self.needle)
 
 
-def find_unchanged(texts: Sequence[str], edited: Sequence[str]) -> NDArray[np.int64]:
+def find_unchanged_texts(texts: Sequence[str], edited: Sequence[str]) -> NDArray[np.int64]:
     """The places of the texts that an edit left as they were."""
     same = (place for place, (a, b) in enumerate(zip(texts, edited, strict=True)) if a == b)
     return np.fromiter(same, dtype=np.int64)
@@ -113,7 +113,7 @@ def edit_documents(variant: str, documents: Documents, context: SageContext) -> 
     return apply_run_options(variant, context)(documents.texts, documents.ids, documents.langs)
 
 
-def apply_run_options(variant: str, context: SageContext) -> Edit:
+def apply_run_options(variant: str, context: SageContext) -> TextEdit:
     """The edit as the options of the run have it."""
     if context.options.edits == "2024":
         variant = OF_2024.get(variant, variant)
@@ -123,7 +123,7 @@ def apply_run_options(variant: str, context: SageContext) -> Edit:
         variant = "delete10:spaces=next"
     if variant == "negate" and context.lang not in _SEVERAL:
         variant = f"negate:lang={context.lang}"
-    return Edit(variant, context.tokenizer, context.seed, read_needle(context.options.needle))
+    return TextEdit(variant, context.tokenizer, context.seed, read_needle(context.options.needle))
 
 
 def shorten_documents(documents: Documents, context: SageContext) -> Documents:
@@ -317,9 +317,9 @@ _BATCHES = {"preference": 3, "robustness": 2, "sensitivity": 2}
 """Texts of an item that are compared in one call."""
 
 
-def estimate_memory(
+def estimate_task_memory(
     task: str, system: Similarity, data: Any, fields: Any, options: SageOptions
-) -> MemoryFootprint:
+) -> WorkMemoryEstimate:
     """The estimate for one system on one dataset; `fields` are the task's texts (`Task.fields`)."""
     if isinstance(data, RetrievalSet):
         return (
@@ -333,33 +333,35 @@ def estimate_memory(
     n = len(texts) * _BATCHES.get(task, 8)
     parts = {"texts": text_bytes(texts, n), "replicates": replicate_bytes(len(texts), 40, options.resamples)}
     parts |= _count_compared_texts(system, texts, n)
-    return sum_memory(parts, "Use fewer items (--limit).")
+    return sum_memory_footprint(parts, "Use fewer items (--limit).")
 
 
 def _count_compared_texts(system: Similarity, texts: Any, n: int) -> dict[str, int]:
     """What `n` of the texts are while they are compared in pairs."""
-    dim = count_dimensions(system)
+    dim = count_vector_dimensions(system)
     return {"vectors": vector_bytes(2 * n, dim)} if dim else {"tokens": token_bytes(texts, 2 * n)}
 
 
 def _estimate_clustering_memory(
     system: Similarity, data: LabelledTexts, options: SageOptions
-) -> MemoryFootprint:
+) -> WorkMemoryEstimate:
     largest = max(Counter(data.sets).values(), default=0)
     embedding = system.kind == "embedding"
     n = min(largest, options.embedding_cap if embedding else options.string_cap)
-    parts = {f"the distances of {n:,} texts": distance_bytes(n), "texts": text_bytes(data.texts, n)}
-    dim = count_dimensions(system)
+    parts = {f"the distances of {n:,} texts": pairwise_distance_bytes(n), "texts": text_bytes(data.texts, n)}
+    dim = count_vector_dimensions(system)
     parts |= {"vectors": vector_bytes(n, dim)} if dim else {"tokens": token_bytes(data.texts, n)}
-    return sum_memory(
+    return sum_memory_footprint(
         parts, f"Cluster fewer texts (--{'embedding' if embedding else 'string'}-cap, --limit)."
     )
 
 
-def _estimate_guard_memory(system: Similarity, data: RetrievalSet, options: SageOptions) -> MemoryFootprint:
+def _estimate_guard_memory(
+    system: Similarity, data: RetrievalSet, options: SageOptions
+) -> WorkMemoryEstimate:
     """The whole corpus at once, and once more as it is damaged or cleaned; its words for the second search."""
     edits = len(parse_edit_list(options.guard_edits))
-    texts, queries, dim = data.corpus.texts, len(data), count_dimensions(system)
+    texts, queries, dim = data.corpus.texts, len(data), count_vector_dimensions(system)
     n = len(texts)
     parts = {
         "texts": 3 * text_bytes(texts, n), "tokens": token_bytes(texts, n),
@@ -367,17 +369,17 @@ def _estimate_guard_memory(system: Similarity, data: RetrievalSet, options: Sage
     }  # fmt: skip
     if dim:
         parts["vectors"] = vector_bytes(n, dim) + vector_bytes(queries, dim)
-    return sum_memory(parts, "Search a smaller corpus (--limit)")
+    return sum_memory_footprint(parts, "Search a smaller corpus (--limit)")
 
 
 def _estimate_retrieval_memory(
     system: Similarity, data: RetrievalSet, options: SageOptions
-) -> MemoryFootprint:
+) -> WorkMemoryEstimate:
     """One shard is held at a time, and the best of every version."""
     chosen = options.retrieval_edits
     versions = 19 if chosen == ALL else 1 + len(parse_edit_list(chosen))
     shard, queries, texts = min(SHARD, len(data.corpus)), len(data), data.corpus.texts
-    dim = count_dimensions(system)
+    dim = count_vector_dimensions(system)
     parts = {
         # As they are, edited, and as the keys of what is looked up.
         f"a shard's {shard:,} texts": 3 * text_bytes(texts, shard),
@@ -389,4 +391,4 @@ def _estimate_retrieval_memory(
     else:
         asked = data.queries.texts
         parts["tokens"] = token_bytes(texts, shard) + token_bytes(asked)
-    return sum_memory(parts, "Search a smaller corpus (--limit)")
+    return sum_memory_footprint(parts, "Search a smaller corpus (--limit)")

@@ -18,8 +18,14 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.data import draw_stratified
 from embassay.measures import v_measure
-from embassay.measures.clusters import complete_linkage, restore_item_order, sort_positions_by_text
-from embassay.protocols.kernel.estimates import Estimate, Items, Lost, average_over_sets, bootstrap_single_set
+from embassay.measures.clusters import cluster_by_complete_linkage, restore_item_order, sort_positions_by_text
+from embassay.protocols.kernel.estimates import (
+    Estimate,
+    Items,
+    Lost,
+    average_scores_over_sets,
+    bootstrap_set_v_measure,
+)
 from embassay.protocols.tasks.task import (
     ParaphrasedData,
     Place,
@@ -81,7 +87,9 @@ def evaluate_system(
         if len(scores) == 1:
             first = name, dict(zip(drawn, clusters.tolist(), strict=True))
     alone = len(scores) == 1
-    estimate = bootstrap_single_set(data, *first, context) if alone else average_over_sets(scores, context)
+    estimate = (
+        bootstrap_set_v_measure(data, *first, context) if alone else average_scores_over_sets(scores, context)
+    )
     return _make_mean_outcome(how, estimate, scores, items, skipped, notes)
 
 
@@ -97,7 +105,7 @@ def replace_texts(data: LabelledTexts, wording: Wording) -> ParaphrasedData:
     return replace_row_texts(data, {"texts": wordings}, rows, "texts")
 
 
-def k_means(vectors: NDArray[np.float32], n_clusters: int, seed: int) -> Clusters:
+def cluster_by_k_means(vectors: NDArray[np.float32], n_clusters: int, seed: int) -> Clusters:
     """The cluster of each vector (n, dim) by scikit-learn's mini-batch k-means, started once from `seed`."""
     from sklearn.cluster import MiniBatchKMeans
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -136,8 +144,10 @@ def _make_vector_clusterer(
     def cluster_by_vectors(rows: list[int]) -> tuple[list[int], Clusters]:
         own = vectors[[place[data.texts[row]] for row in rows]]
         if give_k:
-            return rows, k_means(own, len({data.labels[row] for row in rows}), seed)
-        return rows, cluster_by_best_silhouette(len(rows), lambda k: k_means(own, k, seed), own, "euclidean")
+            return rows, cluster_by_k_means(own, len({data.labels[row] for row in rows}), seed)
+        return rows, cluster_by_best_silhouette(
+            len(rows), lambda k: cluster_by_k_means(own, k, seed), own, "euclidean"
+        )
 
     return cluster_by_vectors
 
@@ -156,13 +166,13 @@ def _make_distance_clusterer(
         distances = system.distances([data.texts[drawn[place]] for place in order.tolist()])
         if give_k:
             k = len({data.labels[row] for row in drawn})
-            return drawn, restore_item_order(order, complete_linkage(distances, n, k))
+            return drawn, restore_item_order(order, cluster_by_complete_linkage(distances, n, k))
         from scipy.spatial.distance import squareform
 
         # Linkage overwrites what it is given.
         space = squareform(np.clip(distances, 0, None), checks=False)
         clusters = cluster_by_best_silhouette(
-            n, lambda k: complete_linkage(distances.copy(), n, k), space, "precomputed"
+            n, lambda k: cluster_by_complete_linkage(distances.copy(), n, k), space, "precomputed"
         )
         return drawn, restore_item_order(order, clusters)
 

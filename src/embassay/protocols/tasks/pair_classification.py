@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.measures.summary import average_precision_on_resamples
+from embassay.measures.summary import resample_average_precision
 from embassay.protocols.kernel.estimates import Estimate
-from embassay.protocols.kernel.groups import describe_bootstrap
+from embassay.protocols.kernel.groups import describe_bootstrap_units
 from embassay.protocols.tasks.task import (
     PtebContext,
     compare_gold_pairs,
@@ -21,14 +21,14 @@ from embassay.protocols.tasks.task import (
     replace_pair_texts,
     resample_statistic,
 )
-from embassay.records import LabelledPairs, TaskOutcome
+from embassay.records import LabelledTextPairs, TaskOutcome
 
 HEADLINE = "average_precision"
 
 list_texts, replace_texts = list_pair_texts, replace_pair_texts
 
 
-def evaluate_system(system: Similarity, data: LabelledPairs, context: PtebContext) -> TaskOutcome:
+def evaluate_system(system: Similarity, data: LabelledTextPairs, context: PtebContext) -> TaskOutcome:
     """Score one system on the pairs; items are each pair's `similarity` and `gold` label."""
     similar, lost, items = compare_gold_pairs(system, data, data.labels)
     if lost.too_many_lost_reason:
@@ -52,9 +52,9 @@ def average_precision(
         return "all remaining pairs have the same label"
 
     def compute_average_precision(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-        return average_precision_on_resamples(labels, similar, counts)
+        return resample_average_precision(labels, similar, counts)
 
     value = float(compute_average_precision((~lost)[None, :].astype(np.int64))[0])
     draws = resample_statistic(compute_average_precision, context, "pairs", lost=lost, groups=groups)
-    method = describe_bootstrap("pairs", LabelledPairs, groups)
+    method = describe_bootstrap_units("pairs", LabelledTextPairs, groups)
     return Estimate(value, int((~lost).sum()), draws.replicates, method, units=draws.units)

@@ -18,10 +18,10 @@ from embassay.contracts import Similarity
 from embassay.measures import average_precision, pair_average_precision
 from embassay.protocols.kernel.estimates import Items, Lost, estimate
 from embassay.protocols.tasks.task import (
+    ItemTextsAndWordings,
     ParaphrasedData,
     Place,
     PtebContext,
-    TextGroups,
     Wording,
     list_left_out_rows,
     list_numbered_places,
@@ -91,8 +91,8 @@ def list_texts(data: RerankingSet) -> Iterator[Place]:
 def replace_texts(data: RerankingSet, wording: Wording) -> ParaphrasedData:
     """Queries and candidates, paraphrased. A text that has none drops itself, and a query that has none left, or no
     relevant or no irrelevant candidate, drops out."""
-    asked = TextGroups.of("query", "query texts", data.ids, data.queries, wording)
-    offered = TextGroups.of("candidate", "candidates", data.ids, data.candidates, wording)
+    asked = ItemTextsAndWordings.of("query", "query texts", data.ids, data.queries, wording)
+    offered = ItemTextsAndWordings.of("candidate", "candidates", data.ids, data.candidates, wording)
     queries, candidates = asked.rewritten_places, offered.rewritten_places
     rows = [
         row

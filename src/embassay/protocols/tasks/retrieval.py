@@ -16,7 +16,7 @@ import numpy as np
 from embassay.contracts import RankedCandidates, Similarity
 from embassay.measures import ndcg
 from embassay.protocols.kernel.estimates import Items, Lost, estimate
-from embassay.protocols.kernel.groups import describe_bootstrap
+from embassay.protocols.kernel.groups import describe_bootstrap_units
 from embassay.protocols.tasks.task import (
     ParaphrasedData,
     Place,
@@ -26,7 +26,7 @@ from embassay.protocols.tasks.task import (
     list_left_out_rows,
     make_task_outcome,
     reword_texts,
-    select_rows,
+    select_record_rows,
     skip_rows_without_wording,
 )
 from embassay.records import RetrievalSet, TaskOutcome
@@ -75,7 +75,7 @@ def evaluate_system(system: Similarity, data: RetrievalSet, context: PtebContext
             HEADLINE, "no query has a relevant document", items, n=0, skipped=skipped, counts=counts
         )
     groups = context.number_item_groups(data.queries.ids)
-    method = describe_bootstrap("queries", RetrievalSet, groups)
+    method = describe_bootstrap_units("queries", RetrievalSet, groups)
     method += f", own document left out {context.options.own_document}" if own else ""
     mean = estimate(values[:, None], lambda means: means[..., 0], context, "queries", method, groups=groups)
     return make_task_outcome(HEADLINE, mean, items, n=n, skipped=skipped, counts=counts)
@@ -95,7 +95,7 @@ def replace_texts(data: RetrievalSet, wording: Wording) -> ParaphrasedData:
     """The queries paraphrased; one that has none drops out. The corpus is the same object."""
     wordings = reword_texts(list_texts(data), wording)
     rows = [row for row, text in enumerate(wordings) if text is not None]
-    queries = data.queries if len(rows) == len(data) else select_rows(data.queries, rows)
+    queries = data.queries if len(rows) == len(data) else select_record_rows(data.queries, rows)
     paraphrased = replace(queries, texts=tuple(wordings[row] for row in rows))
     original = data if queries is data.queries else _replace_queries(data, queries)
     return ParaphrasedData(

@@ -6,7 +6,7 @@ Both texts of a pair are paraphrased. The scale of the scores makes no differenc
 from __future__ import annotations
 
 from embassay.contracts import Similarity
-from embassay.protocols.kernel.groups import describe_bootstrap
+from embassay.protocols.kernel.groups import describe_bootstrap_units
 from embassay.protocols.tasks.task import (
     PtebContext,
     compare_gold_pairs,
@@ -15,20 +15,20 @@ from embassay.protocols.tasks.task import (
     make_task_outcome,
     replace_pair_texts,
 )
-from embassay.records import ScoredPairs, TaskOutcome
+from embassay.records import ScoredTextPairs, TaskOutcome
 
 HEADLINE = "spearman"
 
 list_texts, replace_texts = list_pair_texts, replace_pair_texts
 
 
-def evaluate_system(system: Similarity, data: ScoredPairs, context: PtebContext) -> TaskOutcome:
+def evaluate_system(system: Similarity, data: ScoredTextPairs, context: PtebContext) -> TaskOutcome:
     """Score one system on the pairs; items are each pair's `similarity` and `gold` score."""
     similar, lost, items = compare_gold_pairs(system, data, data.scores)
     if lost.too_many_lost_reason:
         return lost.make_outcome_without_score(HEADLINE, items)
     groups = context.number_item_groups(data.ids)
-    method = describe_bootstrap("pairs", ScoredPairs, groups)
+    method = describe_bootstrap_units("pairs", ScoredTextPairs, groups)
     rho = estimate_correlation(similar, data.scores, context, "pairs", groups=groups, method=method)
     n = len(data) - len(lost.rows)
     return make_task_outcome(HEADLINE, rho, items, n=n, skipped=lost.skipped, counts={"pairs": n})

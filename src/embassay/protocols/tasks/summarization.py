@@ -20,10 +20,10 @@ from embassay.contracts import Similarity
 from embassay.measures import spearman
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate
 from embassay.protocols.tasks.task import (
+    ItemTextsAndWordings,
     ParaphrasedData,
     Place,
     PtebContext,
-    TextGroups,
     Wording,
     estimate_correlation,
     list_left_out_rows,
@@ -82,8 +82,8 @@ def list_texts(data: JudgedSummaries) -> Iterator[Place]:
 def replace_texts(data: JudgedSummaries, wording: Wording) -> ParaphrasedData:
     """Both kinds of summaries, paraphrased. One that has none drops itself, and a text without any of either kind
     drops out."""
-    people = TextGroups.of("reference", "references", data.ids, data.references, wording)
-    machines = TextGroups.of("summary", "summaries", data.ids, data.summaries, wording)
+    people = ItemTextsAndWordings.of("reference", "references", data.ids, data.references, wording)
+    machines = ItemTextsAndWordings.of("summary", "summaries", data.ids, data.summaries, wording)
     references, summaries = people.rewritten_places, machines.rewritten_places
     rows = [row for row in range(len(data)) if references[row] and summaries[row]]
     kept = _KeptTexts(rows, references, summaries)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role, Similarity
 from embassay.errors import UsageError
-from embassay.measures.summary import spearman_on_resamples
+from embassay.measures.summary import resample_spearman
 from embassay.protocols.kernel import inputs as context
 from embassay.protocols.kernel.estimates import (
     MOST_LOST,
@@ -21,31 +21,31 @@ from embassay.protocols.kernel.estimates import (
     Items,
     Lost,
     make_undefined_score,
-    sum_skipped,
+    sum_skipped_items_by_reason,
 )
 from embassay.protocols.kernel.forecast import (
-    count_dimensions,
-    distance_bytes,
+    count_vector_dimensions,
+    pairwise_distance_bytes,
     replicate_bytes,
-    sum_memory,
+    sum_memory_footprint,
     text_bytes,
     token_bytes,
     vector_bytes,
 )
-from embassay.protocols.kernel.request import MOST_RESAMPLES, STATISTICS, check_options, option
+from embassay.protocols.kernel.request import MOST_RESAMPLES, STATISTICS, check_option_values, option
 from embassay.records import (
     HeadlineComponent,
-    LabelledPairs,
+    LabelledTextPairs,
     LabelledTexts,
     LoadedDataset,
     RetrievalSet,
     Score,
-    ScoredPairs,
+    ScoredTextPairs,
     SkippedItems,
     TaskOutcome,
 )
-from embassay.runs.memory import MemoryFootprint
-from embassay.stats.resampling import count_drawn_rows, draw_resamples
+from embassay.runs.memory import WorkMemoryEstimate
+from embassay.stats.resampling import count_drawn_rows, draw_resample_rows
 
 if TYPE_CHECKING:
     from embassay.data import Dataset
@@ -81,7 +81,7 @@ class PtebOptions:
     resamples: int = option(1_000, "Bootstrap resamples per interval.", most=MOST_RESAMPLES, group=STATISTICS)
 
     def __post_init__(self) -> None:
-        check_options(self)
+        check_option_values(self)
         if not 0 <= self.most_lost < 1:
             raise UsageError(f"most_lost is {self.most_lost}.", mend="Use a share from 0 to below 1.")
 
@@ -171,7 +171,7 @@ def reword_texts(place: Iterable[Place], wording: Wording) -> list[str | None]:
 
 
 @dataclass(frozen=True)
-class TextGroups:
+class ItemTextsAndWordings:
     """The texts of every item, and their other wordings where they have one."""
 
     noun: str
@@ -182,7 +182,7 @@ class TextGroups:
     @classmethod
     def of(
         cls, kind: str, noun: str, ids: Sequence[str], texts: Sequence[Sequence[str]], wording: Wording
-    ) -> TextGroups:
+    ) -> ItemTextsAndWordings:
         """The texts at the places `KIND:ID:NUMBER`, called `noun` in the plural, with their wordings."""
         said = [
             reword_texts(list_numbered_places(kind, (key,), (group,)), wording)
@@ -221,13 +221,13 @@ def replace_row_texts(
 ) -> ParaphrasedData:
     """These rows of a record of columns, with `texts` in place of the columns so called."""
     whole = len(rows) == len(data)
-    original = data if whole else select_rows(data, rows)
+    original = data if whole else select_record_rows(data, rows)
     columns = {name: tuple(column[row] for row in rows) for name, column in texts.items()}
     lost = skip_rows_without_wording(noun, data.ids, rows)
     return ParaphrasedData(original, replace(original, **columns), len(rows), len(data), lost)
 
 
-def select_rows(data: Any, rows: Sequence[int]) -> Any:
+def select_record_rows(data: Any, rows: Sequence[int]) -> Any:
     """These rows of a record whose fields are tuples or arrays of one length, or None."""
     return replace(data, **{name: _select_column_rows(column, rows) for name, column in vars(data).items()})
 
@@ -275,10 +275,12 @@ _KEPT = 2
 """Vectors of the texts as they are are remembered beside those of a run's paraphrases."""
 
 
-def estimate_memory(system: Similarity, data: Any, worded: Sequence[str], resamples: int) -> MemoryFootprint:
+def estimate_dataset_part_memory(
+    system: Similarity, data: Any, worded: Sequence[str], resamples: int
+) -> WorkMemoryEstimate:
     """The estimate for one system on one part of a dataset, of which `worded` are the texts that are reworded."""
     corpus: Sequence[str] = data.corpus.texts if isinstance(data, RetrievalSet) else ()
-    n, dim = len(worded) + len(corpus), count_dimensions(system)
+    n, dim = len(worded) + len(corpus), count_vector_dimensions(system)
     parts = {
         "texts": 3 * text_bytes(worded) + text_bytes(corpus),
         "replicates": replicate_bytes(len(worded), 8, resamples),
@@ -289,8 +291,8 @@ def estimate_memory(system: Similarity, data: Any, worded: Sequence[str], resamp
         parts["tokens"] = 2 * (token_bytes(worded) + token_bytes(corpus))
         if isinstance(data, LabelledTexts):
             largest = max(Counter(data.sets).values(), default=0)
-            parts[f"the distances of {largest:,} texts"] = distance_bytes(largest)
-    return sum_memory(parts, "Use fewer items (--limit).")
+            parts[f"the distances of {largest:,} texts"] = pairwise_distance_bytes(largest)
+    return sum_memory_footprint(parts, "Use fewer items (--limit).")
 
 
 DECIMALS = 6
@@ -328,7 +330,7 @@ def measure_pair_similarity(
 
 def compare_gold_pairs(
     system: Similarity,
-    data: LabelledPairs | ScoredPairs,
+    data: LabelledTextPairs | ScoredTextPairs,
     gold: NDArray[Any],
     name: str = "gold",
 ) -> tuple[NDArray[np.float64], Lost, Items]:
@@ -398,7 +400,7 @@ def make_task_outcome(
     counts: Mapping[str, int],
 ) -> TaskOutcome:
     """The outcome whose headline is `found`, or has no value for the reason that `found` is. `n` counts the items."""
-    left_out, noted = sum_skipped(skipped), tuple(warnings)
+    left_out, noted = sum_skipped_items_by_reason(skipped), tuple(warnings)
     if isinstance(estimate, str):
         row = make_undefined_score(headline, n, estimate)
         component = HeadlineComponent(None, n, reason=estimate)
@@ -440,7 +442,9 @@ def resample_statistic(
     if units < 2:
         return TaskReplicates(np.empty(0), units)
     parts = []
-    for rows in draw_resamples(many, context.resamples, context.stream(purpose), most=_DRAWS // len(lost)):
+    for rows in draw_resample_rows(
+        many, context.resamples, context.stream(purpose), most=_DRAWS // len(lost)
+    ):
         counts = count_drawn_rows(rows) if groups is None else count_drawn_rows(rows)[:, groups]
         counts[:, lost] = 0
         parts.append(statistic(counts))
@@ -469,7 +473,7 @@ def estimate_correlation(
             return f"the {name} does not vary"
 
     def compute_correlations(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-        return spearman_on_resamples(similar, gold, counts)
+        return resample_spearman(similar, gold, counts)
 
     value = float(compute_correlations(kept[None, :].astype(np.int64))[0])
     draws = resample_statistic(compute_correlations, context, purpose, lost=lost, groups=groups)

@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 from embassay.contracts import Role
 from embassay.errors import DataError
 from embassay.limits import parse_record_json
-from embassay.protocols.kernel.outcome import current_time
+from embassay.protocols.kernel.outcome import current_utc_time
 from embassay.protocols.watch.fingerprint import read_fingerprint
-from embassay.runs.embeddings import EmbeddingCache, chunk_key
-from embassay.runs.folder import RunFolder, to_json, write_atomic
+from embassay.runs.embeddings import EmbeddingCache, make_chunk_cache_key
+from embassay.runs.folder import RunFolder, format_value_as_json, write_file_atomically
 from embassay.runs.spending import RunSpendingJournal
-from embassay.runs.store import RerankScoreCache, score_key
+from embassay.runs.store import RerankScoreCache, make_rerank_score_key
 from embassay.systems.remote import Ledger
 
 if TYPE_CHECKING:
-    from embassay.protocols.watch.respondents import Respondent
+    from embassay.protocols.watch.respondents import WatchableSystem
 
 ENDING = ".partial"
 _STAGES = "stages.json"
@@ -43,12 +43,12 @@ class KeptWatchAnswers:
         self._scores = RerankScoreCache.open(folder / RerankScoreCache.file)
         stages = folder / _STAGES
         self._finished: list[str] = [*parse_record_json(stages.read_bytes())] if stages.is_file() else []
-        self.is_resumed = bool(self._finished or self.spending.sum_by_account())
+        self.is_resumed = bool(self._finished or self.spending.sum_spending_by_account())
 
     @property
     def usd(self) -> float | None:
         """Dollars billed to all attempts; None where a price is not known."""
-        prices = [spent.usd for spent in self.spending.sum_by_account().values()]
+        prices = [spent.usd for spent in self.spending.sum_spending_by_account().values()]
         known = [usd for usd in prices if usd is not None]
         return sum(known) if len(known) == len(prices) else None
 
@@ -64,14 +64,16 @@ class KeptWatchAnswers:
 
     def read_scores(self, identity: str, question: str, others: Sequence[str]) -> Answers | None:
         """The scores (n,) of the others of an item in this stage; None where there are none."""
-        key = score_key(self._name_stage(identity), question, others)
+        key = make_rerank_score_key(self._name_stage(identity), question, others)
         scores = self._scores.read([key], len(others)).get(key)
         self.found += scores is not None
         return scores
 
     def write_scores(self, identity: str, question: str, others: Sequence[str], scores: Answers) -> None:
         """Keep them."""
-        self._scores.write(identity, {score_key(self._name_stage(identity), question, others): scores})
+        self._scores.write(
+            identity, {make_rerank_score_key(self._name_stage(identity), question, others): scores}
+        )
 
     def is_stage_finished(self, stage: str) -> bool:
         """Whether an earlier attempt came to the end of the stage."""
@@ -81,11 +83,11 @@ class KeptWatchAnswers:
         """The stage has come to its end."""
         if stage not in self._finished:
             self._finished.append(stage)
-            write_atomic(self.folder / _STAGES, to_json(self._finished))
+            write_file_atomically(self.folder / _STAGES, format_value_as_json(self._finished))
 
     def mark_fingerprint_made(self, digest: str) -> None:
         """The answers are in a fingerprint of this digest, which is about to be saved."""
-        write_atomic(self.folder / _MADE, digest)
+        write_file_atomically(self.folder / _MADE, digest)
 
     def close(self) -> None:
         """Release the files."""
@@ -93,14 +95,14 @@ class KeptWatchAnswers:
         self._scores.close()
 
     def _make_answer_key(self, identity: str, role: Role, texts: Sequence[str]) -> bytes:
-        return chunk_key(self._name_stage(identity), role, texts)
+        return make_chunk_cache_key(self._name_stage(identity), role, texts)
 
     def _name_stage(self, identity: str) -> str:
         return f"{self.stage}\n{identity}"
 
 
 @contextmanager
-def enter_stage(respondent: Respondent, stage: str) -> Iterator[bool]:
+def enter_answer_stage(respondent: WatchableSystem, stage: str) -> Iterator[bool]:
     """Answers of the block belong to this stage. Whether an earlier attempt has not finished it."""
     kept = respondent.kept
     if kept is None:
@@ -122,21 +124,21 @@ def find_partial_folder(out: Path) -> Path:
 
 
 @contextmanager
-def keep_answers(out: Path, max_usd: float | None = None) -> Iterator[KeptWatchAnswers]:
+def keep_watch_answers(out: Path, max_usd: float | None = None) -> Iterator[KeptWatchAnswers]:
     """What is kept for a recording to the file `out`, for as long as the block runs. The folder goes once the file
     is there; after an error or a kill it stays. UsageError while another process records to that file."""
     folder = find_partial_folder(out)
     # A kill may have come between the file and the removal.
-    _drop_finished(folder, out)
-    with RunFolder(folder).hold_lock():
-        spending = RunSpendingJournal(RunFolder(folder).spending_path, current_time("milliseconds"))
-        ledger = Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending)
+    _remove_finished_folder(folder, out)
+    with RunFolder(folder).hold_folder_lock():
+        spending = RunSpendingJournal(RunFolder(folder).spending_path, current_utc_time("milliseconds"))
+        ledger = Ledger(max_usd=max_usd, spent_usd=spending.usd_counted_by_limit, journal=spending)
         with closing(spending), closing(KeptWatchAnswers(folder, ledger, spending)) as kept:
             yield kept
-    _drop_finished(folder, out)
+    _remove_finished_folder(folder, out)
 
 
-def _drop_finished(folder: Path, out: Path) -> None:
+def _remove_finished_folder(folder: Path, out: Path) -> None:
     """Remove the folder if its answers are in the fingerprint that is there."""
     made = folder / _MADE
     if not made.is_file() or not out.is_file():

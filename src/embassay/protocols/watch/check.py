@@ -20,8 +20,8 @@ from embassay.protocols.watch.distances import (
     find_lost_answers,
     measure_answer_form,
 )
-from embassay.protocols.watch.fingerprint import Fingerprint, WatchItem
-from embassay.protocols.watch.history import GroupState, Verdict, WatchCheck, read_checks
+from embassay.protocols.watch.fingerprint import FingerprintItem, SystemFingerprint
+from embassay.protocols.watch.history import FingerprintCheck, TextGroupChange, Verdict, read_watch_checks
 from embassay.protocols.watch.impact import (
     check_calibrated_thresholds,
     measure_golden_effect,
@@ -29,11 +29,20 @@ from embassay.protocols.watch.impact import (
     measure_panel_effect,
 )
 from embassay.protocols.watch.kinds import FEW, MOST, NamedChange, make_answer_contrasts, name_vector_changes
-from embassay.protocols.watch.options import CheckRequest
+from embassay.protocols.watch.options import FingerprintCheckRequest
 from embassay.protocols.watch.recording import find_billed_dollars, format_current_time
-from embassay.protocols.watch.respondents import Replies, Respondent, measure_longest_request, open_respondent
-from embassay.randomness import make_generator
-from embassay.stats.repeats import find_beyond_repeats, outlier_p, window_exceedance_p
+from embassay.protocols.watch.respondents import (
+    AnswersByItem,
+    WatchableSystem,
+    measure_longest_request,
+    open_respondent,
+)
+from embassay.randomness import make_seeded_generator
+from embassay.stats.repeats import (
+    compute_window_exceedance_p,
+    find_distances_above_repeats,
+    find_outliers_and_their_p,
+)
 from embassay.systems.remote import Ledger
 
 WINDOWS = {1: 1 / 3, 7: 1 / 9, 30: 1 / 9}
@@ -59,7 +68,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class AnswerEvidence:
+class AnswerChangeTests:
     """What the tests say of the items that were asked: `moved` (n,) are beyond their repeats, `outlying` far off; `p`
     is the smallest p-value over its share of the level; `forms` are facts of form that differ. What people see are
     the `shown` distances: of vectors 1 - cosine, as the tests also count lengths."""
@@ -91,9 +100,9 @@ class AnswerEvidence:
 
 
 def check_fingerprint(
-    fingerprint: Fingerprint, request: CheckRequest, *, history: Path, ledger: Ledger | None = None,
+    fingerprint: SystemFingerprint, request: FingerprintCheckRequest, *, history: Path, ledger: Ledger | None = None,
     listener: SilentListener | None = None
-) -> WatchCheck:  # fmt: skip
+) -> FingerprintCheck:  # fmt: skip
     """Ask the system afresh and say whether it still answers as recorded. `history` is the file of
     earlier checks, which is only read.
 
@@ -102,7 +111,7 @@ def check_fingerprint(
     between items. UsageError for a system of another kind, ModelError where it fails, BudgetExceeded at the limit.
     """
     ledger = ledger or Ledger()
-    earlier = [check for check in read_checks(history) if check.fingerprint == fingerprint.digest]
+    earlier = [check for check in read_watch_checks(history) if check.fingerprint == fingerprint.digest]
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         respondent = open_respondent(
@@ -115,11 +124,11 @@ def check_fingerprint(
 
 
 def check_respondent(
-    fingerprint: Fingerprint,
-    respondent: Respondent,
-    request: CheckRequest,
-    earlier: Sequence[WatchCheck] = (),
-) -> WatchCheck:
+    fingerprint: SystemFingerprint,
+    respondent: WatchableSystem,
+    request: FingerprintCheckRequest,
+    earlier: Sequence[FingerprintCheck] = (),
+) -> FingerprintCheck:
     """`check_fingerprint` of something that is open already, after the `earlier` checks of the same fingerprint."""
     level = request.alpha / request.looks
     evidence = _gather_evidence(fingerprint, respondent, earlier, level, until_sure=request.until_sure)
@@ -127,7 +136,7 @@ def check_respondent(
     return _add_change_effects(check, fingerprint, respondent, evidence, request)
 
 
-def plan_check_stages(fingerprint: Fingerprint, until_sure: bool) -> tuple[tuple[int, ...], ...]:
+def plan_check_stages(fingerprint: SystemFingerprint, until_sure: bool) -> tuple[tuple[int, ...], ...]:
     """The items of each stage, by their rows: every group early, so that a few items stand for all."""
     rows = range(len(fingerprint.items))
     if not until_sure:
@@ -145,16 +154,16 @@ def plan_check_stages(fingerprint: Fingerprint, until_sure: bool) -> tuple[tuple
 
 
 def _gather_evidence(
-    fingerprint: Fingerprint, respondent: Respondent, earlier: Sequence[WatchCheck], level: float, *,
+    fingerprint: SystemFingerprint, respondent: WatchableSystem, earlier: Sequence[FingerprintCheck], level: float, *,
     until_sure: bool
-) -> AnswerEvidence:  # fmt: skip
+) -> AnswerChangeTests:  # fmt: skip
     """Ask stage by stage, until the verdict stands."""
     stages = plan_check_stages(fingerprint, until_sure)
     asked: list[int] = []
-    replies: list[Replies] = []
+    replies: list[AnswersByItem] = []
     for number, stage in enumerate(stages):
         # Another order each night, so that what shares a request is not always the same.
-        rng = make_generator(fingerprint.seed, "watch", "check", str(len(earlier)), str(number))
+        rng = make_seeded_generator(fingerprint.seed, "watch", "check", str(len(earlier)), str(number))
         items = [fingerprint.items[row] for row in stage]
         _begin_asking(respondent, items, "")
         replies.append(respondent.ask(items, rng))
@@ -168,11 +177,11 @@ def _gather_evidence(
     return evidence
 
 
-def _begin_asking(respondent: Respondent, items: Sequence[WatchItem], again: str) -> None:
+def _begin_asking(respondent: WatchableSystem, items: Sequence[FingerprintItem], again: str) -> None:
     respondent.listener.stage(f"asking {respondent.name}{again}", respondent.count(items), respondent.unit)
 
 
-def _has_equal_answers(fingerprint: Fingerprint, evidence: AnswerEvidence, stage: int) -> bool:
+def _has_equal_answers(fingerprint: SystemFingerprint, evidence: AnswerChangeTests, stage: int) -> bool:
     """Whether a system that never varied has given the same answers to the last digit, some of each sort."""
     return (
         stage >= 1
@@ -183,11 +192,11 @@ def _has_equal_answers(fingerprint: Fingerprint, evidence: AnswerEvidence, stage
 
 
 def run_answer_tests(
-    fingerprint: Fingerprint,
+    fingerprint: SystemFingerprint,
     asked: Sequence[int],
     values: NDArray[np.float32],
-    earlier: Sequence[WatchCheck] = (),
-) -> AnswerEvidence:
+    earlier: Sequence[FingerprintCheck] = (),
+) -> AnswerChangeTests:
     """All tests of answers (n, width) to the items `asked` (n,). Lost ones, now or when recorded, are left out."""
     told = ~(find_lost_answers(values) | find_lost_answers(fingerprint.values[list(asked)]))
     rows = tuple(row for row, is_told in zip(asked, told, strict=True) if is_told)
@@ -203,17 +212,17 @@ def run_answer_tests(
     if values.shape[1] != fingerprint.width:
         every = np.ones(len(rows), dtype=bool)
         far_off = np.full(len(rows), np.inf)
-        return AnswerEvidence(rows, values, far_off, far_off, every, ~every, 0.0, ("width",), lost)
+        return AnswerChangeTests(rows, values, far_off, far_off, every, ~every, 0.0, ("width",), lost)
     distances = compute_relative_distances(values, then)
-    moved = find_beyond_repeats(distances, noise, FLOOR)
-    outlying, far = outlier_p(distances, noise, FLOOR)
+    moved = find_distances_above_repeats(distances, noise, FLOOR)
+    outlying, far = find_outliers_and_their_p(distances, noise, FLOOR)
     p = min(far / OUTLIERS, *_compute_window_p_values(fingerprint, rows, moved, earlier))
     shown = compute_cosine_distances(values, then) if fingerprint.kind == "vectors" else distances
-    return AnswerEvidence(rows, values, distances, shown, moved, outlying, min(1.0, p), forms, lost)
+    return AnswerChangeTests(rows, values, distances, shown, moved, outlying, min(1.0, p), forms, lost)
 
 
 def _compute_window_p_values(
-    fingerprint: Fingerprint, rows: Sequence[int], moved: Bools, earlier: Sequence[WatchCheck]
+    fingerprint: SystemFingerprint, rows: Sequence[int], moved: Bools, earlier: Sequence[FingerprintCheck]
 ) -> list[float]:
     """The p-value of each window, over all items and over those of each group, over its part of the level; of those
     windows for which there are checks of the same items."""
@@ -234,16 +243,17 @@ def _compute_window_p_values(
             break
         totals = {row: sum(told[row] for told in marks[:looks]) for row in rows}
         ps.append(
-            window_exceedance_p(sum(totals.values()), len(rows), fingerprint.repeat_count, looks) / part
+            compute_window_exceedance_p(sum(totals.values()), len(rows), fingerprint.repeat_count, looks)
+            / part
         )
         for members in groups:
             total = sum(totals[row] for row in members)
-            p = window_exceedance_p(total, len(members), fingerprint.repeat_count, looks)
+            p = compute_window_exceedance_p(total, len(members), fingerprint.repeat_count, looks)
             ps.append(p * len(groups) / BY_GROUP)
     return ps
 
 
-def list_tested_groups(items: Sequence[WatchItem]) -> list[list[int]]:
+def list_tested_groups(items: Sequence[FingerprintItem]) -> list[list[int]]:
     """The places of each group of items, and of questions, that are enough to be tested by themselves."""
     groups: dict[str, list[int]] = {}
     for place, item in enumerate(items):
@@ -254,15 +264,19 @@ def list_tested_groups(items: Sequence[WatchItem]) -> list[list[int]]:
 
 
 def _conclude_check(
-    fingerprint: Fingerprint, respondent: Respondent, evidence: AnswerEvidence, level: float, look: int
-) -> WatchCheck:
+    fingerprint: SystemFingerprint,
+    respondent: WatchableSystem,
+    evidence: AnswerChangeTests,
+    level: float,
+    look: int,
+) -> FingerprintCheck:
     verdict, reason, changes = _decide_verdict(fingerprint, respondent, evidence, level)
     mask = ["-"] * len(fingerprint.items)
     for row, moved in zip(evidence.rows, evidence.moved, strict=True):
         mask[row] = "1" if moved else "0"
     noise = fingerprint.noise[list(evidence.rows)]
     items = [fingerprint.items[row] for row in evidence.rows]
-    return WatchCheck(
+    return FingerprintCheck(
         fingerprint.digest, format_current_time(), look, respondent.name, respondent.identity, verdict, reason,
         evidence.p, level,
         len(evidence.rows) + evidence.lost, evidence.lost, int(evidence.moved.sum()),
@@ -272,7 +286,7 @@ def _conclude_check(
 
 
 def _decide_verdict(
-    fingerprint: Fingerprint, respondent: Respondent, evidence: AnswerEvidence, level: float
+    fingerprint: SystemFingerprint, respondent: WatchableSystem, evidence: AnswerChangeTests, level: float
 ) -> tuple[Verdict, str, tuple[NamedChange, ...]]:
     n = len(evidence.rows)
     if evidence.lost > LOST * (n + evidence.lost):
@@ -292,9 +306,11 @@ def _decide_verdict(
     return "changed", reason, changes
 
 
-def _is_noisier(fingerprint: Fingerprint, respondent: Respondent, evidence: AnswerEvidence) -> bool:
+def _is_noisier(
+    fingerprint: SystemFingerprint, respondent: WatchableSystem, evidence: AnswerChangeTests
+) -> bool:
     """Ask twice more: whether new answers differ from one another as much as from the recorded ones."""
-    rng = make_generator(fingerprint.seed, "watch", "again")
+    rng = make_seeded_generator(fingerprint.seed, "watch", "again")
     places = np.sort(rng.permutation(len(evidence.rows))[:AGAIN])
     items = [fingerprint.items[evidence.rows[place]] for place in places]
     then = fingerprint.values[[evidence.rows[place] for place in places]].astype(np.float64)
@@ -312,13 +328,13 @@ def _is_noisier(fingerprint: Fingerprint, respondent: Respondent, evidence: Answ
 
 
 def _is_change_recurring(
-    fingerprint: Fingerprint, respondent: Respondent, evidence: AnswerEvidence
+    fingerprint: SystemFingerprint, respondent: WatchableSystem, evidence: AnswerChangeTests
 ) -> bool | None:
     """Where a few texts have changed, ask for these and as many others once more: whether the same ones are off."""
     changed = evidence.changed
     if not 0 < changed.mean() < FEW or evidence.values.shape[1] != fingerprint.width:
         return None
-    rng = make_generator(fingerprint.seed, "watch", "same texts")
+    rng = make_seeded_generator(fingerprint.seed, "watch", "same texts")
     off, others = np.flatnonzero(changed), rng.permutation(np.flatnonzero(~changed))
     places = np.concatenate([off, others[: len(off)]])
     rows = [evidence.rows[place] for place in places]
@@ -332,7 +348,9 @@ def _is_change_recurring(
     return bool(off_again[is_off].mean() >= MOST and off_again[~is_off].mean() <= 1 - MOST)
 
 
-def summarise_groups(items: Sequence[WatchItem], distances: Floats, moved: Bools) -> list[GroupState]:
+def summarise_groups(
+    items: Sequence[FingerprintItem], distances: Floats, moved: Bools
+) -> list[TextGroupChange]:
     """How many items (n,) of each group, role and language have moved, and the median of their distances."""
     by_group: dict[str, list[int]] = {}
     for place, item in enumerate(items):
@@ -340,7 +358,9 @@ def summarise_groups(items: Sequence[WatchItem], distances: Floats, moved: Bools
         for name in names:
             by_group.setdefault(name, []).append(place)
     return [
-        GroupState(name, len(places), int(moved[places].sum()), _compute_finite_median(distances[places]))
+        TextGroupChange(
+            name, len(places), int(moved[places].sum()), _compute_finite_median(distances[places])
+        )
         for name, places in by_group.items()
     ]
 
@@ -352,12 +372,12 @@ def _compute_finite_median(values: Floats) -> float:
 
 
 def _add_change_effects(
-    check: WatchCheck,
-    fingerprint: Fingerprint,
-    respondent: Respondent,
-    evidence: AnswerEvidence,
-    request: CheckRequest,
-) -> WatchCheck:
+    check: FingerprintCheck,
+    fingerprint: SystemFingerprint,
+    respondent: WatchableSystem,
+    evidence: AnswerChangeTests,
+    request: FingerprintCheckRequest,
+) -> FingerprintCheck:
     """What the change does to lists, thresholds and an index, where there is one or all is to be told."""
     is_wanted = check.verdict in ("changed", "noisier")
     if not len(evidence.rows):
@@ -387,16 +407,18 @@ def _add_change_effects(
 
 
 def _ask_remaining_items(
-    fingerprint: Fingerprint, respondent: Respondent, rows: Sequence[int]
+    fingerprint: SystemFingerprint, respondent: WatchableSystem, rows: Sequence[int]
 ) -> NDArray[np.float32]:
     """Answers to items that were not asked, as `--until-sure` leaves some out."""
     if not rows:
         return np.empty((0, fingerprint.width), dtype=np.float32)
-    rng = make_generator(fingerprint.seed, "watch", "questions")
+    rng = make_seeded_generator(fingerprint.seed, "watch", "questions")
     return respondent.ask([fingerprint.items[row] for row in rows], rng).values
 
 
-def _describe_part_to_renew(check: WatchCheck, fingerprint: Fingerprint, evidence: AnswerEvidence) -> str:
+def _describe_part_to_renew(
+    check: FingerprintCheck, fingerprint: SystemFingerprint, evidence: AnswerChangeTests
+) -> str:
     """Which passages of an index no longer are what the system would make of them."""
     kinds = {change.kind for change in check.changes}
     moved = evidence.changed
@@ -425,7 +447,7 @@ def _describe_part_to_renew(check: WatchCheck, fingerprint: Fingerprint, evidenc
     return "all of it: every passage would be encoded differently"
 
 
-def _compute_longer_share(fingerprint: Fingerprint, words: int) -> float | None:
+def _compute_longer_share(fingerprint: SystemFingerprint, words: int) -> float | None:
     """The share of the corpus with at least so many words."""
     if fingerprint.corpus is None:
         return None

@@ -21,17 +21,21 @@ from embassay.protocols.watch.distances import (
     find_lost_answers,
     measure_answer_form,
 )
-from embassay.protocols.watch.fingerprint import DEPTH, WatchItem
-from embassay.protocols.watch.history import GroupState
+from embassay.protocols.watch.fingerprint import DEPTH, FingerprintItem
+from embassay.protocols.watch.history import TextGroupChange
 from embassay.protocols.watch.impact import estimate_share
-from embassay.protocols.watch.kinds import FEW, AnswerContrasts, NamedChange, name_vector_changes
-from embassay.protocols.watch.options import CompareRequest
+from embassay.protocols.watch.kinds import FEW, AnswersNowAndThen, NamedChange, name_vector_changes
+from embassay.protocols.watch.options import SystemCompareRequest
 from embassay.protocols.watch.own import read_own_texts
 from embassay.protocols.watch.recording import ask_repeatedly, find_billed_dollars, list_items_to_ask
 from embassay.protocols.watch.respondents import Answers, open_respondent
 from embassay.stats import Estimate
-from embassay.stats.repeats import find_beyond_repeats, outlier_p, window_exceedance_p
-from embassay.systems.cosine import scale_rows
+from embassay.stats.repeats import (
+    compute_window_exceedance_p,
+    find_distances_above_repeats,
+    find_outliers_and_their_p,
+)
+from embassay.systems.cosine import scale_rows_to_unit_length
 from embassay.systems.remote import Ledger
 
 CLOSE = 1e-3
@@ -43,7 +47,7 @@ Likeness = Literal["equal", "close", "different"]
 
 
 @dataclass(frozen=True)
-class Conformance:
+class SystemAnswerSimilarity:
     """How two systems answer alike: `beyond` of `n` items differ by more than either varies, `p` that so many do by
     chance; `distance` is the median, `overlap` the mean share of the first ten neighbours of a text that both find."""
 
@@ -59,7 +63,7 @@ class Conformance:
     overlap: float
     changed: Estimate
     changes: tuple[NamedChange, ...]
-    groups: tuple[GroupState, ...]
+    groups: tuple[TextGroupChange, ...]
     usd: float | None
 
     def as_dict(self) -> dict[str, Any]:
@@ -68,8 +72,8 @@ class Conformance:
 
 
 def compare_systems(
-    request: CompareRequest, *, ledger: Ledger | None = None, listener: SilentListener | None = None
-) -> Conformance:
+    request: SystemCompareRequest, *, ledger: Ledger | None = None, listener: SilentListener | None = None
+) -> SystemAnswerSimilarity:
     """Ask both for the same texts several times. UsageError for two systems of different kinds."""
     ledger = ledger or Ledger()
     own, sides = read_own_texts(request.own), []
@@ -110,11 +114,11 @@ def compare_systems(
         "lost": int((~told).sum()),
         "usd": find_billed_dollars(ledger),
     }
-    return Conformance(**{**outcome, **names})
+    return SystemAnswerSimilarity(**{**outcome, **names})
 
 
 def measure_conformance(
-    items: Sequence[WatchItem], a: Answers, b: Answers, noise_a: NDArray[np.float64],
+    items: Sequence[FingerprintItem], a: Answers, b: Answers, noise_a: NDArray[np.float64],
     noise_b: NDArray[np.float64], *, is_vector: bool = True
 ) -> dict[str, Any]:  # fmt: skip
     """All of a Conformance that answers (n, width) and their repeats (n, repeats) tell."""
@@ -122,8 +126,8 @@ def measure_conformance(
     distances = compute_relative_distances(b, a) if same_width else np.full(len(a), np.inf)
     # The noisier of the two sets the measure for both.
     repeats = np.maximum(noise_a, noise_b)
-    beyond = find_beyond_repeats(distances, repeats, FLOOR)
-    outlying, far_p = outlier_p(distances, repeats, FLOOR)
+    beyond = find_distances_above_repeats(distances, repeats, FLOOR)
+    outlying, far_p = find_outliers_and_their_p(distances, repeats, FLOOR)
     p = min(1.0, 3 * min(far_p, *_compute_total_p_values(items, beyond, noise_a.shape[1])))
     is_few = outlying.any() and beyond.mean() < FEW
     overlap, changed = _compare_neighbours(a, b) if is_vector else (1.0 - float(beyond.mean()), 0)
@@ -136,7 +140,7 @@ def measure_conformance(
     # What is beyond every repeat of either side is no bad request of one time.
     if is_vector and not is_equal:
         changed_items = outlying if is_few else beyond
-        contrasts = AnswerContrasts(items, b, a, changed_items, max(noise), recurring=True)
+        contrasts = AnswersNowAndThen(items, b, a, changed_items, max(noise), recurring=True)
         changes = name_vector_changes(contrasts, measure_answer_form(a), measure_answer_form(b))
     median = float(np.median(shown))
     return {
@@ -148,14 +152,15 @@ def measure_conformance(
 
 
 def _compute_total_p_values(
-    items: Sequence[WatchItem], beyond: NDArray[np.bool_], repeats: int
+    items: Sequence[FingerprintItem], beyond: NDArray[np.bool_], repeats: int
 ) -> tuple[float, float]:
     """The chance that so many of all items, and of any group of them, lie beyond their repeats."""
     groups = list_tested_groups(items)
     by_group = [
-        window_exceedance_p(int(beyond[members].sum()), len(members), repeats, 1) for members in groups
+        compute_window_exceedance_p(int(beyond[members].sum()), len(members), repeats, 1)
+        for members in groups
     ]
-    return window_exceedance_p(int(beyond.sum()), len(items), repeats, 1), min(
+    return compute_window_exceedance_p(int(beyond.sum()), len(items), repeats, 1), min(
         [1.0, *(p * len(groups) for p in by_group)]
     )
 
@@ -173,7 +178,7 @@ def _compare_neighbours(a: Answers, b: Answers) -> tuple[float, int]:
 
 
 def _find_neighbours(vectors: Answers, depth: int) -> list[list[int]]:
-    units = scale_rows(vectors).astype(np.float64)
+    units = scale_rows_to_unit_length(vectors).astype(np.float64)
     scores = units @ units.T
     # No text is its own neighbour.
     np.fill_diagonal(scores, -np.inf)

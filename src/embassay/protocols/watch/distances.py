@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.systems.cosine import row_lengths
+from embassay.systems.cosine import compute_row_lengths
 
 Floats = NDArray[np.float64]
 Answers = NDArray[np.float32]
@@ -86,7 +86,7 @@ def measure_answer_form(answers: Answers) -> WatchAnswerForm:
     told = told[told.any(axis=1)]
     if not len(told):
         return WatchAnswerForm(answers.shape[1], 0.0, "float32")
-    share = float((np.abs(row_lengths(told) - 1) < UNIT).mean())
+    share = float((np.abs(compute_row_lengths(told) - 1) < UNIT).mean())
     return WatchAnswerForm(answers.shape[1], share, _find_lattice(told))
 
 

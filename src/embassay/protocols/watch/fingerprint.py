@@ -67,7 +67,7 @@ class PackedArray:
 
 
 @dataclass(frozen=True)
-class WatchItem:
+class FingerprintItem:
     """One thing that is asked: a text in a role, or a text with `others` that it is compared with.
 
     `id` is a fixed text's or an own one's, `group` what it probes (`question` and `passage` for own ones, with `own`).
@@ -144,7 +144,7 @@ class GoldenLabels:
 
 
 @dataclass(frozen=True)
-class Fingerprint:
+class SystemFingerprint:
     """What a system answered: `answers` (n, width), one row per item, NaN where it failed, `failed` saying why; and
     `distances` (n, repeats) of further answers to the same from the first one. `tokens` are about what asking for all
     items takes, and `usd_per_million` is what that costs by the token, whatever the system charges by."""
@@ -161,7 +161,7 @@ class Fingerprint:
     usd_per_million: float | None
     tokens: int
     tokenizer: str
-    items: tuple[WatchItem, ...]
+    items: tuple[FingerprintItem, ...]
     answers: PackedArray
     distances: PackedArray
     failed: Mapping[str, str]
@@ -208,7 +208,7 @@ class Fingerprint:
 MEND = "Give a file that `embassay watch record` wrote, or record again."
 
 
-def read_fingerprint(path: str | Path) -> Fingerprint:
+def read_fingerprint(path: str | Path) -> SystemFingerprint:
     """The fingerprint in a file. DataError for any other file, with what is wrong and where."""
     file = Path(path)
     if not file.is_file():
@@ -222,10 +222,10 @@ def read_fingerprint(path: str | Path) -> Fingerprint:
         ) from None  # fmt: skip
 
 
-def _parse_fingerprint(plain: Any) -> Fingerprint:
+def _parse_fingerprint(plain: Any) -> SystemFingerprint:
     """A fingerprint from its JSON; ValueError for a field that is missing, unknown, of another type, or of a value that
     no fingerprint has: a file may have been edited."""
-    made = build_versioned_dataclass(Fingerprint, plain, FORMAT, VERSION)
+    made = build_versioned_dataclass(SystemFingerprint, plain, FORMAT, VERSION)
     _check_answer_shapes(made)
     if made.lists is not None:
         _check_own_lists(made, made.lists)
@@ -234,7 +234,7 @@ def _parse_fingerprint(plain: Any) -> Fingerprint:
     return made
 
 
-def _check_answer_shapes(made: Fingerprint) -> None:
+def _check_answer_shapes(made: SystemFingerprint) -> None:
     """ValueError for answers that do not belong to the items."""
     n = len(made.items)
     if made.texts != TEXTS:
@@ -253,7 +253,7 @@ def _check_answer_shapes(made: Fingerprint) -> None:
         raise ValueError(f"usd_per_million: {made.usd_per_million}")
 
 
-def _check_own_lists(made: Fingerprint, lists: OwnTopLists) -> None:
+def _check_own_lists(made: SystemFingerprint, lists: OwnTopLists) -> None:
     """ValueError for lists that name what is not there."""
     asked, pool, width = len(lists.questions), len(lists.pool), made.width
     _check_packed_shape("lists.pool_vectors", lists.pool_vectors, "f2", (pool, width))
@@ -275,7 +275,7 @@ def _check_own_lists(made: Fingerprint, lists: OwnTopLists) -> None:
             raise ValueError(f"lists.relevant: {question}, {place}, {gain}")
 
 
-def _check_golden_labels(made: Fingerprint, golden: GoldenLabels) -> None:
+def _check_golden_labels(made: SystemFingerprint, golden: GoldenLabels) -> None:
     """ValueError for labels of what is not asked."""
     _check_packed_shape("golden.grades", golden.grades, "i4", (len(golden.rows), made.width))
     if made.kind != "judge" or not all(0 <= row < len(made.items) for row in golden.rows):

@@ -10,9 +10,14 @@ from typing import Any, Literal
 
 from embassay.errors import DataError
 from embassay.limits import parse_record_json, read_bounded_file
-from embassay.protocols.watch.impact import GoldenEffect, ListImpact, PanelEffect, ThresholdState
+from embassay.protocols.watch.impact import (
+    GoldenLabelEffect,
+    RankedListImpact,
+    ScoreChangeEffect,
+    ThresholdImpact,
+)
 from embassay.protocols.watch.kinds import NamedChange
-from embassay.runs.folder import build_checked_dataclass, build_dataclass, to_json
+from embassay.runs.folder import build_checked_dataclass, build_dataclass_from_values, format_value_as_json
 
 SCHEMA = 1
 ENDING = ".checks.jsonl"
@@ -21,7 +26,7 @@ VERDICTS: tuple[Verdict, ...] = ("same", "noisier", "changed", "not comparable")
 
 
 @dataclass(frozen=True)
-class GroupState:
+class TextGroupChange:
     """How many of the texts of a group were beyond the noise, and the median of their distances, of `n` answered."""
 
     group: str
@@ -31,7 +36,7 @@ class GroupState:
 
 
 @dataclass(frozen=True)
-class WatchCheck:
+class FingerprintCheck:
     """One check: what was asked, what was found, and what that rests on.
 
     `p` is the smallest of the tests' p-values and `level` what it had to be below, both before they are shared out;
@@ -54,15 +59,15 @@ class WatchCheck:
     distance: float
     noise: float
     changes: tuple[NamedChange, ...]
-    groups: tuple[GroupState, ...]
+    groups: tuple[TextGroupChange, ...]
     mask: str
     seconds: float
     usd: float | None
-    impact: ListImpact | None = None
-    thresholds: tuple[ThresholdState, ...] = ()
-    panel: PanelEffect | None = None
+    impact: RankedListImpact | None = None
+    thresholds: tuple[ThresholdImpact, ...] = ()
+    panel: ScoreChangeEffect | None = None
     part: str = ""
-    golden: GoldenEffect | None = None
+    golden: GoldenLabelEffect | None = None
     schema: int = SCHEMA
 
     @property
@@ -91,13 +96,13 @@ def find_history_file(fingerprint: Path) -> Path:
     return fingerprint.with_name(fingerprint.name.removesuffix(".json") + ENDING)
 
 
-def append_check(path: Path, check: WatchCheck) -> None:
+def append_watch_check(path: Path, check: FingerprintCheck) -> None:
     """Add a check in one write that is on the disk when this returns; a line that a kill left unfinished is ended
     first."""
     _append_line(path, check.as_dict())
 
 
-def append_event(path: Path, event: Mapping[str, Any]) -> None:
+def append_history_event(path: Path, event: Mapping[str, Any]) -> None:
     """Add what is no check: that a fingerprint was recorded, when, and what it took."""
     _append_line(path, {"event": "recorded", **event})
 
@@ -106,7 +111,7 @@ def _append_line(path: Path, plain: Mapping[str, Any]) -> None:
     from filelock import FileLock
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    line = (to_json(plain) + "\n").encode("utf-8", "backslashreplace")
+    line = (format_value_as_json(plain) + "\n").encode("utf-8", "backslashreplace")
     with FileLock(f"{path}.lock"), path.open("ab+") as stream:
         size = stream.seek(0, os.SEEK_END)
         if size:
@@ -118,15 +123,15 @@ def _append_line(path: Path, plain: Mapping[str, Any]) -> None:
         os.fsync(stream.fileno())
 
 
-def read_checks(path: Path) -> tuple[WatchCheck, ...]:
+def read_watch_checks(path: Path) -> tuple[FingerprintCheck, ...]:
     """All checks in a file, oldest first; none where there is no file. An unfinished last line is left out. DataError,
     with the line, for one that is no check."""
     return tuple(
-        _parse_check(path, number, plain) for number, plain in _read_lines(path) if "event" not in plain
+        _parse_watch_check(path, number, plain) for number, plain in _read_lines(path) if "event" not in plain
     )
 
 
-def read_events(path: Path) -> tuple[dict[str, Any], ...]:
+def read_history_events(path: Path) -> tuple[dict[str, Any], ...]:
     """What the file holds beside checks."""
     return tuple(plain for _, plain in _read_lines(path) if "event" in plain)
 
@@ -156,20 +161,20 @@ def _is_torn_line(lines: Sequence[bytes], number: int) -> bool:
     return lines[number - 1].startswith(b"{") and not lines[number - 1].rstrip().endswith(b"}")
 
 
-def _parse_check(path: Path, line: int, plain: Mapping[str, Any]) -> WatchCheck:
+def _parse_watch_check(path: Path, line: int, plain: Mapping[str, Any]) -> FingerprintCheck:
     try:
         if plain["schema"] != SCHEMA:
             raise ValueError(f"schema {plain['schema']}")
-        check = build_dataclass(WatchCheck, plain)
-        _check_types(check)
+        check = build_dataclass_from_values(FingerprintCheck, plain)
+        _check_watch_check_types(check)
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         raise _make_no_check_error(path, line, str(error)) from None
     return check
 
 
-def _check_types(check: WatchCheck) -> None:
+def _check_watch_check_types(check: FingerprintCheck) -> None:
     """ValueError for values that no check has."""
-    build_checked_dataclass(WatchCheck, check.as_dict())
+    build_checked_dataclass(FingerprintCheck, check.as_dict())
     if set(check.mask) - set("01-") or not 0 <= check.p <= 1 or check.look < 1:
         raise ValueError("mask, p or look")
 

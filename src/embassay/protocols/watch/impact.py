@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from embassay.errors import DataError
 from embassay.measures.judgements import RELEVANT
 from embassay.protocols.watch.distances import scale_to_unit_length
-from embassay.protocols.watch.fingerprint import DEPTH, Fingerprint, OwnTopLists
-from embassay.protocols.watch.respondents import Answers, Respondent, VectorRespondent
-from embassay.randomness import make_generator
+from embassay.protocols.watch.fingerprint import DEPTH, OwnTopLists, SystemFingerprint
+from embassay.protocols.watch.respondents import Answers, VectorRespondent, WatchableSystem
+from embassay.randomness import make_seeded_generator
 from embassay.stats import Estimate, t_quantile
 
 Floats = NDArray[np.float64]
@@ -29,7 +29,7 @@ TURNED = 0.01
 
 
 @dataclass(frozen=True)
-class IndexState:
+class IndexStateImpact:
     """What searching costs with an index in this state: the share of lists with other passages, how much of a list is
     still the same (0 to 1), and the change of nDCG@10 where there are judgements."""
 
@@ -45,7 +45,7 @@ class IndexState:
 
 
 @dataclass(frozen=True)
-class ThresholdState:
+class ThresholdImpact:
     """A threshold of a calibration: the shares of pairs of recorded texts that it accepted and accepts now, the share
     of decisions that turned, and the threshold that accepts as many as before."""
 
@@ -60,11 +60,11 @@ class ThresholdState:
 
 
 @dataclass(frozen=True)
-class ListImpact:
+class RankedListImpact:
     """What a change does to own lists: `states` are the index as it is (old passages, new questions), half of it made
     anew, and all of it."""
 
-    states: tuple[IndexState, ...]
+    states: tuple[IndexStateImpact, ...]
     questions: int
     passages: int
     ndcg_before: float | None
@@ -79,14 +79,14 @@ class _QuestionSimilarities:
 
 
 def measure_list_impact(
-    fingerprint: Fingerprint, lists: OwnTopLists, questions: Answers, respondent: Respondent
-) -> ListImpact:
+    fingerprint: SystemFingerprint, lists: OwnTopLists, questions: Answers, respondent: WatchableSystem
+) -> RankedListImpact:
     """Ask for the pool and the others again, and rank anew. `questions` are the questions' new vectors (q, dim), of the
     recorded width or another."""
     assert isinstance(respondent, VectorRespondent)
     texts = [*lists.pool, *lists.others]
     respondent.listener.stage("encoding the passages of your lists", len(texts), "passages")
-    rng = make_generator(fingerprint.seed, "watch", "lists")
+    rng = make_seeded_generator(fingerprint.seed, "watch", "lists")
     told = respondent.encode(texts, ["document"] * len(texts), rng).values
     return compute_list_impact(
         fingerprint, lists, questions, told[: len(lists.pool)], told[len(lists.pool) :]
@@ -94,8 +94,8 @@ def measure_list_impact(
 
 
 def compute_list_impact(
-    fingerprint: Fingerprint, lists: OwnTopLists, questions: Answers, pool: Answers, others: Answers
-) -> ListImpact:
+    fingerprint: SystemFingerprint, lists: OwnTopLists, questions: Answers, pool: Answers, others: Answers
+) -> RankedListImpact:
     """The same from vectors: new ones of questions (q, dim), of the pool (p, dim) and of others (o, dim). What is lost
     ranks last."""
     asked = fingerprint.values[list(lists.questions)]
@@ -111,7 +111,7 @@ def compute_list_impact(
         kept = _compute_similarities(
             questions, *(part.unpack() for part in (lists.pool_vectors, lists.other_vectors))
         )
-        rng = make_generator(fingerprint.seed, "watch", "half")
+        rng = make_seeded_generator(fingerprint.seed, "watch", "half")
         # A permutation modulo 2 picks exactly half, at random.
         half = _QuestionSimilarities(
             np.where(rng.permutation(len(lists.pool)) % 2, anew.pool, kept.pool),
@@ -124,7 +124,7 @@ def compute_list_impact(
     states.append(_measure_index_state(ANEW, before, anew, lists, old, first))
     labelled = first[~np.isnan(first)]
     mean = float(labelled.mean()) if len(labelled) else None
-    return ListImpact(tuple(states), len(lists.questions), len(lists.pool) + lists.outside, mean)
+    return RankedListImpact(tuple(states), len(lists.questions), len(lists.pool) + lists.outside, mean)
 
 
 def _compute_similarities(questions: Answers, pool: Answers, others: Answers) -> _QuestionSimilarities:
@@ -145,7 +145,7 @@ def _measure_index_state(
     old: NDArray[np.int32],
     first: Floats,
     outside: Sequence[_QuestionSimilarities] = (),
-) -> IndexState:
+) -> IndexStateImpact:
     """Lists of the pool now, and the chance that passages outside of it push in, who are in equal parts as those of
     `outside` (by default as now)."""
     parts = outside or (now,)
@@ -168,7 +168,7 @@ def _measure_index_state(
     changed = float((1 - is_kept).sum())
     overlap = float((np.maximum(same - pushing, 0) / depth).mean())
     after = _compute_expected_ndcg(_group_labels_by_question(lists), scores, count_above(now.pool), lists)
-    return IndexState(
+    return IndexStateImpact(
         name, estimate_share(changed, len(old)), overlap, _estimate_labelled_change(after - first)
     )
 
@@ -258,15 +258,15 @@ def estimate_mean_change(changes: Floats) -> Estimate:
 def estimate_share(hits: float, n: int) -> Estimate:
     """A share of `n` with its exact 95% interval; `hits` may be an expected number."""
     # scipy.stats takes half a second to import, and every report reads this module.
-    from embassay.stats.calibration import clopper_pearson
+    from embassay.stats.calibration import compute_clopper_pearson
 
-    low, high = clopper_pearson(min(hits, n), n, 0.95)
+    low, high = compute_clopper_pearson(min(hits, n), n, 0.95)
     return Estimate(hits / n, low, high, n, "Clopper and Pearson")
 
 
 def check_calibrated_thresholds(
     files: Sequence[str], system: str, then: Answers, now: Answers
-) -> tuple[ThresholdState, ...]:
+) -> tuple[ThresholdImpact, ...]:
     """What the thresholds of calibrations of the `system` do to pairs of the texts (n) whose vectors were `then` and
     are `now`; widths may differ. DataError for a file that is no calibration, or that of another system."""
     from embassay.protocols.calibration.probability import calibration
@@ -293,11 +293,11 @@ def check_calibrated_thresholds(
 
 def _measure_threshold_state(
     file: str, measure: str, threshold: float, before: Floats, after: Floats, texts: int
-) -> ThresholdState:
+) -> ThresholdImpact:
     accepted, accepts = before >= threshold, after >= threshold
     share = float((accepted != accepts).mean())
     equivalent = float(np.quantile(after, 1 - accepted.mean()))
-    return ThresholdState(
+    return ThresholdImpact(
         file, measure, threshold, float(accepted.mean()), float(accepts.mean()),
         # Pairs share texts, so there are no more independent ones than texts.
         estimate_share(share * texts, texts), equivalent, share <= TURNED
@@ -305,7 +305,7 @@ def _measure_threshold_state(
 
 
 @dataclass(frozen=True)
-class PanelEffect:
+class ScoreChangeEffect:
     """What has become of `values` scores or grades: their root mean squared difference from the recorded ones, `error`,
     beside that of the repeats, `noise`; and `first`, the share of items whose best passage is another one.
 
@@ -323,7 +323,9 @@ class PanelEffect:
     """Of a judge's grades then and now, quadratic weights; None where all are one and the same."""
 
 
-def measure_panel_effect(fingerprint: Fingerprint, rows: Sequence[int], now: Answers) -> PanelEffect:
+def measure_panel_effect(
+    fingerprint: SystemFingerprint, rows: Sequence[int], now: Answers
+) -> ScoreChangeEffect:
     """Of answers (n, width) to the items in `rows` (n,), which have as many others at most."""
     then = fingerprint.values[list(rows)].astype(np.float64)
     counts = np.array([len(fingerprint.items[row].others) for row in rows])
@@ -335,7 +337,7 @@ def measure_panel_effect(fingerprint: Fingerprint, rows: Sequence[int], now: Ans
     squares = 2 * fingerprint.noise[list(rows)].mean(axis=1) * np.where(length > 0, length, 1.0)
     best_now, best_then = (np.where(inside, side, -np.inf).argmax(axis=1) for side in (now, then))
     first = estimate_share(int((best_now != best_then).sum()), len(counts))
-    effect = PanelEffect(
+    effect = ScoreChangeEffect(
         values, math.sqrt(float((change**2).sum()) / values), math.sqrt(float(squares.sum()) / values), first
     )
     if fingerprint.kind != "judge":
@@ -350,13 +352,13 @@ def measure_panel_effect(fingerprint: Fingerprint, rows: Sequence[int], now: Ans
 
 def _estimate_kappa(then: Floats, now: Answers, inside: NDArray[np.bool_], seed: int) -> Estimate | None:
     """Weighted kappa of grades (n, width) by the same judge, its interval over questions."""
-    from embassay.protocols.rag.golden.checks import count_grade_transitions, grade_agreement
+    from embassay.protocols.rag.golden.checks import count_grade_transitions, estimate_grade_agreement
 
     tables = [
         count_grade_transitions([*zip(first[told].astype(int), second[told].astype(int), strict=True)])
         for first, second, told in zip(then, now, inside, strict=True)
     ]
-    kappa = grade_agreement(np.array(tables), seed=seed)["kappa"]
+    kappa = estimate_grade_agreement(np.array(tables), seed=seed)["kappa"]
     if kappa.value is None:
         return None
     low, high = (-1.0, 1.0) if kappa.low is None else kappa.ends
@@ -373,7 +375,7 @@ def _estimate_question_mean(means: np.ndarray, n: int) -> Estimate:
 
 
 @dataclass(frozen=True)
-class GoldenEffect:
+class GoldenLabelEffect:
     """What has become of the labels of a golden set, of the questions and passages that were asked for again.
 
     A label is whether a passage is relevant: a grade of 4 or 5. Of a question's labels, in the mean over questions, the
@@ -397,7 +399,9 @@ class GoldenEffect:
         return self.change.ends[0] <= 0
 
 
-def measure_golden_effect(fingerprint: Fingerprint, rows: Sequence[int], now: Answers) -> GoldenEffect | None:
+def measure_golden_effect(
+    fingerprint: SystemFingerprint, rows: Sequence[int], now: Answers
+) -> GoldenLabelEffect | None:
     """Of answers (n, width) to the items in `rows` (n,); None where none of them is of a golden set."""
     golden = fingerprint.golden
     if golden is None:
@@ -413,7 +417,7 @@ def measure_golden_effect(fingerprint: Fingerprint, rows: Sequence[int], now: An
     label, was, is_now = (side >= RELEVANT for side in (grades, first, last))
     then_off, now_off = (_average_rows(side != label, is_graded) for side in (was, is_now))
     relevant = _average_rows(is_now.astype(float) - label, is_graded)
-    return GoldenEffect(
+    return GoldenLabelEffect(
         golden.name, len(told), golden.questions, int(is_graded.sum()), golden.passages,
         _estimate_mean_share(then_off), _estimate_mean_share(now_off), estimate_mean_change(now_off - then_off),
         estimate_mean_change(relevant)

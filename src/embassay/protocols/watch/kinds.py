@@ -23,9 +23,9 @@ from embassay.protocols.watch.distances import (
     compute_relative_distances,
     scale_to_unit_length,
 )
-from embassay.protocols.watch.fingerprint import Fingerprint, WatchItem
+from embassay.protocols.watch.fingerprint import FingerprintItem, SystemFingerprint
 from embassay.stats.repeats import FAR
-from embassay.systems.cosine import VectorTransform, scale_rows
+from embassay.systems.cosine import VectorTransformOptions, scale_rows_to_unit_length
 
 ChangeKind = Literal[
     "dimensions", "normalisation", "float16", "bfloat16", "int8", "binary", "cut length", "prefix or prompt",
@@ -58,10 +58,10 @@ class NamedChange:
 
 
 @dataclass(frozen=True)
-class AnswerContrasts:
+class AnswersNowAndThen:
     """Answers now and then: of the same `items`, lost ones left out; `moved` are those beyond the noise."""
 
-    items: Sequence[WatchItem]
+    items: Sequence[FingerprintItem]
     now: Answers
     then: Answers
     moved: Bools
@@ -77,18 +77,22 @@ class AnswerContrasts:
 
 
 def make_answer_contrasts(
-    fingerprint: Fingerprint, rows: Sequence[int], now: Answers, moved: Bools, recurring: bool | None = None
-) -> AnswerContrasts:
+    fingerprint: SystemFingerprint,
+    rows: Sequence[int],
+    now: Answers,
+    moved: Bools,
+    recurring: bool | None = None,
+) -> AnswersNowAndThen:
     """What was asked in `rows` (n,) of a fingerprint, whose answers `now` (n, width) are none of them lost."""
     noise = fingerprint.noise[list(rows)]
-    return AnswerContrasts(
+    return AnswersNowAndThen(
         [fingerprint.items[row] for row in rows], now, fingerprint.values[list(rows)], moved,
         float(np.median(noise)) if noise.size else 0.0, recurring
     )  # fmt: skip
 
 
 def name_vector_changes(
-    seen: AnswerContrasts, before: WatchAnswerForm, after: WatchAnswerForm
+    seen: AnswersNowAndThen, before: WatchAnswerForm, after: WatchAnswerForm
 ) -> tuple[NamedChange, ...]:
     """What has changed in vectors, the surest first; at least one."""
     if before.width != after.width:
@@ -100,7 +104,7 @@ def name_vector_changes(
     return (*changes, rest or NamedChange("unknown", "no known pattern fits"))
 
 
-def _name_width_change(seen: AnswerContrasts) -> NamedChange:
+def _name_width_change(seen: AnswersNowAndThen) -> NamedChange:
     """Fewer dimensions of the same vectors, or other vectors."""
     width, old = seen.now.shape[1], seen.then.shape[1]
     said = f"{width} dimensions, {old} before"
@@ -114,7 +118,7 @@ def _name_width_change(seen: AnswerContrasts) -> NamedChange:
 
 
 def _name_form_changes(
-    seen: AnswerContrasts, before: WatchAnswerForm, after: WatchAnswerForm
+    seen: AnswersNowAndThen, before: WatchAnswerForm, after: WatchAnswerForm
 ) -> Iterator[NamedChange]:
     if "is_unit" in before.list_form_differences(after):
         lengths = np.sqrt(np.einsum("nd,nd->n", seen.now.astype(np.float64), seen.now.astype(np.float64)))
@@ -130,22 +134,23 @@ def _name_form_changes(
 
 
 STEPS: tuple[Callable[[Answers], Answers], ...] = (
-    scale_rows,
-    VectorTransform(quantize="float16"),
-    VectorTransform(quantize="int8"),
-    VectorTransform(quantize="binary"),
+    scale_rows_to_unit_length,
+    VectorTransformOptions(quantize="float16"),
+    VectorTransformOptions(quantize="int8"),
+    VectorTransformOptions(quantize="binary"),
 )
 """What a server may do to a vector at the end."""
 
 
-def _is_explained_by_one_step(seen: AnswerContrasts) -> bool:
+def _is_explained_by_one_step(seen: AnswersNowAndThen) -> bool:
     """Whether one step at the end, of the recorded answers or of the new ones, brings both together."""
-    units = scale_rows(seen.now)
-    steps = (scale_rows(step(seen.then)) for step in STEPS)
+    units = scale_rows_to_unit_length(seen.now)
+    steps = (scale_rows_to_unit_length(step(seen.then)) for step in STEPS)
     nearest = min(_find_furthest_distance(compute_relative_distances(units, step)) for step in steps)
     # What rounding moves is so little that no other change hides behind it.
     return nearest <= max(
-        EXPLAINED * _find_furthest_distance(compute_relative_distances(units, scale_rows(seen.then))),
+        EXPLAINED
+        * _find_furthest_distance(compute_relative_distances(units, scale_rows_to_unit_length(seen.then))),
         3 * seen.noise,
         1e-3,
     )
@@ -156,7 +161,7 @@ def _find_furthest_distance(distances: NDArray[np.float64]) -> float:
     return float(np.percentile(distances, 98))
 
 
-def _name_length_change(seen: AnswerContrasts) -> NamedChange | None:
+def _name_length_change(seen: AnswersNowAndThen) -> NamedChange | None:
     """Vectors point where they did."""
     turned = compute_cosine_distances(seen.now, seen.then)
     longer = float(np.median(compute_relative_distances(seen.now, seen.then))) > 3 * float(np.median(turned))
@@ -165,7 +170,7 @@ def _name_length_change(seen: AnswerContrasts) -> NamedChange | None:
     return NamedChange("normalisation", "vectors have different lengths but the same directions")
 
 
-def _name_cut_length(seen: AnswerContrasts) -> NamedChange | None:
+def _name_cut_length(seen: AnswersNowAndThen) -> NamedChange | None:
     """Only texts from some length on have changed, and nearly all of these."""
     order = np.argsort(seen.text_lengths, kind="stable")
     moved = seen.moved[order]
@@ -183,7 +188,7 @@ def _name_cut_length(seen: AnswerContrasts) -> NamedChange | None:
     )
 
 
-def _has_equal_cut_texts(seen: AnswerContrasts, length: int) -> bool:
+def _has_equal_cut_texts(seen: AnswersNowAndThen, length: int) -> bool:
     """Whether long texts that differ only in their end have become one, or are not there to tell."""
     pairs: dict[str, list[int]] = {}
     for row, item in enumerate(seen.items):
@@ -196,7 +201,7 @@ def _has_equal_cut_texts(seen: AnswerContrasts, length: int) -> bool:
     return not alike or any(alike)
 
 
-def _name_odd_requests(seen: AnswerContrasts) -> NamedChange | None:
+def _name_odd_requests(seen: AnswersNowAndThen) -> NamedChange | None:
     """A few texts are far off, and the others have not changed at all."""
     share = float(seen.moved.mean())
     if not 0 < share < FEW:
@@ -218,7 +223,7 @@ def _name_odd_requests(seen: AnswerContrasts) -> NamedChange | None:
     )
 
 
-def _name_recurring_texts(seen: AnswerContrasts) -> NamedChange:
+def _name_recurring_texts(seen: AnswersNowAndThen) -> NamedChange:
     """The same texts each time: what they have in common, if anything."""
     count = f"always the same {int(seen.moved.sum())} of {len(seen.moved)} texts have changed"
     sorts = [_find_common_sorts(seen, name, [*map(of, seen.items)]) for name, of in SORTS]
@@ -228,13 +233,13 @@ def _name_recurring_texts(seen: AnswerContrasts) -> NamedChange:
     return NamedChange("tokenizer or cleaning", f"{count}: {'; '.join(told)}")
 
 
-def _find_script(item: WatchItem) -> str:
+def _find_script(item: FingerprintItem) -> str:
     """Of most of its letters, in a word of Unicode's names."""
     letters = [unicodedata.name(sign, "").split(" ")[0].lower() for sign in item.text if sign.isalpha()]
     return max(sorted(set(letters)), key=letters.count) if letters else ""
 
 
-SORTS: tuple[tuple[str, Callable[[WatchItem], str]], ...] = (
+SORTS: tuple[tuple[str, Callable[[FingerprintItem], str]], ...] = (
     ("texts in the languages", lambda item: item.lang if item.lang != "en" else ""),
     ("letters", _find_script),
     ("texts that probe", lambda item: item.group),
@@ -242,7 +247,7 @@ SORTS: tuple[tuple[str, Callable[[WatchItem], str]], ...] = (
 """What texts may have in common: the words for it, and the sort of a text, empty for none."""
 
 
-def _find_common_sorts(seen: AnswerContrasts, name: str, sorts: Sequence[str]) -> str:
+def _find_common_sorts(seen: AnswersNowAndThen, name: str, sorts: Sequence[str]) -> str:
     """The sorts nearly all of whose texts have changed, if they are nearly all that has; else nothing."""
     of = np.array(sorts)
     whole = [sort for sort in sorted(set(sorts) - {""}) if seen.moved[of == sort].mean() >= MOST]
@@ -252,7 +257,7 @@ def _find_common_sorts(seen: AnswerContrasts, name: str, sorts: Sequence[str]) -
     return f"{name} {', '.join(whole)} ({int(seen.moved[inside].sum())} of {int(inside.sum())})"
 
 
-def _name_role_change(seen: AnswerContrasts) -> NamedChange | None:
+def _name_role_change(seen: AnswersNowAndThen) -> NamedChange | None:
     """Only questions have changed, or only documents: what goes before a text of that role."""
     queries = np.array([item.role == "query" for item in seen.items])
     if not queries.any() or queries.all():
@@ -266,7 +271,7 @@ def _name_role_change(seen: AnswerContrasts) -> NamedChange | None:
     return NamedChange("prefix or prompt", said + (f": they are encoded as a {other} now" if lost else ""))
 
 
-def _is_answered_as_other_role(seen: AnswerContrasts, role: str, other: str) -> bool:
+def _is_answered_as_other_role(seen: AnswersNowAndThen, role: str, other: str) -> bool:
     """Whether texts of one role are now what they were in the other."""
     before = {item.id: row for row, item in enumerate(seen.items) if item.role == other}
     pairs = [
@@ -281,7 +286,7 @@ def _is_answered_as_other_role(seen: AnswerContrasts, role: str, other: str) -> 
     return bool(as_other <= EXPLAINED * np.median(compute_relative_distances(seen.now[now], seen.then[now])))
 
 
-def _name_other_model(seen: AnswerContrasts) -> NamedChange | None:
+def _name_other_model(seen: AnswersNowAndThen) -> NamedChange | None:
     akin = _compute_centred_cosine(seen)
     if abs(akin) >= ALONE:
         return None
@@ -290,7 +295,7 @@ def _name_other_model(seen: AnswerContrasts) -> NamedChange | None:
     )
 
 
-def _name_prefix_change(seen: AnswerContrasts) -> NamedChange | None:
+def _name_prefix_change(seen: AnswersNowAndThen) -> NamedChange | None:
     """Short texts have changed more than long ones."""
     from scipy.stats import spearmanr
 
@@ -308,7 +313,7 @@ def _name_prefix_change(seen: AnswerContrasts) -> NamedChange | None:
     )
 
 
-def _name_pooling_change(seen: AnswerContrasts) -> NamedChange | None:
+def _name_pooling_change(seen: AnswersNowAndThen) -> NamedChange | None:
     """The same coordinates, and most of the change is one step that all texts take."""
     rows = _list_worded_rows(seen)
     step = scale_to_unit_length(seen.now[rows]) - scale_to_unit_length(seen.then[rows])
@@ -322,7 +327,7 @@ def _name_pooling_change(seen: AnswerContrasts) -> NamedChange | None:
     )
 
 
-def _name_revision_change(seen: AnswerContrasts) -> NamedChange | None:
+def _name_revision_change(seen: AnswersNowAndThen) -> NamedChange | None:
     akin = _compute_centred_cosine(seen)
     if akin < AKIN:
         return None
@@ -333,14 +338,14 @@ def _name_revision_change(seen: AnswerContrasts) -> NamedChange | None:
     )
 
 
-LOOKS: tuple[Callable[[AnswerContrasts], NamedChange | None], ...] = (
+LOOKS: tuple[Callable[[AnswersNowAndThen], NamedChange | None], ...] = (
     _name_length_change, _name_role_change, _name_cut_length, _name_odd_requests, _name_other_model,
     _name_prefix_change, _name_pooling_change, _name_revision_change
 )  # fmt: skip
 """Recognisers of what changed inside a model, the most particular first."""
 
 
-def _list_worded_rows(seen: AnswerContrasts) -> list[int]:
+def _list_worded_rows(seen: AnswersNowAndThen) -> list[int]:
     """Rows of texts that say something and were answered."""
     return [
         row for row, item in enumerate(seen.items)
@@ -348,7 +353,7 @@ def _list_worded_rows(seen: AnswerContrasts) -> list[int]:
     ]  # fmt: skip
 
 
-def _compute_centred_cosine(seen: AnswerContrasts) -> float:
+def _compute_centred_cosine(seen: AnswersNowAndThen) -> float:
     """The median cosine of answers now and then, the mean of either taken away."""
     rows = _list_worded_rows(seen)
     now, then = (scale_to_unit_length(side[rows]) for side in (seen.now, seen.then))

@@ -13,7 +13,7 @@ FailOn = Literal["any", "changed", "lists"]
 
 
 @dataclass(frozen=True)
-class OwnData:
+class OwnTextsAndQuestions:
     """Own texts and questions."""
 
     corpus: str | None = option(
@@ -46,7 +46,7 @@ class OwnData:
 
 
 @dataclass(frozen=True)
-class RecordRequest:
+class FingerprintRequest:
     """What a fingerprint is made of: one of a system, a reranker and a judge."""
 
     system: str | None = option(
@@ -62,7 +62,7 @@ class RecordRequest:
         None,
         "With --judge: a golden set that it graded, to see how a change affects its labels.", value="DIR", group=DATA
     )  # fmt: skip
-    own: OwnData = OwnData()
+    own: OwnTextsAndQuestions = OwnTextsAndQuestions()
     tokenizer: str = option("words", "The tokenizer of lexical systems.", value="TOKENIZER")
     repeats: int = option(
         5, "Times to repeat all requests, to learn how answers vary.", least=1, most=50, group=STATISTICS
@@ -93,7 +93,7 @@ class RecordRequest:
 
 
 @dataclass(frozen=True)
-class CheckRequest:
+class FingerprintCheckRequest:
     """How a fingerprint is held against what the system answers now."""
 
     system: str | None = option(
@@ -139,13 +139,13 @@ class CheckRequest:
 
 
 @dataclass(frozen=True)
-class CompareRequest:
+class SystemCompareRequest:
     """Two systems that should be one model."""
 
     systems: tuple[str, ...] = option(
         (), "A system; give two.", name="--system -s", value="SYSTEM", group=SYSTEMS
     )
-    own: OwnData = OwnData()
+    own: OwnTextsAndQuestions = OwnTextsAndQuestions()
     tokenizer: str = option("words", "The tokenizer of lexical systems.", value="TOKENIZER")
     repeats: int = option(3, "Times to repeat all requests.", least=1, most=50, group=STATISTICS)
 

@@ -12,25 +12,25 @@ from numpy.typing import NDArray
 
 from embassay.data import draw, open_dataset
 from embassay.data.judged_runs import read_qrels
-from embassay.data.sources import prefer_own_path
+from embassay.data.sources import prefer_path_over_catalogue
 from embassay.errors import DataError, UsageError
 from embassay.limits import announce_reading
-from embassay.protocols.watch.answers import enter_stage
+from embassay.protocols.watch.answers import enter_answer_stage
 from embassay.protocols.watch.distances import find_lost_answers
 from embassay.protocols.watch.fingerprint import (
     DEPTH,
     CorpusFacts,
+    FingerprintItem,
     GoldenLabels,
     OwnTopLists,
     PackedArray,
-    WatchItem,
 )
-from embassay.protocols.watch.options import OwnData, RecordRequest
+from embassay.protocols.watch.options import FingerprintRequest, OwnTextsAndQuestions
 from embassay.protocols.watch.respondents import VectorRespondent
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.search.exact import exact_search
 from embassay.spec import QUERY
-from embassay.systems.cosine import scale_rows
+from embassay.systems.cosine import scale_rows_to_unit_length
 
 POOL = 20
 """Passages of each question's list that are asked for again: those of the first ten, and who may take their place."""
@@ -41,7 +41,7 @@ Gains = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True)
-class OwnTexts:
+class OwnPassagesAndQuestions:
     """What was read: all passages that are searched, the questions that are asked, and gains of passages."""
 
     name: str
@@ -53,16 +53,19 @@ class OwnTexts:
     passages: int
     questions: int
 
-    def items(self, samples: int, seed: int) -> tuple[WatchItem, ...]:
+    def items(self, samples: int, seed: int) -> tuple[FingerprintItem, ...]:
         """The questions, and passages that are drawn."""
         rows = draw(self.ids, samples, seed)
         asked = (
-            WatchItem(key, "question", text, role="query", own=True)
+            FingerprintItem(key, "question", text, role="query", own=True)
             for key, text in zip(self.query_ids, self.queries, strict=True)
         )
-        return (*asked, *(WatchItem(self.ids[row], "passage", self.texts[row], own=True) for row in rows))
+        return (
+            *asked,
+            *(FingerprintItem(self.ids[row], "passage", self.texts[row], own=True) for row in rows),
+        )
 
-    def select_questions(self, rows: Sequence[int]) -> OwnTexts:
+    def select_questions(self, rows: Sequence[int]) -> OwnPassagesAndQuestions:
         """With these questions alone."""
         ids, texts = ([column[row] for row in rows] for column in (self.query_ids, self.queries))
         return replace(self, query_ids=ids, queries=texts)
@@ -74,11 +77,11 @@ class OwnTexts:
         return CorpusFacts(self.name, self.passages, len(self.texts), self.questions, tuple(map(int, spread)))
 
 
-def read_own_texts(asked: OwnData) -> OwnTexts | None:
+def read_own_texts(asked: OwnTextsAndQuestions) -> OwnPassagesAndQuestions | None:
     """The passages and questions that are named; None where none are. DataError for files that hold none."""
     if asked.corpus is None:
         return None
-    dataset = open_dataset(prefer_own_path(asked.corpus))
+    dataset = open_dataset(prefer_path_over_catalogue(asked.corpus))
     with announce_reading(dataset.name):
         if asked.queries is None and not dataset.missing("retrieval"):
             data = dataset.load("retrieval").data
@@ -86,7 +89,7 @@ def read_own_texts(asked: OwnData) -> OwnTexts | None:
         else:
             corpus, queries, gains = dataset.load("documents").data, None, {}
     if asked.queries is not None:
-        queries = open_dataset(prefer_own_path(asked.queries)).load("documents").data
+        queries = open_dataset(prefer_path_over_catalogue(asked.queries)).load("documents").data
         gains = {} if asked.qrels is None else _read_gains(Path(asked.qrels), queries.ids)
     # A relevant passage that is not searched would make every list look worse.
     judged = {doc for row in gains.values() for doc, gain in row.items() if gain > 0}
@@ -96,7 +99,7 @@ def read_own_texts(asked: OwnData) -> OwnTexts | None:
         if corpus.texts[row].strip()
     ]
     chosen = [] if queries is None else draw(queries.ids, asked.questions, asked.seed)
-    return OwnTexts(
+    return OwnPassagesAndQuestions(
         dataset.name,
         [corpus.ids[row] for row in rows],
         [corpus.texts[row] for row in rows],
@@ -129,7 +132,7 @@ def _read_gains(path: Path, queries: Sequence[str]) -> Gains:
 
 
 def make_own_lists(
-    own: OwnTexts,
+    own: OwnPassagesAndQuestions,
     respondent: VectorRespondent,
     questions: NDArray[np.float32],
     rows: Sequence[int],
@@ -140,8 +143,8 @@ def make_own_lists(
     vectors = _encode_passages(own.texts, respondent, seed)
     told = np.flatnonzero(~find_lost_answers(vectors))
     # Lists are of cosines, as a search of normalised vectors has them.
-    units = scale_rows(vectors[told])
-    ranked = exact_search(scale_rows(questions), units, min(POOL, len(told)))
+    units = scale_rows_to_unit_length(vectors[told])
+    ranked = exact_search(scale_rows_to_unit_length(questions), units, min(POOL, len(told)))
     first = np.append(told, -1)[ranked.indices]
     place_of = {key: row for row, key in enumerate(own.ids)}
     relevant = [
@@ -152,7 +155,7 @@ def make_own_lists(
     ]
     pool = sorted({*first[first >= 0].tolist(), *(row for _, row, _ in relevant)})
     rest = np.setdiff1d(told, pool)
-    drawn = np.sort(make_generator(seed, "watch", "others").permutation(rest)[:OTHERS])
+    drawn = np.sort(make_seeded_generator(seed, "watch", "others").permutation(rest)[:OTHERS])
     at = {row: place for place, row in enumerate(pool)}
     lists = np.full((len(rows), DEPTH), -1, dtype=np.int32)
     depth = min(DEPTH, first.shape[1])
@@ -168,16 +171,16 @@ def make_own_lists(
     )  # fmt: skip
 
 
-def _list_best_gains(own: OwnTexts) -> tuple[tuple[float, ...], ...]:
+def _list_best_gains(own: OwnPassagesAndQuestions) -> tuple[tuple[float, ...], ...]:
     gains = ([gain for gain in own.gains.get(key, {}).values() if gain > 0] for key in own.query_ids)
     return tuple(tuple(map(float, sorted(row, reverse=True)[:DEPTH])) for row in gains)
 
 
 def _encode_passages(texts: Sequence[str], respondent: VectorRespondent, seed: int) -> NDArray[np.float32]:
     """Vectors of all passages as documents, (n, dim), NaN where one is refused."""
-    rng = make_generator(seed, "watch", "passages")
+    rng = make_seeded_generator(seed, "watch", "passages")
     blocks = []
-    with enter_stage(respondent, "passages"):
+    with enter_answer_stage(respondent, "passages"):
         for start in range(0, len(texts), _BLOCK):
             block = texts[start : start + _BLOCK]
             blocks.append(respondent.encode(block, ["document"] * len(block), rng).values)
@@ -201,7 +204,7 @@ class GradedQuestion:
 
 
 @dataclass(frozen=True)
-class GoldenSet:
+class GoldenSetSample:
     """The questions that are asked for again, each with the passages drawn, of so many `questions` and `passages` that
     have a grade."""
 
@@ -210,14 +213,14 @@ class GoldenSet:
     questions: int
     passages: int
 
-    def items(self) -> tuple[WatchItem, ...]:
+    def items(self) -> tuple[FingerprintItem, ...]:
         """What the judge is asked."""
         return tuple(
-            WatchItem(f"golden {asked.id}", GROUP, asked.text, "query", own=True, others=asked.passages)
+            FingerprintItem(f"golden {asked.id}", GROUP, asked.text, "query", own=True, others=asked.passages)
             for asked in self.drawn
         )
 
-    def labels(self, items: Sequence[WatchItem], width: int) -> GoldenLabels:
+    def labels(self, items: Sequence[FingerprintItem], width: int) -> GoldenLabels:
         """What the golden set says of the items that come from it, `width` passages each at most."""
         rows = tuple(row for row, item in enumerate(items) if item.group == GROUP)
         grades = np.zeros((len(rows), width), dtype=np.int32)
@@ -226,7 +229,7 @@ class GoldenSet:
         return GoldenLabels(self.name, self.questions, self.passages, rows, PackedArray.of(grades, "i4"))
 
 
-def read_golden_set(request: RecordRequest) -> GoldenSet | None:
+def read_golden_set(request: FingerprintRequest) -> GoldenSetSample | None:
     """The part of the golden set that the judge is asked for, drawn at random; None where none is named.
 
     UsageError for a golden set of another judge, DataError for a folder that holds none.
@@ -249,7 +252,7 @@ def read_golden_set(request: RecordRequest) -> GoldenSet | None:
     seed = request.own.seed
     chosen = draw([asked.id for asked in graded], request.own.questions, seed)
     drawn = tuple(_sample_question_passages(graded[row], seed) for row in chosen)
-    return GoldenSet(folder.name, drawn, len(graded), sum(len(asked.grades) for asked in graded))
+    return GoldenSetSample(folder.name, drawn, len(graded), sum(len(asked.grades) for asked in graded))
 
 
 def _parse_judge_model(text: str) -> tuple[str, str | None]:
@@ -297,7 +300,7 @@ def _read_graded_questions(path: Path, field: str) -> list[GradedQuestion]:
 
 
 def _sample_question_passages(asked: GradedQuestion, seed: int) -> GradedQuestion:
-    order = make_generator(seed, "watch", GROUP, asked.id).permutation(len(asked.passages))
+    order = make_seeded_generator(seed, "watch", GROUP, asked.id).permutation(len(asked.passages))
     places = sorted(order[:PASSAGES].tolist())
     passages, grades = (tuple(column[place] for place in places) for column in (asked.passages, asked.grades))
     return GradedQuestion(asked.id, asked.text, passages, grades)

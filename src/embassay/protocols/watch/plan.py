@@ -10,19 +10,19 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from embassay.protocols.watch.check import AGAIN, plan_check_stages
-from embassay.protocols.watch.fingerprint import Fingerprint, WatchItem
-from embassay.protocols.watch.history import read_events
-from embassay.protocols.watch.options import CheckRequest, CompareRequest, RecordRequest
+from embassay.protocols.watch.fingerprint import FingerprintItem, SystemFingerprint
+from embassay.protocols.watch.history import read_history_events
+from embassay.protocols.watch.options import FingerprintCheckRequest, FingerprintRequest, SystemCompareRequest
 from embassay.protocols.watch.own import read_golden_set, read_own_texts
 from embassay.protocols.watch.recording import find_requested_kind, list_items_to_ask
 from embassay.protocols.watch.respondents import (
     RequestLoad,
-    Respondent,
-    count_texts,
+    WatchableSystem,
+    count_item_texts,
     estimate_item_tokens,
     open_respondent,
 )
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.runs.forecast import find_remote_encoder
 from embassay.systems.remote import NoCallsLedger
 
@@ -51,35 +51,37 @@ class PlannedStep:
         return asdict(self)
 
 
-def plan_recording(request: RecordRequest) -> tuple[PlannedStep, ...]:
+def plan_recording(request: FingerprintRequest) -> tuple[PlannedStep, ...]:
     """What `record_fingerprint` would ask for; nothing is sent."""
     own, golden = read_own_texts(request.own), read_golden_set(request)
     respondent = _open_without_calls(request.name, request)
     items = list_items_to_ask(respondent.kind, own, request.own, golden)
-    pace = _measure_pace(respondent, items)
+    pace = _measure_answer_pace(respondent, items)
     once = pace.add_time_to_load(respondent.load(items))
     steps = [
         PlannedStep.of("first answers", once),
         PlannedStep.of("repeats", once.multiply_by(request.repeats)),
     ]
     if own is not None and own.queries and respondent.kind == "vectors":
-        passages = [WatchItem(key, "passage", text) for key, text in zip(own.ids, own.texts, strict=True)]
+        passages = [
+            FingerprintItem(key, "passage", text) for key, text in zip(own.ids, own.texts, strict=True)
+        ]
         steps.append(PlannedStep.of("all passages", pace.add_time_to_load(respondent.load(passages))))
     return tuple(steps)
 
 
-def read_recorded_pace(history: Path, fingerprint: Fingerprint) -> float | None:
+def read_recorded_pace(history: Path, fingerprint: SystemFingerprint) -> float | None:
     """Seconds for an item, as they were when the fingerprint was recorded; None where the history does not say."""
     paces = [
         event.get("seconds_per_item")
-        for event in read_events(history)
+        for event in read_history_events(history)
         if event.get("fingerprint") == fingerprint.digest
     ]
     return float(paces[-1]) if paces and paces[-1] else None
 
 
 def plan_check(
-    fingerprint: Fingerprint, request: CheckRequest, pace: float | None = None
+    fingerprint: SystemFingerprint, request: FingerprintCheckRequest, pace: float | None = None
 ) -> Iterator[PlannedStep]:
     """What `check_fingerprint` would ask for: what is sure to be asked first, and what only a difference leads to. At
     the recorded price, and with a `pace` (seconds for an item) the time; nothing is opened."""
@@ -88,41 +90,43 @@ def plan_check(
         name = f"stage {number}" + (", if undecided" if number > 1 else "")
         items = [fingerprint.items[row] for row in rows]
         yield PlannedStep.of(
-            "every check" if len(stages) == 1 else name, _estimate_load(fingerprint, items, pace)
+            "every check" if len(stages) == 1 else name, _estimate_request_load(fingerprint, items, pace)
         )
-    again = _estimate_load(fingerprint, fingerprint.items[:AGAIN], pace)
+    again = _estimate_request_load(fingerprint, fingerprint.items[:AGAIN], pace)
     yield PlannedStep.of("if different: twice more", again.multiply_by(2))
     if fingerprint.lists is None or request.lists == "never":
         return
     texts = (*fingerprint.lists.pool, *fingerprint.lists.others)
-    passages = [WatchItem(str(number), "passage", text) for number, text in enumerate(texts)]
+    passages = [FingerprintItem(str(number), "passage", text) for number, text in enumerate(texts)]
     when = "every check" if request.lists == "always" else "if different"
-    yield PlannedStep.of(f"{when}: passages of lists", _estimate_load(fingerprint, passages, pace))
+    yield PlannedStep.of(f"{when}: passages of lists", _estimate_request_load(fingerprint, passages, pace))
 
 
-def _estimate_load(fingerprint: Fingerprint, items: Sequence[WatchItem], pace: float | None) -> RequestLoad:
+def _estimate_request_load(
+    fingerprint: SystemFingerprint, items: Sequence[FingerprintItem], pace: float | None
+) -> RequestLoad:
     """By the recorded price and pace, which are those of a token and of an item."""
     tokens, price = estimate_item_tokens(fingerprint.kind, items), fingerprint.usd_per_million
     return RequestLoad(
-        count_texts(items), tokens, None if price is None else tokens * price / 1e6,
+        count_item_texts(items), tokens, None if price is None else tokens * price / 1e6,
         None if pace is None else pace * len(items)
     )  # fmt: skip
 
 
-def plan_comparison(request: CompareRequest) -> tuple[PlannedStep, ...]:
+def plan_comparison(request: SystemCompareRequest) -> tuple[PlannedStep, ...]:
     """What `compare_systems` would ask each of the two for; nothing is sent."""
     own = read_own_texts(request.own)
     steps = []
     for name in request.systems:
         respondent = _open_without_calls(name, request)
         items = list_items_to_ask(respondent.kind, own, request.own)
-        load = _measure_pace(respondent, items).add_time_to_load(respondent.load(items))
+        load = _measure_answer_pace(respondent, items).add_time_to_load(respondent.load(items))
         steps.append(PlannedStep.of(respondent.name, load.multiply_by(request.repeats + 1)))
     return tuple(steps)
 
 
 @dataclass(frozen=True)
-class LocalPace:
+class LocalSecondsPerToken:
     """Seconds for a token of what runs on this machine; None of what does not, whose time is known otherwise."""
 
     seconds: float | None
@@ -132,21 +136,25 @@ class LocalPace:
         return load if self.seconds is None else replace(load, seconds=self.seconds * load.tokens)
 
 
-def _measure_pace(respondent: Respondent, items: Sequence[WatchItem]) -> LocalPace:
+def _measure_answer_pace(
+    respondent: WatchableSystem, items: Sequence[FingerprintItem]
+) -> LocalSecondsPerToken:
     """As it answers a few of the items now, which costs nothing here."""
     if respondent.kind not in ("vectors", "scores") or find_remote_encoder(respondent) is not None:
-        return LocalPace(None)
+        return LocalSecondsPerToken(None)
     sample = items[:: -(-len(items) // TIMED)]
-    rng = make_generator(0, "watch", "pace")
+    rng = make_seeded_generator(0, "watch", "pace")
     respondent.ask(sample, rng)  # The first answer opens what is opened late.
     begun = time.perf_counter()
     respondent.ask(sample, rng)
-    return LocalPace((time.perf_counter() - begun) / max(1, estimate_item_tokens(respondent.kind, sample)))
+    return LocalSecondsPerToken(
+        (time.perf_counter() - begun) / max(1, estimate_item_tokens(respondent.kind, sample))
+    )
 
 
-def _open_without_calls(name: str, request: RecordRequest | CompareRequest) -> Respondent:
+def _open_without_calls(name: str, request: FingerprintRequest | SystemCompareRequest) -> WatchableSystem:
     """The system, which sends nothing."""
-    kind = find_requested_kind(request) if isinstance(request, RecordRequest) else None
+    kind = find_requested_kind(request) if isinstance(request, FingerprintRequest) else None
     with TemporaryDirectory() as folder:
         return open_respondent(
             kind,

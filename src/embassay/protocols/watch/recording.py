@@ -13,22 +13,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.protocols.kernel.session import SilentListener
-from embassay.protocols.watch.answers import KeptWatchAnswers, enter_stage, keep_answers
+from embassay.protocols.watch.answers import KeptWatchAnswers, enter_answer_stage, keep_watch_answers
 from embassay.protocols.watch.distances import compute_relative_distances, find_lost_answers
-from embassay.protocols.watch.fingerprint import Fingerprint, Kind, PackedArray, WatchItem
-from embassay.protocols.watch.history import append_event, find_history_file
-from embassay.protocols.watch.options import OwnData, RecordRequest
-from embassay.protocols.watch.own import GoldenSet, OwnTexts, make_own_lists, read_golden_set, read_own_texts
+from embassay.protocols.watch.fingerprint import FingerprintItem, Kind, PackedArray, SystemFingerprint
+from embassay.protocols.watch.history import append_history_event, find_history_file
+from embassay.protocols.watch.options import FingerprintRequest, OwnTextsAndQuestions
+from embassay.protocols.watch.own import (
+    GoldenSetSample,
+    OwnPassagesAndQuestions,
+    make_own_lists,
+    read_golden_set,
+    read_own_texts,
+)
 from embassay.protocols.watch.respondents import (
-    Replies,
-    Respondent,
+    AnswersByItem,
     VectorRespondent,
+    WatchableSystem,
     measure_longest_request,
     open_respondent,
 )
 from embassay.protocols.watch.texts import VERSION as TEXTS
 from embassay.protocols.watch.texts import load_fixed_panels, load_fixed_texts
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.calls import redact_keys
 
@@ -44,7 +50,7 @@ class FingerprintRecording:
     """A fingerprint, when it was made, and what that took: facts that differ between two recordings of equal answers,
     which is why they are not in its file."""
 
-    fingerprint: Fingerprint
+    fingerprint: SystemFingerprint
     at: str
     seconds: float
     seconds_per_item: float
@@ -59,21 +65,25 @@ class FingerprintRecording:
 
 
 def record_fingerprint_to_file(
-    request: RecordRequest, out: Path, *, max_usd: float | None = None, listener: SilentListener | None = None
+    request: FingerprintRequest,
+    out: Path,
+    *,
+    max_usd: float | None = None,
+    listener: SilentListener | None = None,
 ) -> FingerprintRecording:
     """`record_fingerprint`, saved as `out`, with a line in its history. An interrupted attempt goes on where it was:
     answers are in a folder beside `out` until that is written, and `max_usd` limits all attempts together."""
-    with keep_answers(out, max_usd) as kept:
+    with keep_watch_answers(out, max_usd) as kept:
         made = record_fingerprint(request, kept=kept, listener=listener)
         made = replace(made, usd=kept.usd)
         kept.mark_fingerprint_made(made.fingerprint.digest)
         made.fingerprint.save(out)
-        append_event(find_history_file(out), made.facts())
+        append_history_event(find_history_file(out), made.facts())
     return made
 
 
 def record_fingerprint(
-    request: RecordRequest,
+    request: FingerprintRequest,
     *,
     ledger: Ledger | None = None,
     kept: KeptWatchAnswers | None = None,
@@ -99,13 +109,13 @@ def record_fingerprint(
             longest=measure_longest_request(items),
         )
         respondent.kept, respondent.listener = kept, listener or SilentListener()
-        made = record_respondent(respondent, request, own, golden, sleep=sleep)
+        made = record_respondent_fingerprint(respondent, request, own, golden, sleep=sleep)
         return replace(made, usd=find_billed_dollars(ledger))
 
 
-def record_respondent(
-    respondent: Respondent, request: RecordRequest, own: OwnTexts | None = None,
-    golden: GoldenSet | None = None, *, sleep: Callable[[float], None] = time.sleep
+def record_respondent_fingerprint(
+    respondent: WatchableSystem, request: FingerprintRequest, own: OwnPassagesAndQuestions | None = None,
+    golden: GoldenSetSample | None = None, *, sleep: Callable[[float], None] = time.sleep
 ) -> FingerprintRecording:  # fmt: skip
     """`record_fingerprint` of something that is open already, with own texts and a golden set that are read."""
     items = list_items_to_ask(respondent.kind, own, request.own, golden)
@@ -125,7 +135,7 @@ def record_respondent(
     )
 
 
-def find_requested_kind(request: RecordRequest) -> Kind | None:
+def find_requested_kind(request: FingerprintRequest) -> Kind | None:
     """The kind that is named; None for a system, which says itself."""
     return "judge" if request.judge else "reranker" if request.reranker else None
 
@@ -143,12 +153,15 @@ def find_billed_dollars(ledger: Ledger) -> float | None:
 
 
 def list_items_to_ask(
-    kind: Kind, own: OwnTexts | None, asked: OwnData, golden: GoldenSet | None = None
-) -> tuple[WatchItem, ...]:
+    kind: Kind,
+    own: OwnPassagesAndQuestions | None,
+    asked: OwnTextsAndQuestions,
+    golden: GoldenSetSample | None = None,
+) -> tuple[FingerprintItem, ...]:
     """All that a system of this kind is asked in every check."""
     if kind == "vectors":
         fixed = tuple(
-            WatchItem(text.id, text.group, text.text, role, text.lang, text.pair)
+            FingerprintItem(text.id, text.group, text.text, role, text.lang, text.pair)
             for text in load_fixed_texts()
             for role in text.roles
             if role is not None
@@ -158,19 +171,19 @@ def list_items_to_ask(
         by_id = {text.id: text for text in load_fixed_texts()}
         anchors = tuple(by_id[name].text for name in ANCHORS)
         fixed = tuple(
-            WatchItem(text.id, text.group, text.text, "document", text.lang, text.pair, others=anchors)
+            FingerprintItem(text.id, text.group, text.text, "document", text.lang, text.pair, others=anchors)
             for text in load_fixed_texts()
         )
     else:
         fixed = tuple(
-            WatchItem(f"panel-{number}", "panel", panel.question, "query", others=panel.passages)
+            FingerprintItem(f"panel-{number}", "panel", panel.question, "query", others=panel.passages)
             for number, panel in enumerate(load_fixed_panels(), 1)
         )
     more = () if golden is None else golden.items()
     return fixed + (() if own is None else _make_own_panels(own)) + more
 
 
-def _make_own_panels(own: OwnTexts) -> tuple[WatchItem, ...]:
+def _make_own_panels(own: OwnPassagesAndQuestions) -> tuple[FingerprintItem, ...]:
     """Of each own question its labelled passages, filled up with passages that share words with it."""
     text_of = dict(zip(own.ids, own.texts, strict=True))
     panels = []
@@ -180,27 +193,27 @@ def _make_own_panels(own: OwnTexts) -> tuple[WatchItem, ...]:
         shared = sorted(own.ids, key=lambda doc: -len(words & set(text_of[doc].lower().split())))
         chosen = list(dict.fromkeys([*first, *shared]))[:PANEL]
         others = tuple(text_of[doc] for doc in chosen)
-        panels.append(WatchItem(key, "question", query, "query", own=True, others=others))
+        panels.append(FingerprintItem(key, "question", query, "query", own=True, others=others))
     return tuple(panels)
 
 
 def ask_repeatedly(
-    respondent: Respondent,
-    items: Sequence[WatchItem],
+    respondent: WatchableSystem,
+    items: Sequence[FingerprintItem],
     repeats: int,
     seed: int,
     pause: float = 0.0,
     sleep: Callable[[float], None] = time.sleep,
-) -> tuple[Replies, NDArray[np.float64]]:
+) -> tuple[AnswersByItem, NDArray[np.float64]]:
     """The first answers, and distances of further ones from them, (n, repeats). An item that failed once is lost."""
-    with enter_stage(respondent, "first"):
-        first = respondent.ask(items, make_generator(seed, "watch", "first"))
+    with enter_answer_stage(respondent, "first"):
+        first = respondent.ask(items, make_seeded_generator(seed, "watch", "first"))
     columns = []
     for number in range(repeats):
-        with enter_stage(respondent, f"repeat {number}") as is_new:
+        with enter_answer_stage(respondent, f"repeat {number}") as is_new:
             if pause and is_new:
                 sleep(pause)
-            more = respondent.ask(items, make_generator(seed, "watch", "repeat", str(number)))
+            more = respondent.ask(items, make_seeded_generator(seed, "watch", "repeat", str(number)))
         columns.append(compute_relative_distances(more.values, first.values))
         first.failed.update(more.failed)
     distances = np.stack(columns, axis=1)
@@ -212,9 +225,9 @@ def ask_repeatedly(
 
 
 def _make_fingerprint(
-    request: RecordRequest, respondent: Respondent, items: Sequence[WatchItem], first: Replies,
-    again: NDArray[np.float64], own: OwnTexts | None
-) -> Fingerprint:  # fmt: skip
+    request: FingerprintRequest, respondent: WatchableSystem, items: Sequence[FingerprintItem], first: AnswersByItem,
+    again: NDArray[np.float64], own: OwnPassagesAndQuestions | None
+) -> SystemFingerprint:  # fmt: skip
     lists = None
     rows = [row for row, item in enumerate(items) if item.own and item.group == "question"]
     rows = [row for row in rows if not find_lost_answers(first.values[[row]])[0]]
@@ -226,7 +239,7 @@ def _make_fingerprint(
     # By the token whatever it is charged by, so that a check is priced without opening the system.
     load = respondent.load(items)
     price = None if load.usd is None else 1e6 * load.usd / max(1, load.tokens)
-    return Fingerprint(
+    return SystemFingerprint(
         respondent.kind, redact_keys(respondent.name), redact_keys(respondent.identity), TEXTS, request.own.seed,
         first.values.shape[1], getattr(getattr(respondent, "encoder", None), "max_tokens", None), price, load.tokens,
         request.tokenizer, tuple(items),

@@ -19,11 +19,11 @@ from embassay.contracts import Role
 from embassay.errors import ModelError, TextRefused, UsageError
 from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.watch.answers import KeptWatchAnswers
-from embassay.protocols.watch.fingerprint import Kind, WatchItem
-from embassay.runs.forecast import ANSWER_SECONDS, find_remote_encoder, remote_seconds
+from embassay.protocols.watch.fingerprint import FingerprintItem, Kind
+from embassay.runs.forecast import ANSWER_SECONDS, estimate_server_seconds, find_remote_encoder
 from embassay.systems import open_system
 from embassay.systems.remote import Ledger, wait_in_remote_loop
-from embassay.systems.remote.ledger import estimate_tokens
+from embassay.systems.remote.ledger import estimate_server_tokens
 from embassay.systems.rerankers import open_reranker
 from embassay.text import open_tokenizer
 
@@ -35,7 +35,7 @@ Answers = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Replies:
+class AnswersByItem:
     """Answers (n, width) in the order of the items, NaN where there is none, and by the item's id why."""
 
     values: Answers
@@ -63,31 +63,31 @@ GRADE_TOKENS, GRADE_WRITTEN = 700, 12
 """About what a judge reads beside a question and a passage, and writes, for one grade."""
 
 
-def estimate_item_tokens(kind: Kind, items: Sequence[WatchItem]) -> int:
+def estimate_item_tokens(kind: Kind, items: Sequence[FingerprintItem]) -> int:
     """About how many tokens the items take. Rerankers and judges read the question with each passage."""
     return sum(_estimate_read_tokens(kind, item) for item in items) + GRADE_WRITTEN * _count_grades(
         kind, items
     )
 
 
-def count_texts(items: Sequence[WatchItem]) -> int:
+def count_item_texts(items: Sequence[FingerprintItem]) -> int:
     """The texts that the items take, or the passages that their questions are asked with."""
     return sum(max(1, len(item.others)) for item in items)
 
 
-def _estimate_read_tokens(kind: Kind, item: WatchItem) -> int:
+def _estimate_read_tokens(kind: Kind, item: FingerprintItem) -> int:
     if kind == "vectors" or kind == "scores":
-        return estimate_tokens([item.text]) + estimate_tokens(item.others)
+        return estimate_server_tokens([item.text]) + estimate_server_tokens(item.others)
     beside = GRADE_TOKENS if kind == "judge" else 0
-    pairs = len(item.others) * estimate_tokens([item.text])
-    return pairs + estimate_tokens(item.others) + beside * len(item.others)
+    pairs = len(item.others) * estimate_server_tokens([item.text])
+    return pairs + estimate_server_tokens(item.others) + beside * len(item.others)
 
 
-def _count_grades(kind: Kind, items: Sequence[WatchItem]) -> int:
+def _count_grades(kind: Kind, items: Sequence[FingerprintItem]) -> int:
     return sum(len(item.others) for item in items) if kind == "judge" else 0
 
 
-class Respondent(Protocol):
+class WatchableSystem(Protocol):
     """Something that can be watched."""
 
     kind: Kind
@@ -99,15 +99,15 @@ class Respondent(Protocol):
     kept: KeptWatchAnswers | None
     """What an interrupted recording had brought, and where new answers go."""
 
-    def count(self, items: Sequence[WatchItem]) -> int:
+    def count(self, items: Sequence[FingerprintItem]) -> int:
         """How many answers the items take: texts, or passages to grade."""
         ...
 
-    def load(self, items: Sequence[WatchItem]) -> RequestLoad:
+    def load(self, items: Sequence[FingerprintItem]) -> RequestLoad:
         """What asking for the items once takes."""
         ...
 
-    def ask(self, items: Sequence[WatchItem], rng: np.random.Generator) -> Replies:
+    def ask(self, items: Sequence[FingerprintItem], rng: np.random.Generator) -> AnswersByItem:
         """Answers to all items, asked in an order that `rng` draws. ModelError where the system fails altogether,
         BudgetExceeded at the limit of cost."""
         ...
@@ -122,7 +122,7 @@ class _BaseRespondent:
         self.listener = SilentListener()
         self.kept: KeptWatchAnswers | None = None
 
-    def count(self, items: Sequence[WatchItem]) -> int:
+    def count(self, items: Sequence[FingerprintItem]) -> int:
         """One answer for each item."""
         return len(items)
 
@@ -137,11 +137,11 @@ class VectorRespondent(_BaseRespondent):
         self.encoder, self.name = system.encoder, system.name
         self.identity: str = self.encoder.identity
 
-    def ask(self, items: Sequence[WatchItem], rng: np.random.Generator) -> Replies:
+    def ask(self, items: Sequence[FingerprintItem], rng: np.random.Generator) -> AnswersByItem:
         """Vectors, (n, dim)."""
         return self.encode([item.text for item in items], [item.role for item in items], rng)
 
-    def load(self, items: Sequence[WatchItem]) -> RequestLoad:
+    def load(self, items: Sequence[FingerprintItem]) -> RequestLoad:
         """Priced by the token; of an encoder on this machine nobody knows the time."""
         tokens = estimate_item_tokens(self.kind, items)
         remote = find_remote_encoder(self)
@@ -149,10 +149,13 @@ class VectorRespondent(_BaseRespondent):
         usd = None if price is None else tokens * price / 1e6
         requests = -(-len(items) // PER_REQUEST)
         return RequestLoad(
-            len(items), tokens, usd, None if remote is None else remote_seconds(remote, requests, tokens)
+            len(items),
+            tokens,
+            usd,
+            None if remote is None else estimate_server_seconds(remote, requests, tokens),
         )
 
-    def encode(self, texts: Sequence[str], roles: Sequence[Role], rng: np.random.Generator) -> Replies:
+    def encode(self, texts: Sequence[str], roles: Sequence[Role], rng: np.random.Generator) -> AnswersByItem:
         """Vectors of texts in roles; a failed one by its place as a text."""
         rows: list[Answers | None] = [None] * len(texts)
         failed: dict[str, str] = {}
@@ -171,7 +174,7 @@ class VectorRespondent(_BaseRespondent):
             )
         # A text that was lost is NaN in every value.
         lost = np.full(width, np.nan, dtype=np.float32)
-        return Replies(np.stack([lost if row is None else row for row in rows]), failed)
+        return AnswersByItem(np.stack([lost if row is None else row for row in rows]), failed)
 
     def _encode_chunks(
         self, texts: Sequence[str], rows: Sequence[int], role: Role
@@ -233,15 +236,15 @@ class ScoreRespondent(_BaseRespondent):
         super().__init__()
         self.system, self.name, self.identity = system, system.name, system.identity
 
-    def load(self, items: Sequence[WatchItem]) -> RequestLoad:
+    def load(self, items: Sequence[FingerprintItem]) -> RequestLoad:
         """Nothing is sent."""
-        return RequestLoad(count_texts(items), estimate_item_tokens(self.kind, items), 0.0, None)
+        return RequestLoad(count_item_texts(items), estimate_item_tokens(self.kind, items), 0.0, None)
 
-    def ask(self, items: Sequence[WatchItem], rng: np.random.Generator) -> Replies:
+    def ask(self, items: Sequence[FingerprintItem], rng: np.random.Generator) -> AnswersByItem:
         """Similarities, (n, others)."""
         return _ask_items_one_by_one(self, items, rng, self._score_item)
 
-    def _score_item(self, item: WatchItem) -> Answers:
+    def _score_item(self, item: FingerprintItem) -> Answers:
         # One call is one batch: a metric may take its statistics from all candidates of a call.
         return np.asarray(self.system.pairs([item.text] * len(item.others), item.others), dtype=np.float32)
 
@@ -256,9 +259,9 @@ class RerankerRespondent(_BaseRespondent):
         super().__init__()
         self.reranker, self.name, self.identity = reranker, reranker.name, reranker.identity
 
-    def load(self, items: Sequence[WatchItem]) -> RequestLoad:
+    def load(self, items: Sequence[FingerprintItem]) -> RequestLoad:
         """Priced as the reranker charges: by the token, or by the search; a chat model by what it reads and writes."""
-        passages, tokens = count_texts(items), estimate_item_tokens(self.kind, items)
+        passages, tokens = count_item_texts(items), estimate_item_tokens(self.kind, items)
         chat = getattr(self.reranker, "model", None)
         if chat is not None:
             return _make_chat_load(chat, len(items), passages, tokens, LABEL_TOKENS * passages)
@@ -270,7 +273,7 @@ class RerankerRespondent(_BaseRespondent):
         usd = None if None in prices else float(sum(prices))
         return RequestLoad(passages, tokens, usd, len(items) * ANSWER_SECONDS)
 
-    def ask(self, items: Sequence[WatchItem], rng: np.random.Generator) -> Replies:
+    def ask(self, items: Sequence[FingerprintItem], rng: np.random.Generator) -> AnswersByItem:
         """Scores, (n, passages)."""
         return _ask_items_one_by_one(
             self, items, rng, lambda item: self.reranker.score(item.text, list(item.others))
@@ -289,11 +292,11 @@ class JudgeRespondent(_BaseRespondent):
         self.judge, self.name, self.identity = judge, judge.name, judge.identity
         self.draws = 0
 
-    def count(self, items: Sequence[WatchItem]) -> int:
+    def count(self, items: Sequence[FingerprintItem]) -> int:
         """One grade for each passage."""
         return _count_grades(self.kind, items)
 
-    def load(self, items: Sequence[WatchItem]) -> RequestLoad:
+    def load(self, items: Sequence[FingerprintItem]) -> RequestLoad:
         """Priced by what the chat model reads and writes; what is no model costs nothing."""
         grades, tokens = self.count(items), estimate_item_tokens(self.kind, items)
         chat = getattr(self.judge, "model", None)
@@ -302,7 +305,7 @@ class JudgeRespondent(_BaseRespondent):
         written = GRADE_WRITTEN * grades
         return _make_chat_load(chat, grades, grades, tokens - written, written)
 
-    def ask(self, items: Sequence[WatchItem], rng: np.random.Generator) -> Replies:
+    def ask(self, items: Sequence[FingerprintItem], rng: np.random.Generator) -> AnswersByItem:
         """Grades, (n, passages)."""
         from embassay.protocols.rag.golden.grades import grade_all_pairs
         from embassay.protocols.rag.judges import Passage, Question
@@ -341,11 +344,11 @@ class JudgeRespondent(_BaseRespondent):
 
 def _make_chat_load(chat: Any, requests: int, texts: int, read: int, written: int) -> RequestLoad:
     price = getattr(chat, "price", None)
-    seconds = remote_seconds(chat, requests, read + written, written)
+    seconds = estimate_server_seconds(chat, requests, read + written, written)
     return RequestLoad(texts, read + written, None if price is None else price.usd(read, written), seconds)
 
 
-def _make_passage_id(item: WatchItem, place: int) -> str:
+def _make_passage_id(item: FingerprintItem, place: int) -> str:
     return f"{item.id}#{place}"
 
 
@@ -355,10 +358,10 @@ def _keep_nothing(*_verdict: object) -> None:
 
 def _ask_items_one_by_one(
     respondent: ScoreRespondent | RerankerRespondent,
-    items: Sequence[WatchItem],
+    items: Sequence[FingerprintItem],
     rng: np.random.Generator,
-    answer: Callable[[WatchItem], Any],
-) -> Replies:
+    answer: Callable[[FingerprintItem], Any],
+) -> AnswersByItem:
     """The answers to items one by one: kept ones, else new ones. ModelError where there is none."""
     rows: dict[int, Answers] = {}
     failed: dict[str, str] = {}
@@ -376,7 +379,9 @@ def _ask_items_one_by_one(
     return _pad_answers(items, rows, failed)
 
 
-def _pad_answers(items: Sequence[WatchItem], rows: dict[int, Answers], failed: dict[str, str]) -> Replies:
+def _pad_answers(
+    items: Sequence[FingerprintItem], rows: dict[int, Answers], failed: dict[str, str]
+) -> AnswersByItem:
     """The answers of rows, (n, width). ModelError where there is none."""
     if not rows:
         raise ModelError(f"Nothing is answered: {next(iter(failed.values()), 'there are no items')}")
@@ -385,14 +390,14 @@ def _pad_answers(items: Sequence[WatchItem], rows: dict[int, Answers], failed: d
     for row, answered in rows.items():
         # An item of fewer passages has zeros in place of the others: they never differ.
         values[row] = np.pad(answered, (0, width - len(answered)))
-    return Replies(values, failed)
+    return AnswersByItem(values, failed)
 
 
 LONGEST = 4000
 """Bytes of a question with a passage that a judge's server has room for at least."""
 
 
-def measure_longest_request(items: Sequence[WatchItem]) -> int:
+def measure_longest_request(items: Sequence[FingerprintItem]) -> int:
     """Bytes of the longest question with one of its passages, or `LONGEST`."""
     pairs = (f"{item.text}{other}" for item in items for other in item.others)
     return max(LONGEST, *(len(pair.encode()) for pair in pairs), 0)
@@ -401,7 +406,7 @@ def measure_longest_request(items: Sequence[WatchItem]) -> int:
 def open_respondent(
     kind: Kind | None, name: str, *, ledger: Ledger, seed: int, folder: Path, tokenizer: str = "words",
     longest: int = LONGEST
-) -> Respondent:  # fmt: skip
+) -> WatchableSystem:  # fmt: skip
     """The system that a spec string names, to be asked afresh. None as `kind` is a system of either kind. A judge's
     answers go to a file in `folder`, which is that of the recording, or thrown away, and its server is told of the
     `longest` question with a passage, in bytes. UsageError for a system of another kind."""
@@ -417,7 +422,7 @@ def open_respondent(
     system: Any = open_system(name, ledger=ledger, tokenizer=cuts, seed=seed)
     encoder = getattr(system, "encoder", None)
     has_vectors = encoder is not None and not hasattr(encoder, "width")
-    respondent: Respondent = VectorRespondent(system) if has_vectors else ScoreRespondent(system)
+    respondent: WatchableSystem = VectorRespondent(system) if has_vectors else ScoreRespondent(system)
     if kind is not None and respondent.kind != kind:
         raise UsageError(
             f"{name} answers with {respondent.kind}, but the fingerprint is for {kind}.",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from embassay.protocols.kernel.tables import escape_markdown_cell, strip_control_characters
-from embassay.protocols.watch.history import WatchCheck
+from embassay.protocols.watch.history import FingerprintCheck
 from embassay.protocols.watch.options import FailOn
 from embassay.stats import Estimate
 
@@ -23,7 +23,7 @@ class WatchFinding:
     why: str
 
 
-def is_check_failed(check: WatchCheck, fail_on: FailOn) -> bool:
+def is_check_failed(check: FingerprintCheck, fail_on: FailOn) -> bool:
     """Whether CI is to stop: for any difference, for a change beyond noise, or only where own lists change. What cannot
     be compared always stops it, and so does a change whose lists were not measured."""
     if check.verdict == "same":
@@ -35,7 +35,7 @@ def is_check_failed(check: WatchCheck, fail_on: FailOn) -> bool:
     return check.has_changed_lists is not False
 
 
-def list_findings(check: WatchCheck) -> Iterator[WatchFinding]:
+def list_check_findings(check: FingerprintCheck) -> Iterator[WatchFinding]:
     """The answers, the lists and each threshold."""
     kinds = "; ".join(f"{change.kind}: {change.evidence}" for change in check.changes)
     kept = None if check.verdict == "not comparable" else check.verdict == "same"
@@ -43,21 +43,29 @@ def list_findings(check: WatchCheck) -> Iterator[WatchFinding]:
     yield WatchFinding(f"answers of {check.system}", kept, check.verdict, check.asked - check.lost, why)
     if check.impact is not None:
         anew = check.impact.states[-1]
-        told = "" if anew.ndcg is None else f"nDCG@10 {format_interval(anew.ndcg, signed=True)}"
+        told = "" if anew.ndcg is None else f"nDCG@10 {format_share_with_interval(anew.ndcg, signed=True)}"
         changed = anew.changed
         yield WatchFinding(
-            "own lists", not check.has_changed_lists, f"{format_interval(changed)} change", changed.n, told
+            "own lists",
+            not check.has_changed_lists,
+            f"{format_share_with_interval(changed)} change",
+            changed.n,
+            told,
         )
     if check.panel is not None:
-        told = f"{format_interval(check.panel.first)} of items"
+        told = f"{format_share_with_interval(check.panel.first)} of items"
         yield WatchFinding("first passages", check.panel.first.point == 0, told, check.panel.first.n, "")
         if (turned := check.panel.turned) is not None:
             yield WatchFinding(
-                "labels of a golden set", turned.point == 0, f"{format_interval(turned)} turn", turned.n, ""
+                "labels of a golden set",
+                turned.point == 0,
+                f"{format_share_with_interval(turned)} turn",
+                turned.n,
+                "",
             )
     if (golden := check.golden) is not None:
-        told = f"{format_interval(golden.now)} would change, {format_interval(golden.then)} when recorded"
-        why = f"change {format_interval(golden.change, signed=True)}"
+        told = f"{format_share_with_interval(golden.now)} would change, {format_share_with_interval(golden.then)} when recorded"
+        why = f"change {format_share_with_interval(golden.change, signed=True)}"
         yield WatchFinding(f"labels of {golden.name}", golden.holds, told, golden.questions, why)
     for state in check.thresholds:
         yield WatchFinding(
@@ -67,10 +75,11 @@ def list_findings(check: WatchCheck) -> Iterator[WatchFinding]:
         )  # fmt: skip
 
 
-def format_interval(value: Estimate, *, signed: bool = False) -> str:
+def format_share_with_interval(value: Estimate, *, signed: bool = False) -> str:
     """A share in percent, or a signed change, with its interval.
 
-    >>> format_interval(Estimate(0.5, 0.4, 0.6, 90, "")), format_interval(Estimate(-0.1, -0.2, 0, 9, ""), signed=True)
+    >>> format_share_with_interval(Estimate(0.5, 0.4, 0.6, 90, "")),
+    format_share_with_interval(Estimate(-0.1, -0.2, 0, 9, ""), signed=True)
     ('50% (40-60%)', '-0.100 (-0.200 to 0.000)')
     """
     low, high = value.ends
@@ -82,7 +91,7 @@ def format_interval(value: Estimate, *, signed: bool = False) -> str:
 WORDS = {True: "kept", False: "CHANGED", None: "NOT TESTED"}
 
 
-def format_as_markdown(check: WatchCheck) -> str:
+def format_check_as_markdown(check: FingerprintCheck) -> str:
     """A heading that says how it went, and a table."""
     lines = [
         f"### Embassay watch: {escape_markdown_cell(check.system)} is {check.verdict}",
@@ -93,7 +102,7 @@ def format_as_markdown(check: WatchCheck) -> str:
     lines += [
         f"| {escape_markdown_cell(told.name)} | {told.value} | {told.n:,} | {WORDS[told.kept]} "
         f"| {escape_markdown_cell(told.why)} |"
-        for told in list_findings(check)
+        for told in list_check_findings(check)
     ]
     lines += [
         "",
@@ -102,9 +111,9 @@ def format_as_markdown(check: WatchCheck) -> str:
     return "\n".join(lines) + "\n"
 
 
-def format_as_junit(check: WatchCheck) -> str:
+def format_check_as_junit(check: FingerprintCheck) -> str:
     """A test suite of one case per finding, XML."""
-    told = list(list_findings(check))
+    told = list(list_check_findings(check))
     states = [finding.kept for finding in told]
     suite = ElementTree.Element(
         "testsuite", name="embassay watch", tests=str(len(told)), failures=str(states.count(False)),

@@ -7,18 +7,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from embassay.data.language import find_language_fault
+from embassay.data.language import explain_language_mismatch
 from embassay.data.lines import DelimitedTable, read_text_lines
-from embassay.data.rows import Row, RowSource, escape_formula
-from embassay.data.tables import find_known_suffix, open_table
+from embassay.data.rows import Row, RowSource, escape_spreadsheet_formula
+from embassay.data.tables import find_known_suffix, open_table_file
 from embassay.data.views import draw
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import DATA, RunRequest, check_options, option, redeclare_option
+from embassay.protocols.kernel.request import DATA, RunRequest, check_option_values, option, redeclare_option
 from embassay.protocols.kernel.tables import format_csv_sheet
-from embassay.protocols.wordings.records import ENGLISH, Paraphrase, find_language_group
+from embassay.protocols.wordings.records import ENGLISH, ParaphraseOutcome, find_language_group
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.randomness import draw_random_bytes
-from embassay.runs.folder import to_json, write_atomic
+from embassay.runs.folder import format_value_as_json, write_file_atomically
 
 LOWEST, HIGHEST = 0.0, 5.0
 """The scale of ratings: from nothing in common to the same meaning."""
@@ -26,7 +26,7 @@ VERSION = "1"
 
 
 @dataclass(frozen=True)
-class RatingRules:
+class RatingAcceptanceRules:
     """When a language is accepted and a rater rejected. The paper's threshold is lost in our source and deduced
     (docs/pteb.md); how often is `repeatedly` is ours."""
 
@@ -39,7 +39,7 @@ class RatingRules:
     )
 
     def __post_init__(self) -> None:
-        check_options(self)
+        check_option_values(self)
         for name in ("threshold", "dummy_tolerance", "deviation", "low"):
             if not LOWEST <= getattr(self, name) <= HIGHEST:
                 raise UsageError(f"{name} is {getattr(self, name)}.", mend="Use a number from 0 to 5.")
@@ -69,11 +69,11 @@ class RatingRules:
         ]
 
 
-def parse_rating_rules(plain: dict[str, Any]) -> RatingRules:
-    """The inverse of `RatingRules.as_dict`; KeyError, TypeError or ValueError for what is not one."""
+def parse_rating_rules(plain: dict[str, Any]) -> RatingAcceptanceRules:
+    """The inverse of `RatingAcceptanceRules.as_dict`; KeyError, TypeError or ValueError for what is not one."""
     if plain["version"] != VERSION:
         raise ValueError(f"version {plain['version']}")
-    return RatingRules(**{name: value for name, value in plain.items() if name != "version"})
+    return RatingAcceptanceRules(**{name: value for name, value in plain.items() if name != "version"})
 
 
 Kind = Literal["pair", "nearly identical", "unrelated"]
@@ -84,7 +84,7 @@ _FRENCH = "Le vieux pont sur la rivière est resté fermé pendant plusieurs sem
 
 
 @dataclass(frozen=True)
-class RatedPair:
+class PairToRate:
     """A pair to be rated, as the key has it: `text2` is the paraphrase of `text`. `expected` is the rating of a dummy,
     None for a pair proper."""
 
@@ -111,7 +111,7 @@ class RatedPair:
 class CandidateWording:
     """A usable wording that may be drawn."""
 
-    paraphrase: Paraphrase
+    paraphrase: ParaphraseOutcome
     dataset: str
 
     @property
@@ -121,7 +121,7 @@ class CandidateWording:
 
 
 @dataclass(frozen=True)
-class SampleSize:
+class PairSampleSize:
     """How many pairs and dummies of each language are drawn, and with which seed."""
 
     pairs: int = option(50, "Pairs per language.", least=1, group=DATA)
@@ -130,7 +130,7 @@ class SampleSize:
     seed: int = redeclare_option(RunRequest, "seed")
 
 
-def list_candidates(
+def list_candidate_wordings(
     of: ParaphraseSet, source: str, *, datasets: Sequence[str] = (), run_seed: int | None = None
 ) -> dict[str, list[CandidateWording]]:
     """Language -> the distinct usable pairs of one run (by default the first) on the datasets, copies included.
@@ -154,7 +154,7 @@ def list_candidates(
 
 
 def select_candidates_in_language(
-    pool: Sequence[CandidateWording], lang: str, size: SampleSize
+    pool: Sequence[CandidateWording], lang: str, size: PairSampleSize
 ) -> tuple[list[CandidateWording], int]:
     """The candidates that may be drawn, without those that are clearly not in the language the data say, and how many
     of those there were: a French question's candidates can be English, and nobody was asked to rate English.
@@ -172,14 +172,16 @@ def select_candidates_in_language(
     foreign = _FRENCH if find_language_group(lang) == ENGLISH else _ENGLISH
     texts = [candidate.paraphrase.text for candidate in looked_at]
     # A text whose language is not recognised says nothing against another one.
-    usual = " ".join(text for text in texts if find_language_fault(text, foreign, lang))[:_USUAL]
+    usual = " ".join(text for text in texts if explain_language_mismatch(text, foreign, lang))[:_USUAL]
     good = [
-        pair for pair in looked_at if not (usual and find_language_fault(usual, pair.paraphrase.text, lang))
+        pair
+        for pair in looked_at
+        if not (usual and explain_language_mismatch(usual, pair.paraphrase.text, lang))
     ]
     return good, len(looked_at) - len(good)
 
 
-def sample_rated_pairs(pool: Sequence[CandidateWording], lang: str, size: SampleSize) -> list[RatedPair]:
+def sample_rated_pairs(pool: Sequence[CandidateWording], lang: str, size: PairSampleSize) -> list[PairToRate]:
     """The pairs drawn for one language with its dummies among them, numbered in an order that tells nothing.
 
     A language with fewer pairs gives all it has. Dummies are made of texts that were not drawn, where there are
@@ -212,13 +214,13 @@ def sample_rated_pairs(pool: Sequence[CandidateWording], lang: str, size: Sample
             mend="Leave the language out, or --dummies 0.",
         ) from error
     rows.sort(key=lambda row: draw_random_bytes(8, size.seed, "number", lang, row[0], row[1], row[2]))
-    return [RatedPair(f"{lang}-{number:03}", lang, *row) for number, row in enumerate(rows, start=1)]
+    return [PairToRate(f"{lang}-{number:03}", lang, *row) for number, row in enumerate(rows, start=1)]
 
 
-def make_rating_sheet(items: Iterable[RatedPair], rater: str, seed: int) -> list[dict[str, Any]]:
+def make_rating_sheet(items: Iterable[PairToRate], rater: str, seed: int) -> list[dict[str, Any]]:
     """What one rater sees of the items: in an order of their own, the paraphrase on either side at random."""
 
-    def make_sheet_row(item: RatedPair) -> dict[str, Any]:
+    def make_sheet_row(item: PairToRate) -> dict[str, Any]:
         texts = (item.text, item.text2)
         turned = draw_random_bytes(1, seed, "side", rater, item.pair_id)[0] & 1
         first, second = reversed(texts) if turned else texts
@@ -228,9 +230,9 @@ def make_rating_sheet(items: Iterable[RatedPair], rater: str, seed: int) -> list
     return [make_sheet_row(item) for item in order]
 
 
-def group_by_language(items: Iterable[RatedPair]) -> Mapping[str, list[RatedPair]]:
+def group_pairs_by_language(items: Iterable[PairToRate]) -> Mapping[str, list[PairToRate]]:
     """The items of every language, in the order of the study."""
-    groups: dict[str, list[RatedPair]] = {}
+    groups: dict[str, list[PairToRate]] = {}
     for item in items:
         groups.setdefault(item.lang, []).append(item)
     return groups
@@ -240,8 +242,8 @@ def _draw_dummy(
     texts: Sequence[str], lang: str, seed: int, number: int
 ) -> tuple[Kind, str, str, float | None, str, str]:
     if number % 2 == 0:
-        return ("nearly identical", *draw_near_identical(texts, lang, seed, number), HIGHEST, "", "")
-    return ("unrelated", *draw_unrelated(texts, seed, number), LOWEST, "", "")
+        return ("nearly identical", *draw_near_identical_pair(texts, lang, seed, number), HIGHEST, "", "")
+    return ("unrelated", *draw_unrelated_pair(texts, seed, number), LOWEST, "", "")
 
 
 _ENDINGS = ".!?…。！？؟।۔"
@@ -250,7 +252,7 @@ _LEAST_WORDS = 3
 _COMPARED = 300
 
 
-def draw_near_identical(texts: Sequence[str], lang: str, seed: int, number: int) -> tuple[str, str]:
+def draw_near_identical_pair(texts: Sequence[str], lang: str, seed: int, number: int) -> tuple[str, str]:
     """A text and the same text with or without its final punctuation mark.
 
     Texts of three words or more are taken before shorter ones. ValueError where there is no text.
@@ -265,7 +267,7 @@ def draw_near_identical(texts: Sequence[str], lang: str, seed: int, number: int)
     return text, ended + ("。" if lang.split("-")[0].lower() in _WIDE else ".")
 
 
-def draw_unrelated(texts: Sequence[str], seed: int, number: int) -> tuple[str, str]:
+def draw_unrelated_pair(texts: Sequence[str], seed: int, number: int) -> tuple[str, str]:
     """A drawn text, and of up to 300 others the one that shares the fewest runs of three characters with it.
 
     That they share no meaning either is for a person to see before the files are sent. ValueError for fewer than two
@@ -307,23 +309,26 @@ def write_rating_table(
     """Write rows with these columns, by the name's ending as CSV or JSON Lines; a missing cell is blank or null."""
     rows = list(rows)
     if find_known_suffix(path.name) == ".jsonl":
-        lines = (to_json({column: row.get(column) for column in columns}) for row in rows)
-        write_atomic(path, "".join(f"{line}\n" for line in lines))
+        lines = (format_value_as_json({column: row.get(column) for column in columns}) for row in rows)
+        write_file_atomically(path, "".join(f"{line}\n" for line in lines))
         return
-    cells = ([escape_formula(_convert_to_plain_value(row.get(column))) for column in columns] for row in rows)
+    cells = (
+        [escape_spreadsheet_formula(_convert_to_plain_value(row.get(column))) for column in columns]
+        for row in rows
+    )
     # Spreadsheets take a file without the mark for one in an old code page.
-    write_atomic(path, format_csv_sheet([columns, *cells]).encode("utf-8-sig"))
+    write_file_atomically(path, format_csv_sheet([columns, *cells]).encode("utf-8-sig"))
 
 
 def open_rating_table(path: Path) -> RowSource:
     """The table in a file; a CSV's separator is the one of comma, semicolon and tab that its header has most of."""
     if find_known_suffix(path.name) != ".csv":
-        return open_table(path)
+        return open_table_file(path)
     _, header = next(iter(read_text_lines(path)))
     return DelimitedTable(path, max((",", ";", "\t"), key=header.count))
 
 
-def read_cell(row: Row, column: str) -> str:
+def read_stripped_cell(row: Row, column: str) -> str:
     """A cell as text without blanks around it; empty where there is none."""
     value = row.cells.get(column)
     return "" if value is None else str(value).strip()

@@ -16,9 +16,9 @@ from embassay.contracts import Completion, Tokenizer
 from embassay.errors import ModelError, TextRefused, Unanswered, UsageError, Why
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel import plan as planning
-from embassay.protocols.kernel.comparisons import CLASSICAL, RANKED, REFERENCE, Standing
-from embassay.protocols.kernel.forecast import Forecaster, TaskEffort, choose_largest_footprint
-from embassay.protocols.kernel.inputs import charge_calls
+from embassay.protocols.kernel.comparisons import CLASSICAL, RANKED, REFERENCE, SystemStanding
+from embassay.protocols.kernel.forecast import TaskCostForecaster, TaskEffort, choose_largest_footprint
+from embassay.protocols.kernel.inputs import charge_calls_to_account
 from embassay.protocols.kernel.plan import (
     REFERENCES,
     PlannedSystem,
@@ -30,21 +30,34 @@ from embassay.protocols.kernel.plan import (
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.tasks import TASK_NAMES
-from embassay.protocols.tasks.task import PtebContext, estimate_memory
+from embassay.protocols.tasks.task import PtebContext, estimate_dataset_part_memory
 from embassay.protocols.wordings import sets, work
-from embassay.protocols.wordings.records import USABLE, Outcome, Paraphrase, Paraphraser, SourceText
-from embassay.protocols.wordings.scores import ALL, ORIGINAL, OVERALL, RunLayout, list_scopes, needs_more_runs
+from embassay.protocols.wordings.records import USABLE, Outcome, ParaphraseOutcome, Paraphraser, SourceText
+from embassay.protocols.wordings.scores import (
+    ALL,
+    ORIGINAL,
+    OVERALL,
+    RunLayout,
+    list_task_scopes,
+    needs_more_runs,
+)
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.protocols.wordings.work import PTEB_TASKS, PtebJob, SourceRun, find_task, load_language_slices
+from embassay.protocols.wordings.work import (
+    PTEB_TASKS,
+    PtebJob,
+    SourceRun,
+    find_registered_task,
+    load_language_slices,
+)
 from embassay.records import LoadedDataset, RetrievalSet
 from embassay.registry import import_attribute
 from embassay.runs.execution import ModelLossDetector
 from embassay.runs.folder import CellRecord, RunCell, RunFolder, digest_json
-from embassay.runs.forecast import CellForecast, Hear, count_tokens
-from embassay.runs.store import CachedChat, ChatQuestion
+from embassay.runs.forecast import CellForecast, Hear, count_tokens_by_sample
+from embassay.runs.store import CachedChatModel, ChatQuestion
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.calls import iterate_finished_jobs
-from embassay.systems.remote.ledger import Price
+from embassay.systems.remote.ledger import TokenPrice
 from embassay.text import open_tokenizer
 
 Seeds = Mapping[tuple[str, str], tuple[int, ...]]
@@ -152,7 +165,7 @@ def make_reworded_cell(original: RunCell, variant: str, run: SourceRun, folder: 
     # The original's key says all of system and data; the digest is of the wordings, so a set that changed gives new
     # cells.
     depends = [original.key, variant, run.digest, run.on_failure, run.exclude_copied]
-    job = replace(original.job, variant=variant, run=run, original=folder.cell_path(original))
+    job = replace(original.job, variant=variant, run=run, original=folder.locate_cell_record(original))
     return replace(original, key=digest_json(depends), variant=variant, job=job)
 
 
@@ -160,13 +173,15 @@ Asked = Callable[[str, tuple[LoadedDataset[Any], ...]], Iterator[SourceText]]
 """From a task and its data by language to the texts that are to be written anew, as often as they occur."""
 
 
-def plan_dataset(
+def open_and_count_dataset(
     source: str, request: Any, asked: Asked, protocol: str = "pteb", registry: str = PTEB_TASKS
 ) -> PlannedWordedDataset:
     """A dataset, opened and counted. UsageError where it joins none of the tasks."""
     how = request.dataset(source)
     opened = opening.open_request_dataset(how)
-    wanted = [find_task(name, registry) for name in order_tasks(request.tasks or TASK_NAMES, TASK_NAMES)]
+    wanted = [
+        find_registered_task(name, registry) for name in order_tasks(request.tasks or TASK_NAMES, TASK_NAMES)
+    ]
     tasks, languages, distinct = [], {}, set[tuple[str, str, str]]()
     for what in choose_tasks(source, opened, wanted, protocol, import_attribute(registry)):
         parts = load_language_slices(
@@ -306,12 +321,12 @@ class WordingDraw:
     rejected: tuple[str, ...] = ()
 
 
-def keep_blank_text(asked: SourceText, seed: int) -> Paraphrase:
+def keep_blank_text(asked: SourceText, seed: int) -> ParaphraseOutcome:
     """A text without words stays what it is, and nobody is asked."""
-    return Paraphrase(asked.text, asked.lang, asked.place, asked.text, "ok", attempts=0, seed=seed)
+    return ParaphraseOutcome(asked.text, asked.lang, asked.place, asked.text, "ok", attempts=0, seed=seed)
 
 
-class UnlimitedRuns:
+class UnlimitedRunsWriter:
     """Whoever words texts anew in any number of runs."""
 
     def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:  # noqa: ARG002 - the contract's
@@ -319,7 +334,7 @@ class UnlimitedRuns:
         return tuple(range(first, first + runs))
 
 
-class LLMWriter(UnlimitedRuns, ABC):
+class LLMTextRewriter(UnlimitedRunsWriter, ABC):
     """A language model that writes texts anew. Two runs with one seed get the same answers from the cache behind
     `chat`. A text is drawn again up to `retries` times."""
 
@@ -329,7 +344,7 @@ class LLMWriter(UnlimitedRuns, ABC):
     }  # fmt: skip
     """What an answer without a text is, by why there is none."""
 
-    def __init__(self, chat: CachedChat, retries: int) -> None:
+    def __init__(self, chat: CachedChatModel, retries: int) -> None:
         self.chat, self._retries = chat, retries
         self._models: set[str] = set()
         self._hope = ModelLossDetector()
@@ -340,7 +355,7 @@ class LLMWriter(UnlimitedRuns, ABC):
         return self.chat.name
 
     @property
-    def price(self) -> Price | None:
+    def price(self) -> TokenPrice | None:
         """What the model's tokens cost; None where it is not known."""
         return getattr(self.chat.model, "price", None)
 
@@ -364,21 +379,21 @@ class LLMWriter(UnlimitedRuns, ABC):
         run: int,  # noqa: ARG002 - the contract's
         dataset: str = "",  # noqa: ARG002
         hear: Callable[[int], None] = lambda _: None,
-    ) -> Iterator[tuple[int, Paraphrase]]:
+    ) -> Iterator[tuple[int, ParaphraseOutcome]]:
         """See `Paraphraser.write`; many calls are in flight at once, and one text's one after another."""
         self._hope = ModelLossDetector()
-        jobs: Iterator[Callable[[], Awaitable[Paraphrase]]] = (
+        jobs: Iterator[Callable[[], Awaitable[ParaphraseOutcome]]] = (
             partial(self._reword_or_keep_blank, text, seed) for text in asked
         )
         for done, (position, paraphrase) in enumerate(iterate_finished_jobs(jobs, at_once=_AT_ONCE), start=1):
             hear(done)
             yield position, paraphrase
 
-    async def _reword_or_keep_blank(self, asked: SourceText, seed: int) -> Paraphrase:
+    async def _reword_or_keep_blank(self, asked: SourceText, seed: int) -> ParaphraseOutcome:
         return await self.reword(asked, seed) if asked.text.strip() else keep_blank_text(asked, seed)
 
     @abstractmethod
-    async def reword(self, asked: SourceText, seed: int) -> Paraphrase:
+    async def reword(self, asked: SourceText, seed: int) -> ParaphraseOutcome:
         """What comes of one text that isn't blank."""
 
     def name_refusal_outcome(self, error: TextRefused) -> Outcome:  # noqa: ARG002 - for those that tell refusals apart
@@ -428,7 +443,7 @@ class LLMWriter(UnlimitedRuns, ABC):
             self._hope.answered()
             return WordingDraw("", self.name_refusal_outcome(error), str(error)), False
         except ModelError as error:
-            if self._hope.is_model_lost(begun):
+            if self._hope.note_failed_call(begun):
                 raise
             return WordingDraw("", "failed", str(error)), False
         self._hope.answered()
@@ -440,16 +455,16 @@ def group_systems_by_method(layout: RunLayout) -> dict[tuple[str, str], str]:
     """(task, system) -> the group of systems that one method scored; references are in none."""
     return {
         (scope.task, system): CLASSICAL if ":" in scope.name else RANKED
-        for scope in list_scopes(layout)
+        for scope in list_task_scopes(layout)
         for system in scope.systems
     }
 
 
 def make_level_standings(
     layout: RunLayout, levels: Any, headlines: Iterable[tuple[str, str]]
-) -> Iterator[Standing]:
+) -> Iterator[SystemStanding]:
     """Every system's score in all wordings together: of each task (or `overall`, each with the measure of its headline)
-    on each dataset and over them. `levels` has `on_dataset` and `in_scope`, as `RunLevels`."""
+    on each dataset and over them. `levels` has `on_dataset` and `in_scope`, as `RunScoreLevels`."""
     group = group_systems_by_method(layout)
     for task_name, headline in headlines:
         datasets = (
@@ -460,8 +475,10 @@ def make_level_standings(
             # Over one dataset is on it: the row would stand twice.
             for dataset in datasets if len(datasets) > 1 else ():
                 score = levels.on_dataset(task_name, dataset, system.name, ALL).score
-                yield Standing(task_name, dataset, headline, score, of)
-            yield Standing(task_name, "", headline, levels.in_scope(task_name, system.name, ALL).score, of)
+                yield SystemStanding(task_name, dataset, headline, score, of)
+            yield SystemStanding(
+                task_name, "", headline, levels.in_scope(task_name, system.name, ALL).score, of
+            )
 
 
 PARAPHRASES = "paraphrases"
@@ -481,7 +498,7 @@ class _MissingTexts:
     seed: int
     run: int
     asked: tuple[SourceText, ...]
-    known: tuple[Paraphrase, ...]
+    known: tuple[ParaphraseOutcome, ...]
 
 
 Wished = Callable[[Any, Any, int], tuple[SourceText, ...]]
@@ -518,7 +535,7 @@ class WordingWriter:
             if gaps:
                 total = sum(len(gap.asked) for gap in gaps)
                 self.listener.announce_paraphrasing(f"{self.told} {source.name}", total)
-                with charge_calls(self.ledger, source.paraphraser.name):
+                with charge_calls_to_account(self.ledger, source.paraphraser.name):
                     for gap in gaps:
                         self._write_missing_texts(source, gap)
                 self._record_writer(source)
@@ -554,7 +571,7 @@ class WordingWriter:
         return _MissingTexts(dataset, seed, run, missing, rows) if missing else None
 
     def _write_missing_texts(self, source: WordingOrigin, gap: _MissingTexts) -> None:
-        worded: list[Paraphrase | None] = [None] * len(gap.asked)
+        worded: list[ParaphraseOutcome | None] = [None] * len(gap.asked)
         # Answers come as they are finished: their position puts them into the order of the texts.
         written = source.paraphraser.write(gap.asked, seed=gap.seed, run=gap.run, dataset=gap.dataset.name)
         for position, paraphrase in written:
@@ -578,7 +595,7 @@ def save_item_texts(plan: WordedPlan, folder: RunFolder) -> None:
 def _make_text_columns(plan: WordedPlan, dataset: PlannedWordedDataset, name: str) -> dict[str, list[str]]:
     columns: dict[str, list[str]] = {"item_id": [], "field": [], "text": [], "lang": []}
     for part in plan.parts(dataset, name):
-        for place, text in find_task(name, plan.registry).texts(part.data):
+        for place, text in find_registered_task(name, plan.registry).texts(part.data):
             field, _, item = place.partition(":")
             for column, value in zip(columns, (item, field, text, part.lang), strict=True):
                 columns[column].append(value)
@@ -591,7 +608,7 @@ def forecast_evaluations(
     """The cost of every task on every dataset with every system, the originals and all runs together. With `measure`,
     systems on this machine are timed on a few texts."""
     request, tokenizer = plan.request, open_tokenizer(plan.request.tokenizer)
-    forecaster = Forecaster(plan.systems, tokenizer, request.seed, plan.cache, measure=measure)
+    forecaster = TaskCostForecaster(plan.systems, tokenizer, request.seed, plan.cache, measure=measure)
     for name in plan.tasks:
         for dataset in plan.datasets:
             rounds = sum(len(seeds[source.name, dataset.name]) for source in sources)
@@ -605,18 +622,20 @@ def forecast_evaluations(
 def _estimate_task_effort(
     plan: WordedPlan, dataset: PlannedWordedDataset, planned: PlannedTask, tokenizer: Tokenizer, rounds: int
 ) -> TaskEffort:
-    what, parts = find_task(planned.task, plan.registry), plan.parts(dataset, planned.task)
+    what, parts = find_registered_task(planned.task, plan.registry), plan.parts(dataset, planned.task)
     texts = [text for part in parts for _, text in what.texts(part.data)]
     sets = [part.data for part in parts if isinstance(part.data, RetrievalSet)]
     corpus = [text for retrieval_set in sets for text in retrieval_set.corpus.texts]
-    tokens, _ = count_tokens(corpus + texts, tokenizer)
+    tokens, _ = count_tokens_by_sample(corpus + texts, tokenizer)
 
     def rehearse_calls(hear: Hear, *, mark: str = "") -> bool:
         if len(texts) + len(corpus) > MOST_REHEARSED:
             return False
         for part in parts:
             context = PtebContext(part.dataset, tokenizer, plan.request.seed, plan.request.options)
-            work.rehearse_task(what, _mark_texts(what, part.data, mark) if mark else part.data, context, hear)
+            work.rehearse_task_encoder_calls(
+                what, _mark_texts(what, part.data, mark) if mark else part.data, context, hear
+            )
         return True
 
     # Other words of the same length: a mark makes a text one that no cache has.
@@ -625,7 +644,7 @@ def _estimate_task_effort(
         texts if corpus else (), KINDS.get(planned.task, "pairs"),
         again=lambda hear: rehearse_calls(hear, mark=" \u2020"), rounds=rounds,
         footprint=lambda system: choose_largest_footprint(
-            estimate_memory(system, part.data, [text for _, text in what.texts(part.data)],
+            estimate_dataset_part_memory(system, part.data, [text for _, text in what.texts(part.data)],
                             plan.request.options.resamples)
             for part in parts
         )
@@ -645,7 +664,7 @@ class WordedProtocol(Protocol):
 
     def headline(self, plan: Any, record: CellRecord) -> str:
         """The task's."""
-        return find_task(record.task, plan.registry).headline
+        return find_registered_task(record.task, plan.registry).headline
 
     def keep(self, plan: Any) -> None:
         """The texts as they are."""

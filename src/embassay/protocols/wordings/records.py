@@ -68,7 +68,7 @@ class SourceText:
 
 
 @dataclass(frozen=True)
-class Paraphrase:
+class ParaphraseOutcome:
     """What came of one text in one run. `wording` is empty unless the outcome is usable.
 
     `attempts` counts the answers that were drawn, the last with `seed`; `seconds` is how long the server took for the
@@ -129,7 +129,7 @@ class Paraphraser(Protocol):
         run: int,
         dataset: str = "",
         hear: Callable[[int], None] = lambda _: None,
-    ) -> Iterator[tuple[int, Paraphrase]]:
+    ) -> Iterator[tuple[int, ParaphraseOutcome]]:
         """One run on a dataset, number `run` from 0: each text by its position, as soon as it is there, in any order;
         every position once. `dataset` tells a set which of its wordings are meant; without it, all of them are.
         `hear` gets the number of texts that are done so far, now and then. What cannot be worded comes as a
@@ -197,7 +197,7 @@ def parse_last_seeds(entries: Sequence[str] | None) -> tuple[tuple[str, int], ..
 
 
 @dataclass(frozen=True)
-class RepeatOptions:
+class RewordingRepeatOptions:
     """How often texts are worded anew: arguments that requests of several protocols have."""
 
     runs: int = option(6, "Runs, each with fresh paraphrases.", least=1, most=10_000, group=STATISTICS)
@@ -215,7 +215,7 @@ class RepeatOptions:
     )  # fmt: skip
 
 
-def check_runs(runs: int, until_ci: float | None, max_runs: int) -> None:
+def check_run_counts(runs: int, until_ci: float | None, max_runs: int) -> None:
     """UsageError for runs that cannot be made, or that give no interval where one is to be narrowed."""
     if runs < 1:
         raise UsageError(f"{runs} runs are not possible.", mend="Use one or more.")
@@ -269,7 +269,7 @@ class WordingQuality:
         return self.failed / self.texts if self.texts else 0.0
 
 
-def measure_wording_quality(rows: Iterable[Paraphrase]) -> WordingQuality:
+def measure_wording_quality(rows: Iterable[ParaphraseOutcome]) -> WordingQuality:
     """The quality of the wordings of one run on one dataset."""
     rows = [row for row in rows if row.text.strip()]
     usable = [row for row in rows if row.usable]
@@ -289,8 +289,14 @@ def measure_wording_quality(rows: Iterable[Paraphrase]) -> WordingQuality:
     )
 
 
-def make_quality_rows(
-    rows: Sequence[Paraphrase], *, dataset: str, system: str, variant: str, seed: int, protocol: str = "pteb"
+def make_wording_quality_rows(
+    rows: Sequence[ParaphraseOutcome],
+    *,
+    dataset: str,
+    system: str,
+    variant: str,
+    seed: int,
+    protocol: str = "pteb",
 ) -> list[Result]:
     """The quality as result rows of the task `paraphrases`: of all texts and, where there are several, of each language
     (`subset`, without outcomes that no text of it had).
@@ -330,13 +336,13 @@ def _list_quality_measures(quality: WordingQuality) -> Iterable[tuple[str, float
         yield measure, count / quality.texts if quality.texts else None, quality.texts, "there are no texts"
 
 
-def _compute_edit_distances(usable: Sequence[Paraphrase]) -> list[float]:
+def _compute_edit_distances(usable: Sequence[ParaphraseOutcome]) -> list[float]:
     from embassay.measures import edit_distances
 
     return list(edit_distances([row.text for row in usable], [row.wording for row in usable]).tolist())
 
 
-def _count_duplicates(usable: Sequence[Paraphrase]) -> int:
+def _count_duplicates(usable: Sequence[ParaphraseOutcome]) -> int:
     """How many different texts share their wording with another one of their language."""
     texts: dict[tuple[str, str], set[str]] = defaultdict(set)
     for row in usable:

@@ -13,15 +13,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from embassay.contracts import Kind
 from embassay.errors import UsageError
-from embassay.protocols.kernel.comparisons import SystemHeadline, average_components, stack_replicates
+from embassay.protocols.kernel.comparisons import (
+    SystemHeadlineValue,
+    average_headline_components,
+    stack_replicates,
+)
 from embassay.protocols.kernel.estimates import TOO_FEW, clip_drop_interval
 from embassay.protocols.tasks.task import find_headline_bounds
-from embassay.randomness import make_generator
-from embassay.records import HeadlineComponent, ResampledStratum, Result
+from embassay.randomness import make_seeded_generator
+from embassay.records import HeadlineComponent, ResampledUnitGroup, Result
 from embassay.runs.folder import CellRecord
 from embassay.stats import MixedMean, mixed_mean
 from embassay.stats.intervals import KEPT, count_resampled_units, t_quantile
-from embassay.stats.resampling import draw_all_resamples
+from embassay.stats.resampling import draw_all_resample_rows
 
 ORIGINAL = "original"
 CONTROLS = ("copied", "permuted")
@@ -29,7 +33,7 @@ CONTROLS = ("copied", "permuted")
 
 
 @dataclass(frozen=True)
-class RunSystem:
+class SystemInRun:
     """A system of the run. `vectors` is False for one that other methods stand in for where a task needs vectors."""
 
     name: str
@@ -43,7 +47,7 @@ class RunSystem:
 
 
 @dataclass(frozen=True)
-class RunTask:
+class TaskInRun:
     """A task of the run: the measure of its headline, and whether it needs vectors (`Task.vectors`)."""
 
     name: str
@@ -52,7 +56,7 @@ class RunTask:
 
 
 @dataclass(frozen=True)
-class RunDataset:
+class DatasetInRun:
     """A dataset with the tasks it is used for; `lang` is what its result rows say, `languages` are all of them."""
 
     name: str
@@ -61,23 +65,23 @@ class RunDataset:
     languages: tuple[str, ...] = ()
 
 
-def list_systems_and_datasets(plan: Any) -> tuple[tuple[RunSystem, ...], tuple[RunDataset, ...]]:
+def list_systems_and_datasets(plan: Any) -> tuple[tuple[SystemInRun, ...], tuple[DatasetInRun, ...]]:
     """Those of a plan, as the layout of its run has them."""
     return (
-        tuple(RunSystem(system.name, system.kind, system.kind == "embedding") for system in plan.systems),
+        tuple(SystemInRun(system.name, system.kind, system.kind == "embedding") for system in plan.systems),
         tuple(_describe_run_dataset(dataset) for dataset in plan.datasets),
     )
 
 
-def _describe_run_dataset(dataset: Any) -> RunDataset:
+def _describe_run_dataset(dataset: Any) -> DatasetInRun:
     languages = dict.fromkeys(lang for langs in dataset.languages.values() for lang in langs)
-    return RunDataset(
+    return DatasetInRun(
         dataset.name, dataset.lang, tuple(part.task for part in dataset.tasks), tuple(languages)
     )
 
 
 @dataclass(frozen=True)
-class RunSource:
+class WordingSourceInRun:
     """Where wordings come from: a paraphraser with a prompt, and its seeds per dataset, one for every run.
 
     `label` tells several sources apart, as variants spell it: `by=NAME`, `prompt=NAME`, `by=NAME,prompt=NAME`; it is
@@ -99,17 +103,17 @@ class RunSource:
 class RunLayout:
     """The whole run. `baseline` is the system others are compared with; empty, it is the first embedding."""
 
-    systems: tuple[RunSystem, ...]
-    datasets: tuple[RunDataset, ...]
-    tasks: tuple[RunTask, ...]
-    sources: tuple[RunSource, ...]
+    systems: tuple[SystemInRun, ...]
+    datasets: tuple[DatasetInRun, ...]
+    tasks: tuple[TaskInRun, ...]
+    sources: tuple[WordingSourceInRun, ...]
     baseline: str = ""
     seed: int = 1337
     resamples: int = 1_000
     protocol: str = "pteb"
 
     @property
-    def ranked(self) -> tuple[RunSystem, ...]:
+    def ranked(self) -> tuple[SystemInRun, ...]:
         """All systems but the references."""
         return tuple(system for system in self.systems if system.ranked)
 
@@ -122,17 +126,17 @@ class RunLayout:
         ]
         return self.baseline or next(iter(names), "")
 
-    def select_sources(self, label: str) -> tuple[RunSource, ...]:
+    def select_sources(self, label: str) -> tuple[WordingSourceInRun, ...]:
         """The source with this label, or for the empty one all that the PTEB score is the mean of."""
         if label:
             return tuple(source for source in self.sources if source.label == label)
         return tuple(source for source in self.sources if not source.control) or self.sources
 
-    def list_task_datasets(self, task: str) -> Iterator[RunDataset]:
+    def list_task_datasets(self, task: str) -> Iterator[DatasetInRun]:
         """The datasets of a task, in the order of the run."""
         return (dataset for dataset in self.datasets if task in dataset.tasks)
 
-    def places(self, scope: str) -> list[tuple[str, RunDataset]]:
+    def places(self, scope: str) -> list[tuple[str, DatasetInRun]]:
         """The tasks and datasets that make up a task or `overall`."""
         names = [task.name for task in self.tasks if scope in (OVERALL, task.name)]
         return [(name, dataset) for name in names for dataset in self.list_task_datasets(name)]
@@ -142,7 +146,7 @@ OVERALL = "overall"
 
 
 @dataclass(frozen=True)
-class TaskScope:
+class SystemsOnTask:
     """A task, or `overall`, and the systems that were evaluated on it by one method."""
 
     name: str
@@ -150,7 +154,7 @@ class TaskScope:
     systems: tuple[str, ...]
 
 
-def list_scopes(layout: RunLayout) -> Iterator[TaskScope]:
+def list_task_scopes(layout: RunLayout) -> Iterator[SystemsOnTask]:
     """`overall` and every task, references left out.
 
     Where a task needs vectors, systems that have none were evaluated by another method and are never ranked with the
@@ -162,10 +166,10 @@ def list_scopes(layout: RunLayout) -> Iterator[TaskScope]:
         having = tuple(system.name for system in layout.ranked if system.vectors)
         differs = bool(needing) if name == OVERALL else name in needing
         if not differs or not having or having == everyone:
-            yield TaskScope(name, name, everyone)
+            yield SystemsOnTask(name, name, everyone)
             continue
-        yield TaskScope(name, name, having)
-        yield TaskScope(
+        yield SystemsOnTask(name, name, having)
+        yield SystemsOnTask(
             f"{name}:classical", name, tuple(system for system in everyone if system not in having)
         )
 
@@ -178,13 +182,13 @@ def _make_empty_array() -> Floats:
 
 
 @dataclass(frozen=True)
-class SourceRuns:
+class SourceRunScores:
     """The runs of one source on one dataset: `scores` (runs,) in its wordings and `originals` (runs,) on the items that
     were kept in each, with the replicates of both, (runs, resamples); the latter have no column where the items cannot
     be resampled. `units` are what is resampled, if not the `n` items. `reason` says why there are none. `method` is the
     task's own, of one run."""
 
-    source: RunSource
+    source: WordingSourceInRun
     scores: Floats = field(default_factory=_make_empty_array)
     originals: Floats = field(default_factory=_make_empty_array)
     score_draws: Floats = field(default_factory=_make_empty_array)
@@ -205,7 +209,7 @@ class SourceRuns:
         return self.score_draws - self.original_draws
 
 
-class RunCells:
+class RunCellRecords:
     """The records of a run by what identifies them."""
 
     def __init__(self, records: Sequence[CellRecord]) -> None:
@@ -217,15 +221,17 @@ class RunCells:
         names = dict.fromkeys(name for record in records for name in record.components)
         return tuple(name.removeprefix("score:") for name in names if name.startswith("score:"))
 
-    def original(self, task: str, dataset: str, system: str) -> SystemHeadline:
+    def original(self, task: str, dataset: str, system: str) -> SystemHeadlineValue:
         """The score on all items as they were written."""
         record = self._records.get((task, dataset, system, ORIGINAL))
         parts = _find_cell_components(record, "score")
         if isinstance(parts, str):
-            return SystemHeadline.none(system, parts)
-        return SystemHeadline.of(system, parts[0], _describe_method(record))
+            return SystemHeadlineValue.none(system, parts)
+        return SystemHeadlineValue.of(system, parts[0], _describe_method(record))
 
-    def runs(self, task: str, dataset: str, system: str, source: RunSource, lang: str = "") -> SourceRuns:
+    def runs(
+        self, task: str, dataset: str, system: str, source: WordingSourceInRun, lang: str = ""
+    ) -> SourceRunScores:
         """The score of every run of a source; none of them where one is missing, as a mean over what happens to be
         there is not the mean that was asked for. `lang` is one language of a dataset that has several."""
         pairs: list[tuple[HeadlineComponent, HeadlineComponent]] = []
@@ -234,15 +240,15 @@ class RunCells:
             record = self._records.get((task, dataset, system, source.variant(seed)))
             parts = _find_cell_components(record, f"score{suffix}", f"original{suffix}")
             if isinstance(parts, str):
-                return SourceRuns(source, reason=f"{source.variant(seed)}: {parts}")
+                return SourceRunScores(source, reason=f"{source.variant(seed)}: {parts}")
             pairs.append((parts[0], parts[1]))
             method = method or _describe_method(record, lang)
         if not pairs:
-            return SourceRuns(source, reason="no run")
+            return SourceRunScores(source, reason="no run")
         scores, originals = zip(*pairs, strict=True)
         # Together, so that runs and originals have one width where some have no replicates.
         draws = stack_replicates([*scores, *originals])
-        return SourceRuns(
+        return SourceRunScores(
             source, _collect_component_values(scores), _collect_component_values(originals),
             draws[: len(pairs)], draws[len(pairs) :],
             max(part.n for part in scores), method, units=min(count_resampled_units(part) for part in scores)
@@ -275,13 +281,13 @@ def _collect_component_values(parts: Sequence[HeadlineComponent]) -> Floats:
 CONFIDENCE = 0.95
 
 
-def compute_half_widths(deltas: ArrayLike) -> NDArray[np.float64]:
+def compute_drop_half_widths(deltas: ArrayLike) -> NDArray[np.float64]:
     """Half the width of the 95% t interval of each system's mean drop, (systems, runs) -> (systems,).
 
     In the unit of `deltas`: t(0.975, runs - 1) x sample sd / sqrt(runs), a sample being the runs of one dataset.
     Infinite with one run; NaN for a system that lacks a run. Raises UsageError for other shapes, or no runs.
 
-    >>> compute_half_widths([[-0.010, -0.012, -0.014]]).round(4).tolist()
+    >>> compute_drop_half_widths([[-0.010, -0.012, -0.014]]).round(4).tolist()
     [0.005]
     """
     values = np.asarray(deltas, dtype=np.float64)
@@ -296,11 +302,11 @@ def compute_half_widths(deltas: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(t_quantile(0.5 + CONFIDENCE / 2, runs - 1) * spread)
 
 
-def compute_half_width_over_runs(sources: Sequence[NDArray[np.float64]]) -> float | None:
+def compute_drop_half_width(sources: Sequence[NDArray[np.float64]]) -> float | None:
     """Half the width of the 95% t interval of a drop that is the mean of several sources' means over runs, (runs,)
-    each; None where one has a single run. Of one source it is `compute_half_widths`.
+    each; None where one has a single run. Of one source it is `compute_drop_half_widths`.
 
-    >>> round(compute_half_width_over_runs([np.array([-0.010, -0.012, -0.014])]), 4)
+    >>> round(compute_drop_half_width([np.array([-0.010, -0.012, -0.014])]), 4)
     0.005
     """
     if not sources or min(map(len, sources)) < 2:
@@ -325,19 +331,19 @@ def needs_more_runs(deltas: ArrayLike, points: float) -> bool:
     if not points > 0:
         raise UsageError(f"The target half-width is {points} points.", mend="Give a number above 0, as 0.5.")
     values = np.asarray(deltas, dtype=np.float64)
-    return bool((100 * compute_half_widths(values)[~np.isnan(values).any(axis=-1)] > points).any())
+    return bool((100 * compute_drop_half_widths(values)[~np.isnan(values).any(axis=-1)] > points).any())
 
 
 @dataclass(frozen=True)
-class SystemLevel:
+class SystemScoreLevel:
     """One system at one level. `score` is the PTEB score (mean over runs), `original` the score of the same items as
     they were written (those with a wording in the run) and `delta` the one less the other; `runs` and `deltas` hold
     the score and the drop of every run, one array (runs,) per source."""
 
     system: str
-    score: SystemHeadline
-    original: SystemHeadline
-    delta: SystemHeadline
+    score: SystemHeadlineValue
+    original: SystemHeadlineValue
+    delta: SystemHeadlineValue
     runs: tuple[Floats, ...] = ()
     deltas: tuple[Floats, ...] = ()
 
@@ -358,21 +364,21 @@ class SystemLevel:
         return _compute_run_deviation(self.deltas)
 
     @classmethod
-    def none(cls, system: str, reason: str) -> SystemLevel:
+    def none(cls, system: str, reason: str) -> SystemScoreLevel:
         """No score, and why."""
-        missing = SystemHeadline.none(system, reason)
+        missing = SystemHeadlineValue.none(system, reason)
         return cls(system, missing, missing, missing)
 
 
 def average_runs_and_sources(
     dataset: str,
     system: str,
-    sources: Sequence[SourceRuns],
+    sources: Sequence[SourceRunScores],
     *,
     seed: int,
     resamples: int,
     bounds: tuple[float, float] = (-1.0, 1.0),
-) -> SystemLevel:
+) -> SystemScoreLevel:
     """Mean over the runs of each source, and over the sources. Scores lie within `bounds`.
 
     Two-level bootstrap: a replicate takes the tasks' replicate of the items, the same in all runs and for all systems,
@@ -382,20 +388,20 @@ def average_runs_and_sources(
     """
     for runs in sources:
         if runs.reason:
-            return SystemLevel.none(system, runs.reason)
+            return SystemScoreLevel.none(system, runs.reason)
     drawn = [_resample_runs(dataset, runs, seed, resamples) for runs in sources]
     units = min(runs.n if runs.units is None else runs.units for runs in sources)
     score = _average_sources([(runs.scores, runs.score_draws) for runs in sources], drawn, units)
     original = _average_sources([(runs.originals, runs.original_draws) for runs in sources], drawn, units)
     delta = _average_sources([(runs.score_deltas, runs.delta_replicates) for runs in sources], drawn, units)
     n, words = max(runs.n for runs in sources), _describe_sources(sources)
-    return SystemLevel(
+    return SystemScoreLevel(
         system,
-        SystemHeadline.of(system, score, words, n, bounds),
-        SystemHeadline.of(
+        SystemHeadlineValue.of(system, score, words, n, bounds),
+        SystemHeadlineValue.of(
             system, original, f"the items of every run as they were written; {words}", n, bounds
         ),
-        SystemHeadline.of(
+        SystemHeadlineValue.of(
             system, delta, f"paired by item; {words}", n, (bounds[0] - bounds[1], bounds[1] - bounds[0])
         ),
         tuple(runs.scores for runs in sources),
@@ -403,7 +409,9 @@ def average_runs_and_sources(
     )
 
 
-def average_levels(levels: Sequence[tuple[str, SystemLevel]], system: str, *, noun: str) -> SystemLevel:
+def average_system_levels(
+    levels: Sequence[tuple[str, SystemScoreLevel]], system: str, *, noun: str
+) -> SystemScoreLevel:
     """Unweighted mean over datasets or tasks, given with their names; none where one of them has no score.
 
     A run of the mean is made of the runs with its number; where there are more of one dataset than of another, those
@@ -411,21 +419,23 @@ def average_levels(levels: Sequence[tuple[str, SystemLevel]], system: str, *, no
     """
     for name, level in levels:
         if not level.has_score:
-            return SystemLevel.none(system, f"{name}: {level.score.reason}")
+            return SystemScoreLevel.none(system, f"{name}: {level.score.reason}")
     parts = [level for _, level in levels]
-    score = average_headlines([level.score for level in parts], system, noun=noun)
-    original = average_headlines([level.original for level in parts], system, noun=noun)
-    delta = average_headlines([level.delta for level in parts], system, noun=noun)
-    return SystemLevel(
+    score = average_system_headlines([level.score for level in parts], system, noun=noun)
+    original = average_system_headlines([level.original for level in parts], system, noun=noun)
+    delta = average_system_headlines([level.delta for level in parts], system, noun=noun)
+    return SystemScoreLevel(
         system, score, original, delta,
         _average_runs_by_number([level.runs for level in parts]),
         _average_runs_by_number([level.deltas for level in parts])
     )  # fmt: skip
 
 
-def average_headlines(parts: Sequence[SystemHeadline], system: str, *, noun: str) -> SystemHeadline:
+def average_system_headlines(
+    parts: Sequence[SystemHeadlineValue], system: str, *, noun: str
+) -> SystemHeadlineValue:
     """The unweighted mean of values that are all there."""
-    mean = average_components([part.component for part in parts])
+    mean = average_headline_components([part.component for part in parts])
     fixed = sum(not len(part.replicates) for part in parts)
     words = f"mean over {len(parts)} {noun}{'s' if len(parts) > 1 else ''}, bootstrap within each"
     if fixed:
@@ -433,7 +443,7 @@ def average_headlines(parts: Sequence[SystemHeadline], system: str, *, noun: str
     if not len(mean.replicates):
         words = f"mean over {len(parts)} {noun}{'s' if len(parts) > 1 else ''}; nothing to resample"
     ends = np.mean([part.bounds for part in parts], axis=0)
-    return SystemHeadline.of(system, mean, words, bounds=(float(ends[0]), float(ends[1])))
+    return SystemHeadlineValue.of(system, mean, words, bounds=(float(ends[0]), float(ends[1])))
 
 
 def _average_sources(
@@ -442,21 +452,21 @@ def _average_sources(
     """The mean over sources of the mean over runs. The items, which all runs share, are one stratum and the runs of
     each source another: six runs say less of runs than a hundred items of items."""
     pairs = list(zip(sources, drawn, strict=True))
-    mean = average_components([_average_runs(*source, runs) for source, runs in pairs])
+    mean = average_headline_components([_average_source_runs(*source, runs) for source, runs in pairs])
     strata = []
     if all(draws.shape[1] for _, draws in sources):
         # `KEPT` draws tell the variance of a stratum well enough; the headline file keeps them all.
         items = np.mean([draws[:, :KEPT].mean(axis=0) for _, draws in sources], axis=0)
-        strata.append(ResampledStratum(units, items))
+        strata.append(ResampledUnitGroup(units, items))
     strata += [
-        ResampledStratum(len(values), runs[:KEPT] @ values / len(sources))
+        ResampledUnitGroup(len(values), runs[:KEPT] @ values / len(sources))
         for (values, _), runs in pairs
         if runs is not None
     ]
     return replace(mean, strata=tuple(strata))
 
 
-def _average_runs(values: Floats, draws: Floats, drawn: Floats | None) -> HeadlineComponent:
+def _average_source_runs(values: Floats, draws: Floats, drawn: Floats | None) -> HeadlineComponent:
     """The mean over runs. `draws` (runs, resamples) are the replicates of the items, `drawn` (resamples, runs) the
     share that each run has in a replicate."""
     mean = float(values.mean())
@@ -468,18 +478,18 @@ def _average_runs(values: Floats, draws: Floats, drawn: Floats | None) -> Headli
     return HeadlineComponent(mean, 0, np.where(drawn.T > 0, drawn.T * over_items, 0.0).sum(axis=0))
 
 
-def _resample_runs(dataset: str, runs: SourceRuns, seed: int, resamples: int) -> Floats | None:
+def _resample_runs(dataset: str, runs: SourceRunScores, seed: int, resamples: int) -> Floats | None:
     """The share each run has in each resample of the runs, (resamples, runs)."""
     many = len(runs.scores)
     if many < 2:
         return None
     # Neither system nor task is in the stream's name: all see the same runs drawn, so that differences are paired.
-    rng = make_generator(seed, "runs", dataset, runs.source.label)
-    rows = draw_all_resamples(many, runs.score_draws.shape[1] or resamples, rng)
+    rng = make_seeded_generator(seed, "runs", dataset, runs.source.label)
+    rows = draw_all_resample_rows(many, runs.score_draws.shape[1] or resamples, rng)
     return np.asarray((rows[:, :, None] == np.arange(many)).mean(axis=1))
 
 
-def _describe_sources(sources: Sequence[SourceRuns]) -> str:
+def _describe_sources(sources: Sequence[SourceRunScores]) -> str:
     counts = sorted({len(runs.scores) for runs in sources})
     many = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
     resampled = counts[-1] > 1
@@ -517,9 +527,9 @@ def _add_interval_reason(method: str, had: float | None, has: float | None) -> s
     return f"{method}; {TOO_FEW}" if had is not None and has is None else method
 
 
-def make_level_rows(
-    layout: RunLayout, task: str, headline: str, level: SystemLevel, label: str,
-    dataset: RunDataset | None = None, subset: str = ""
+def make_system_level_rows(
+    layout: RunLayout, task: str, headline: str, level: SystemScoreLevel, label: str,
+    dataset: DatasetInRun | None = None, subset: str = ""
 ) -> Iterator[Result]:  # fmt: skip
     """The PTEB score, the original on the same items, the drop, and the standard deviations over runs of score and drop
     of a system at one level; `subset` is one language of a dataset. On a dataset also `delta_runs`: the drop with the
@@ -541,7 +551,7 @@ def make_level_rows(
             layout.protocol, task, *where, measure, sd, runs if sd is not None else 0,
             method=_describe_spread_method(level) if sd is not None else "", seed=layout.seed, reason=reason
         )  # fmt: skip
-    half = compute_half_width_over_runs(level.deltas) if dataset else None
+    half = compute_drop_half_width(level.deltas) if dataset else None
     if half is not None and (drop := level.delta.value) is not None:
         # A drop lies between the bounds of the score, the original taken off both.
         least, most = (end - (level.original.value or 0.0) for end in level.score.bounds)
@@ -553,7 +563,7 @@ def make_level_rows(
         )  # fmt: skip
 
 
-def make_original_row(layout: RunLayout, task: str, headline: str, original: SystemHeadline) -> Result:
+def make_original_row(layout: RunLayout, task: str, headline: str, original: SystemHeadlineValue) -> Result:
     """The original score over datasets or tasks."""
     low, high = original.interval
     return Result(
@@ -562,7 +572,7 @@ def make_original_row(layout: RunLayout, task: str, headline: str, original: Sys
     )  # fmt: skip
 
 
-def _describe_spread_method(level: SystemLevel) -> str:
+def _describe_spread_method(level: SystemScoreLevel) -> str:
     runs = min(map(len, level.runs))
     words = f"sample standard deviation over {runs} runs"
     return words + (f", root mean square of {len(level.runs)} sources" if len(level.runs) > 1 else "")
@@ -572,12 +582,12 @@ ALL = ""
 """The label of the mean over all sources but controls."""
 
 
-class RunLevels:
+class RunScoreLevels:
     """The levels of a run by task (or `overall`), dataset, system and source."""
 
     def __init__(self, layout: RunLayout, records: Sequence[CellRecord]) -> None:
         self.layout = layout
-        self.cells = RunCells(records)
+        self.cells = RunCellRecords(records)
         # Every scope is asked for by rows, comparisons and ranks; the replicates of a dataset are made once.
         self._on_dataset, self._in_scope = (
             cache(self._compute_dataset_level),
@@ -595,7 +605,7 @@ class RunLevels:
         """The tasks and `overall`, with the measure of their headline."""
         return [*((task.name, task.headline) for task in self.layout.tasks), (OVERALL, OVERALL)]
 
-    def original(self, scope: str, system: str) -> SystemHeadline:
+    def original(self, scope: str, system: str) -> SystemHeadlineValue:
         """The original score over the datasets of a task, or over tasks."""
         if scope == OVERALL:
             names = [task.name for task in self.layout.tasks]
@@ -605,26 +615,26 @@ class RunLevels:
             parts = [(name, self.find_original_on_dataset(scope, name, system)) for name in names]
         for name, part in parts:
             if part.value is None:
-                return SystemHeadline.none(system, f"{name}: {part.reason}")
-        return average_headlines([part for _, part in parts], system, noun=noun)
+                return SystemHeadlineValue.none(system, f"{name}: {part.reason}")
+        return average_system_headlines([part for _, part in parts], system, noun=noun)
 
-    def find_original_on_dataset(self, task: str, dataset: str, system: str) -> SystemHeadline:
+    def find_original_on_dataset(self, task: str, dataset: str, system: str) -> SystemHeadlineValue:
         """The original score on a dataset."""
         return replace(self.cells.original(task, dataset, system), bounds=self._find_score_bounds(task))
 
     def on_dataset(
         self, task: str, dataset: str, system: str, label: str = ALL, lang: str = ""
-    ) -> SystemLevel:
+    ) -> SystemScoreLevel:
         """A system on a dataset, in the wordings of a source or of all; `lang` is one language of several."""
         return self._on_dataset(task, dataset, system, label, lang)
 
-    def in_scope(self, scope: str, system: str, label: str = ALL) -> SystemLevel:
+    def in_scope(self, scope: str, system: str, label: str = ALL) -> SystemScoreLevel:
         """A system over the datasets of a task, or over tasks."""
         return self._in_scope(scope, system, label)
 
     def _compute_dataset_level(
         self, task: str, dataset: str, system: str, label: str, lang: str
-    ) -> SystemLevel:
+    ) -> SystemScoreLevel:
         sources = [
             self.cells.runs(task, dataset, system, source, lang)
             for source in self.layout.select_sources(label)
@@ -639,16 +649,16 @@ class RunLevels:
         measure = next(run_task.headline for run_task in self.layout.tasks if run_task.name == task)
         return find_headline_bounds(measure)
 
-    def _compute_scope_level(self, scope: str, system: str, label: str) -> SystemLevel:
+    def _compute_scope_level(self, scope: str, system: str, label: str) -> SystemScoreLevel:
         if scope == OVERALL:
             tasks = [task.name for task in self.layout.tasks]
             levels = [(name, self.in_scope(name, system, label)) for name in tasks]
-            return average_levels(levels, system, noun="task")
+            return average_system_levels(levels, system, noun="task")
         levels = [
             (dataset.name, self.on_dataset(scope, dataset.name, system, label))
             for _, dataset in self.layout.places(scope)
         ]
-        return average_levels(levels, system, noun="dataset")
+        return average_system_levels(levels, system, noun="dataset")
 
 
 MEASURE = "delta_mixed"
@@ -657,7 +667,7 @@ ONE_VALUE = "one dataset and one run say nothing about others"
 UNKNOWN = "cannot be told apart from the rest"
 
 
-def make_mixed_drop_rows(scores: RunLevels, scope: str, system: str) -> Iterator[Result]:
+def make_mixed_drop_rows(scores: RunScoreLevels, scope: str, system: str) -> Iterator[Result]:
     """`delta_mixed` of a task or `overall`, and the standard deviations between datasets, between runs and of the rest.
 
     The bootstrap intervals of `delta` hold for these datasets; this one takes datasets and runs as samples of others
@@ -682,7 +692,7 @@ def make_mixed_drop_rows(scores: RunLevels, scope: str, system: str) -> Iterator
             yield row(f"delta_sd:{name}", sd, mean.n, method=method)
 
 
-def estimate_mixed_drop(scores: RunLevels, scope: str, system: str) -> MixedMean | str:
+def estimate_mixed_drop(scores: RunScoreLevels, scope: str, system: str) -> MixedMean | str:
     """The mean drop with datasets as rows and runs as columns, or why there is none."""
     total = scores.in_scope(scope, system)
     if not total.has_score:

@@ -1,7 +1,8 @@
 """Wordings written beforehand: those that datasets bring themselves, and sets on disk, to be replayed and shared.
 
 FOLDER/manifest.json                      what wrote it, and a checksum of every file
-    FOLDER/SOURCE/DATASET/seed-1337.parquet   one row per distinct text: the columns of `Paraphrase`, and `dataset`
+    FOLDER/SOURCE/DATASET/seed-1337.parquet   one row per distinct text: the columns of `ParaphraseOutcome`,
+    and `dataset`
 
 A file is written first and the manifest after it, each in one step, so what the manifest lists is whole.
 """
@@ -20,16 +21,16 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, Field, ValidationError
 
-from embassay.data.rows import Row, read_number, read_text, read_texts
+from embassay.data.rows import Row, read_number_cell, read_text_cell, read_text_list_cell
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded_file
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel.tables import format_csv_row
-from embassay.protocols.wordings.records import USABLE, Outcome, Paraphrase, SourceText
-from embassay.records import Paraphrases
-from embassay.runs.folder import digest_json, slugify_name, to_json, write_atomic
+from embassay.protocols.wordings.records import USABLE, Outcome, ParaphraseOutcome, SourceText
+from embassay.records import TextsWithParaphrases
+from embassay.runs.folder import digest_json, format_value_as_json, slugify_name, write_file_atomically
 
-COLUMNS = tuple(field.name for field in fields(Paraphrase))
+COLUMNS = tuple(field.name for field in fields(ParaphraseOutcome))
 
 
 class ParaphraseSet:
@@ -99,12 +100,18 @@ class ParaphraseSet:
         return tuple(file.seed for file in self.source(source).files(dataset))
 
     def keep(
-        self, source: str, dataset: str, seed: int, rows: Sequence[Paraphrase], *, fingerprint: str = ""
+        self,
+        source: str,
+        dataset: str,
+        seed: int,
+        rows: Sequence[ParaphraseOutcome],
+        *,
+        fingerprint: str = "",
     ) -> None:
         """Keep the wordings of one run on a dataset, whose data has this fingerprint; rows in the order given."""
         content = _write_parquet(rows, dataset)
         file = Path(slugify_name(source)) / slugify_name(dataset) / f"seed-{seed}.parquet"
-        write_atomic(self.path / file, content)
+        write_file_atomically(self.path / file, content)
         kept = WordingFile(
             seed=seed,
             file=file.as_posix(),
@@ -116,7 +123,7 @@ class ParaphraseSet:
         self.source(source).put(dataset, fingerprint, kept)
         self._save_manifest()
 
-    def rows(self, source: str, dataset: str, seed: int) -> tuple[Paraphrase, ...]:
+    def rows(self, source: str, dataset: str, seed: int) -> tuple[ParaphraseOutcome, ...]:
         """The wordings of one run on a dataset, usable or not, in the order they were kept.
 
         DataError, which names the file, where it is gone or is not what was written; UsageError for what the set
@@ -147,14 +154,14 @@ class ParaphraseSet:
                 mend="Use the version that wrote them, or run with a paraphraser into a new folder."
             )  # fmt: skip
         table = table.select(COLUMNS)
-        return tuple(Paraphrase(**row) for row in table.iter_rows(named=True))
+        return tuple(ParaphraseOutcome(**row) for row in table.iter_rows(named=True))
 
     def wordings(
         self, source: str, dataset: str, seed: int, *, lang: str | None = None
-    ) -> dict[tuple[str, str], Paraphrase]:
+    ) -> dict[tuple[str, str], ParaphraseOutcome]:
         """(text, place) -> what came of it, of texts in one language, or in all (then the first language wins where a
         text is in several). `place` is empty where equal texts share a wording."""
-        by_text: dict[tuple[str, str], Paraphrase] = {}
+        by_text: dict[tuple[str, str], ParaphraseOutcome] = {}
         for row in self.rows(source, dataset, seed):
             if lang is None or row.lang == lang:
                 by_text.setdefault((row.text, row.place), row)
@@ -194,17 +201,18 @@ class ParaphraseSet:
         )
 
     def _save_manifest(self) -> None:
-        write_atomic(
-            self.path / "manifest.json", to_json(self._manifest.model_dump(mode="json"), indent=1) + "\n"
+        write_file_atomically(
+            self.path / "manifest.json",
+            format_value_as_json(self._manifest.model_dump(mode="json"), indent=1) + "\n",
         )
 
 
-def _hash_rows(rows: Sequence[Paraphrase]) -> str:
+def _hash_rows(rows: Sequence[ParaphraseOutcome]) -> str:
     # Neither seconds nor attempts: an answer from the cache is the same wording, and has to give the same cell keys.
     return digest_json(sorted([row.lang, row.text, row.place, row.wording, row.outcome] for row in rows))
 
 
-def _write_parquet(rows: Sequence[Paraphrase], dataset: str) -> bytes:
+def _write_parquet(rows: Sequence[ParaphraseOutcome], dataset: str) -> bytes:
     import polars as pl
 
     types = {"attempts": pl.Int64, "seed": pl.Int64, "seconds": pl.Float64}
@@ -299,7 +307,7 @@ class RecordedWordings:
     name = "recorded"
     remote = False
 
-    def __init__(self, recorded: Mapping[str, Paraphrases]) -> None:
+    def __init__(self, recorded: Mapping[str, TextsWithParaphrases]) -> None:
         self._recorded = {dataset: wordings.map_text_to_wordings() for dataset, wordings in recorded.items()}
         self._runs = {dataset: wordings.runs for dataset, wordings in recorded.items()}
         ordered = sorted((dataset, sorted(texts.items())) for dataset, texts in self._recorded.items())
@@ -333,7 +341,7 @@ class RecordedWordings:
         run: int,
         dataset: str = "",
         hear: Callable[[int], None] = lambda _: None,
-    ) -> Iterator[tuple[int, Paraphrase]]:
+    ) -> Iterator[tuple[int, ParaphraseOutcome]]:
         """Wording number `run` of each text; `missing` for a text that has none."""
         chosen = [self._recorded[dataset]] if dataset in self._recorded else list(self._recorded.values())
         for position, text in enumerate(asked):
@@ -342,7 +350,7 @@ class RecordedWordings:
         hear(len(asked))
 
 
-class StoredSource:
+class StoredWordingSource:
     """One source of a set, replayed as it was written: the same seeds, wordings, failures and seconds."""
 
     remote = False
@@ -387,18 +395,23 @@ class StoredSource:
         run: int,  # noqa: ARG002 - the contract's
         dataset: str = "",
         hear: Callable[[int], None] = lambda _: None,
-    ) -> Iterator[tuple[int, Paraphrase]]:
+    ) -> Iterator[tuple[int, ParaphraseOutcome]]:
         """What the set has of each text in the run with this seed; `missing` for a text that it has not."""
         chosen = self.index_known_paraphrases(dataset, seed)
         for position, text in enumerate(asked):
             kept = chosen.get((text.text, text.lang, text.place)) or chosen.get((text.text, "", text.place))
             if kept is None:
-                yield position, _make_missing(text, seed, f"{self.name} does not have it with seed {seed}")
+                yield (
+                    position,
+                    _make_missing_paraphrase(text, seed, f"{self.name} does not have it with seed {seed}"),
+                )
             else:
                 yield position, replace(kept, lang=text.lang)
         hear(len(asked))
 
-    def index_known_paraphrases(self, dataset: str, seed: int) -> Mapping[tuple[str, str, str], Paraphrase]:
+    def index_known_paraphrases(
+        self, dataset: str, seed: int
+    ) -> Mapping[tuple[str, str, str], ParaphraseOutcome]:
         """(text, language, place) -> what the set has of it in the run with this seed, and with an empty language that
         of any; of all its datasets where it does not have this one."""
         return self._wordings(dataset if dataset in self._source.datasets else "", seed)
@@ -409,10 +422,10 @@ class StoredSource:
         common = [set(self._set.list_kept_seeds(self._source.name, name)) for name in self._source.datasets]
         return tuple(sorted(set.intersection(*common))) if common else ()
 
-    def _read_run_paraphrases(self, dataset: str, seed: int) -> dict[tuple[str, str, str], Paraphrase]:
+    def _read_run_paraphrases(self, dataset: str, seed: int) -> dict[tuple[str, str, str], ParaphraseOutcome]:
         """(text, language, place) -> its paraphrase, and with an empty language that of any. All datasets' where none
         is named: data may have another name where the set was written."""
-        by_text: dict[tuple[str, str, str], Paraphrase] = {}
+        by_text: dict[tuple[str, str, str], ParaphraseOutcome] = {}
         for name in [dataset] if dataset else self._source.datasets:
             if not self._set.has_run(self._source.name, name, seed):
                 continue
@@ -423,7 +436,7 @@ class StoredSource:
         return by_text
 
 
-def open_stored_source(name: str, folder: str, source: str = "") -> StoredSource:
+def open_stored_source(name: str, folder: str, source: str = "") -> StoredWordingSource:
     """The source of the set in `folder` that is called `source`, or is the only one whose name has that in it.
     UsageError where it does not say which, DataError where the set cannot be read."""
     stored = ParaphraseSet.open(folder)
@@ -434,30 +447,34 @@ def open_stored_source(name: str, folder: str, source: str = "") -> StoredSource
             + (f", {len(meant)} of them with {source!r} in their names." if source else "."),
             mend=f"Add ?source= and a part of a name: {', '.join(map(repr, stored.sources)) or 'there is none'}.",
         )
-    return StoredSource(name, stored, stored.source(meant[0]))
+    return StoredWordingSource(name, stored, stored.source(meant[0]))
 
 
-def _find_recorded_wording(asked: SourceText, wordings: Sequence[str], run: int, seed: int) -> Paraphrase:
+def _find_recorded_wording(
+    asked: SourceText, wordings: Sequence[str], run: int, seed: int
+) -> ParaphraseOutcome:
     if not asked.text.strip():
-        return Paraphrase(asked.text, asked.lang, asked.place, asked.text, "ok", attempts=0, seed=seed)
+        return ParaphraseOutcome(asked.text, asked.lang, asked.place, asked.text, "ok", attempts=0, seed=seed)
     if run >= len(wordings):
-        return _make_missing(asked, seed, f"no recorded paraphrase number {run + 1}")
+        return _make_missing_paraphrase(asked, seed, f"no recorded paraphrase number {run + 1}")
     wording = wordings[run]
     outcome: Outcome = "copied" if wording.strip() == asked.text.strip() else "ok"
-    return Paraphrase(asked.text, asked.lang, asked.place, wording, outcome, attempts=0, seed=seed)
+    return ParaphraseOutcome(asked.text, asked.lang, asked.place, wording, outcome, attempts=0, seed=seed)
 
 
-def _make_missing(asked: SourceText, seed: int, reason: str) -> Paraphrase:
-    return Paraphrase(asked.text, asked.lang, asked.place, "", "missing", reason, attempts=0, seed=seed)
+def _make_missing_paraphrase(asked: SourceText, seed: int, reason: str) -> ParaphraseOutcome:
+    return ParaphraseOutcome(
+        asked.text, asked.lang, asked.place, "", "missing", reason, attempts=0, seed=seed
+    )
 
 
 _LONG = ("dataset", "run_seed", *COLUMNS)
-Runs = dict[tuple[str, int], list[Paraphrase]]
+Runs = dict[tuple[str, int], list[ParaphraseOutcome]]
 """(dataset, seed) -> its rows."""
 
 
 @dataclass(frozen=True)
-class ExportCounts:
+class ExportedTextCounts:
     """How many texts were written, and how many not: those without a usable wording in every run, and those that stand
     in the file already with other wordings (of another dataset or language)."""
 
@@ -466,15 +483,15 @@ class ExportCounts:
     repeated: int = 0
 
 
-def export_paraphrases(stored: ParaphraseSet, source: str, file: Path) -> ExportCounts:
+def export_paraphrases(stored: ParaphraseSet, source: str, file: Path) -> ExportedTextCounts:
     """Write what `source` has of all datasets, as JSONL or CSV by the name of `file`.
 
     UsageError for another name, or where the set has not the same number of runs for every dataset (JSONL).
     """
     if file.suffix == ".csv":
-        return _export_long(stored, source, file)
+        return _export_long_table(stored, source, file)
     if file.suffix == ".jsonl":
-        return _export_wide(stored, source, file)
+        return _export_wide_table(stored, source, file)
     raise UsageError(
         f"Cannot export paraphrases to {file}.", mend="Use a file name ending in .jsonl or .csv."
     )
@@ -487,11 +504,11 @@ def import_paraphrases(file: Path, folder: Path, *, name: str = "", seed: int = 
     `name` is what the source is called, by default as the file. Wordings without seeds get `seed`, `seed` + 1 ...
     UsageError where there is a set already, DataError with the line of what cannot be read.
     """
-    from embassay.data.tables import open_table
+    from embassay.data.tables import open_table_file
 
     if (folder / "manifest.json").exists():
         raise UsageError(f"{folder} already has a set of paraphrases.", mend="Choose another folder.")
-    rows = open_table(file)
+    rows = open_table_file(file)
     columns = rows.columns()
     name = name or file.name.partition(".")[0]
     if {"text", "wording", "run_seed"} <= set(columns):
@@ -518,7 +535,7 @@ def import_paraphrases(file: Path, folder: Path, *, name: str = "", seed: int = 
     return paraphrase_set
 
 
-def _export_wide(stored: ParaphraseSet, source: str, file: Path) -> ExportCounts:
+def _export_wide_table(stored: ParaphraseSet, source: str, file: Path) -> ExportedTextCounts:
     written: dict[str, tuple[str, ...]] = {}
     lines: list[str] = []
     incomplete = repeated = 0
@@ -541,8 +558,8 @@ def _export_wide(stored: ParaphraseSet, source: str, file: Path) -> ExportCounts
             else:
                 written[text] = variants
                 lines.append(_make_json_line(text, lang, dataset, variants, seeds))
-    write_atomic(file, "".join(lines))
-    return ExportCounts(len(written), incomplete, repeated)
+    write_file_atomically(file, "".join(lines))
+    return ExportedTextCounts(len(written), incomplete, repeated)
 
 
 def _make_json_line(text: str, lang: str, dataset: str, wordings: Sequence[str], seeds: Sequence[int]) -> str:
@@ -550,7 +567,7 @@ def _make_json_line(text: str, lang: str, dataset: str, wordings: Sequence[str],
     return json.dumps(row, ensure_ascii=False) + "\n"
 
 
-def _export_long(stored: ParaphraseSet, source: str, file: Path) -> ExportCounts:
+def _export_long_table(stored: ParaphraseSet, source: str, file: Path) -> ExportedTextCounts:
     lines = [format_csv_row(_LONG)]
     texts: set[tuple[str, str, str, str]] = set()
     for dataset in stored.source(source).datasets:
@@ -559,18 +576,18 @@ def _export_long(stored: ParaphraseSet, source: str, file: Path) -> ExportCounts
                 cells = {"dataset": dataset, "run_seed": seed, **asdict(row)}
                 lines.append(format_csv_row(cells[name] for name in _LONG))
                 texts.add((dataset, row.text, row.lang, row.place))
-    write_atomic(file, "".join(lines))
-    return ExportCounts(len(texts))
+    write_file_atomically(file, "".join(lines))
+    return ExportedTextCounts(len(texts))
 
 
 def _read_wide_runs(rows: Iterator[Row], name: str, first: int) -> Runs:
 
     runs: Runs = defaultdict(list)
     for row in rows:
-        text = read_text(row, "text")
+        text = read_text_cell(row, "text")
         if text is None:
             continue
-        wordings = read_texts(row, "paraphrases")
+        wordings = read_text_list_cell(row, "paraphrases")
         seeds = row.cells.get("seeds") or range(first, first + len(wordings))
         if isinstance(seeds, str) or len(seeds) != len(wordings):
             raise _make_cell_error(row, "seeds", f"a list of {len(wordings)} seeds", repr(seeds))
@@ -579,7 +596,7 @@ def _read_wide_runs(rows: Iterator[Row], name: str, first: int) -> Runs:
                 "missing" if not wording else "copied" if wording.strip() == text.strip() else "ok"
             )
             place = (_read_cell(row, "dataset") or name, int(seed))
-            paraphrase = Paraphrase(
+            paraphrase = ParaphraseOutcome(
                 text, _read_cell(row, "lang") or "und", "", wording or "", outcome, attempts=0, seed=int(seed)
             )
             runs[place].append(paraphrase)
@@ -598,7 +615,7 @@ def _read_long_runs(rows: Iterator[Row], name: str) -> Runs:
             raise _make_cell_error(row, "wording", f"a text, as the outcome is {outcome!r}", "none")
         run = _read_number(row, "run_seed", None)
         runs[_read_cell(row, "dataset") or name, int(run)].append(
-            Paraphrase(
+            ParaphraseOutcome(
                 text,
                 _read_cell(row, "lang") or "und",
                 _read_cell(row, "place"),
@@ -623,7 +640,7 @@ def _read_cell(row: Row, column: str) -> str:
 
 def _read_number(row: Row, column: str, default: float | None) -> float:
 
-    value = read_number(row, column)
+    value = read_number_cell(row, column)
     if value is None and default is None:
         raise _make_cell_error(row, column, "a number", "nothing")
     return default if value is None else value  # type: ignore[return-value]

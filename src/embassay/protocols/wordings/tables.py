@@ -16,25 +16,25 @@ def convert_to_points(value: float | None) -> float | None:
     return None if value is None else POINTS * value
 
 
-def make_points_field(name: str, find: Find = "", style: Style = "number") -> ComputedColumn:
+def make_points_column(name: str, find: Find = "", style: Style = "number") -> ComputedColumn:
     """A fraction in points, with two decimals."""
     return number_column(name, find, style=style, factor=POINTS)
 
 
-def signed_points_column(name: str, find: Find = "") -> ComputedColumn:
+def make_signed_points_column(name: str, find: Find = "") -> ComputedColumn:
     """A change in points, with its sign."""
-    return make_points_field(name, find, "signed")
+    return make_points_column(name, find, "signed")
 
 
-def make_sequence_fields(
+def make_sequence_columns(
     names: Sequence[str], find: Callable[[Any], Sequence[Any]], style: Style = "number", factor: int = 1
 ) -> Iterator[ComputedColumn]:
     """A column for each value of a sequence, such as the ends of an interval."""
     for place, name in enumerate(names):
-        yield _make_place_field(name, find, place, style, factor)
+        yield _make_sequence_place_column(name, find, place, style, factor)
 
 
-def _make_place_field(
+def _make_sequence_place_column(
     name: str, find: Callable[[Any], Sequence[Any]], place: int, style: Style, factor: int
 ) -> ComputedColumn:
     # A function of its own: in a loop the lambda would see the last place alone.

@@ -16,24 +16,24 @@ import numpy as np
 from embassay.contracts import CellPartExecutor, Similarity
 from embassay.data import Dataset
 from embassay.protocols.kernel import inputs
-from embassay.protocols.kernel.estimates import MOST_LOST, bootstrap_interval, cut_interval
+from embassay.protocols.kernel.estimates import MOST_LOST, bootstrap_interval, clip_interval_to_bounds
 from embassay.protocols.kernel.groups import map_items_to_group_leader
-from embassay.protocols.kernel.inputs import CachedSystem, charge_calls, open_request_dataset
+from embassay.protocols.kernel.inputs import CachedSystem, charge_calls_to_account, open_request_dataset
 from embassay.protocols.kernel.request import DatasetRequest
 from embassay.protocols.tasks import ParaphrasedData, Task
 from embassay.protocols.tasks.task import (
     PtebContext,
     PtebOptions,
     drop_failed_texts,
-    estimate_memory,
+    estimate_dataset_part_memory,
     find_headline_bounds,
 )
-from embassay.protocols.wordings.records import Paraphrase, SourceText
+from embassay.protocols.wordings.records import ParaphraseOutcome, SourceText
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.records import HeadlineComponent, LoadedDataset, Score, SkippedItems, TaskOutcome
 from embassay.registry import import_attribute
 from embassay.runs.execution import HERE
-from embassay.runs.folder import record_from_json
+from embassay.runs.folder import read_cell_record_from_json
 from embassay.runs.forecast import Hear, RehearsalSimilarity
 from embassay.runs.memory import reserve_memory
 from embassay.stats import freedom_of_units
@@ -48,7 +48,7 @@ _CROSSED = re.compile("(?P<first>[a-z]{2,3})-(?P<second>[a-z]{2,3})")
 PTEB_TASKS = "embassay.protocols.tasks:TASKS"
 
 
-def find_task(name: str, registry: str = PTEB_TASKS) -> Task:
+def find_registered_task(name: str, registry: str = PTEB_TASKS) -> Task:
     """The task called `name` in the registry at "module:NAME"."""
     made: Task = import_attribute(registry).build(name)
     return made
@@ -67,15 +67,15 @@ def load_language_slices(
 
     Each says its language, and a limit holds for each.
     """
-    what, opened = find_task(name, registry), open_request_dataset(request)
+    what, opened = find_registered_task(name, registry), open_request_dataset(request)
     # As the reference has it, pairs of all languages are one list, and clusters are a language's own.
     if languages == "pooled" or (languages == "reference" and name != "clustering"):
         return (what.load(opened, limit, seed),)
-    by_language = opened.subsets(choose_shape(what, opened))
+    by_language = opened.subsets(choose_dataset_shape(what, opened))
     return tuple(replace(what.load(data, limit, seed), lang=lang) for lang, data in by_language.items())
 
 
-def choose_shape(what: Task, opened: Dataset) -> str:
+def choose_dataset_shape(what: Task, opened: Dataset) -> str:
     """The first shape of the task that the dataset has."""
     return next(shape for shape in what.shapes if not opened.missing(shape))
 
@@ -85,7 +85,7 @@ def list_asked_texts(
 ) -> Iterator[SourceText]:
     """Every text of a task to be paraphrased, as often as it occurs, but for those at places that begin with one of
     `unworded`; with `by_place`, occurrences of one text are told apart."""
-    what = find_task(name)
+    what = find_registered_task(name)
     multilingual = not all(part.lang in _ENGLISH for part in parts)
     for part in parts:
         for place, text in what.texts(part.data):
@@ -107,7 +107,7 @@ def find_language_at_place(place: str, lang: str) -> str:
     return crossed[side] if crossed and side in ("first", "second") else lang
 
 
-Known = Mapping[tuple[str, str, str], Paraphrase]
+Known = Mapping[tuple[str, str, str], ParaphraseOutcome]
 """(language, text, place) -> what came of it; the place is empty where equal texts share a wording."""
 
 
@@ -116,7 +116,7 @@ SMALL, ALLOWANCE = 100, 3
 
 
 @dataclass(frozen=True)
-class WordedData:
+class RewordedDataset:
     """A dataset reworded, or the `reason` why it can have no score; how many texts came to what; a `warning` where more
     of them have no wording than usually may."""
 
@@ -126,10 +126,10 @@ class WordedData:
     counts: Mapping[str, int] = field(default_factory=dict)
 
 
-def keep_original_wording(what: Task, data: Any, *, tidy: bool = False) -> WordedData:
+def keep_original_wording(what: Task, data: Any, *, tidy: bool = False) -> RewordedDataset:
     """The data in its own words; `tidy` takes blanks out before closing punctuation [A19]."""
     n = what.size(data)
-    return WordedData(ParaphrasedData(data, _tidy_data(what, data) if tidy else data, n, n))
+    return RewordedDataset(ParaphrasedData(data, _tidy_data(what, data) if tidy else data, n, n))
 
 
 def replace_texts_by_wordings(  # noqa: PLR0913
@@ -143,7 +143,7 @@ def replace_texts_by_wordings(  # noqa: PLR0913
     exclude_copied: bool = False,
     unworded: tuple[str, ...] = (),
     most_lost: float = MOST_LOST,
-) -> WordedData:
+) -> RewordedDataset:
     """The data, of language `lang`, with every text in its known wording, and the same items as they were.
 
     A text without a usable wording takes its item out of both sides, or stands for itself with `keep_failed`; a copy
@@ -153,12 +153,12 @@ def replace_texts_by_wordings(  # noqa: PLR0913
     `unworded` keep their own words.
     """
 
-    def find_paraphrase(place: str, text: str) -> Paraphrase:
+    def find_paraphrase(place: str, text: str) -> ParaphraseOutcome:
         own = find_language_at_place(place, lang)
         return (
             known.get((own, text, f"{what.name}:{place}"))
             or known.get((own, text, ""))
-            or _make_missing(text, own)
+            or _make_missing_paraphrase(text, own)
         )
 
     def find_wording(place: str, text: str) -> str | None:
@@ -178,18 +178,18 @@ def replace_texts_by_wordings(  # noqa: PLR0913
         reworded = replace(reworded, original=sides[0], paraphrased=sides[1])
     counts = {"texts_asked": len(asked), "texts_not_worded": len(failed)}
     reason, warning = ("", "") if keep_failed else _explain_too_many_failed(failed, len(asked), most_lost)
-    return WordedData(reworded, reason, warning, counts)
+    return RewordedDataset(reworded, reason, warning, counts)
 
 
 def _tidy_data(what: Task, data: Any) -> Any:
-    return what.reword(data, lambda _, text: tidy_text(text)).paraphrased
+    return what.reword(data, lambda _, text: tidy_punctuation_blanks(text)).paraphrased
 
 
-def _make_missing(text: str, lang: str) -> Paraphrase:
-    return Paraphrase(text, lang, "", "", "missing", "it is not in the set", attempts=0)
+def _make_missing_paraphrase(text: str, lang: str) -> ParaphraseOutcome:
+    return ParaphraseOutcome(text, lang, "", "", "missing", "it is not in the set", attempts=0)
 
 
-def _explain_too_many_failed(failed: list[Paraphrase], asked: int, most: float) -> tuple[str, str]:
+def _explain_too_many_failed(failed: list[ParaphraseOutcome], asked: int, most: float) -> tuple[str, str]:
     """Why there is no score, or a warning that more than `most` were let pass; empty where few enough failed."""
     if len(failed) <= most * asked:
         return "", ""
@@ -206,10 +206,10 @@ _BEFORE_CLOSING = re.compile(r"\s+([.,;:!?%)\]}»”’])")
 _AFTER_OPENING = re.compile(r"([(\[{«“‘])\s+")
 
 
-def tidy_text(text: str) -> str:
+def tidy_punctuation_blanks(text: str) -> str:
     """`text` without blanks before closing and after opening punctuation; runs of blanks become one.
 
-    >>> tidy_text("A man ( old ) ,  and a dog .")
+    >>> tidy_punctuation_blanks("A man ( old ) ,  and a dog .")
     'A man (old), and a dog.'
     """
     return " ".join(_AFTER_OPENING.sub(r"\1", _BEFORE_CLOSING.sub(r"\1", text)).split())
@@ -250,7 +250,7 @@ class PtebJob(inputs.EvaluationJob):
     @property
     def what(self) -> Task:
         """Its task."""
-        return find_task(self.task, self.registry)
+        return find_registered_task(self.task, self.registry)
 
 
 def evaluate_pteb_cell(
@@ -265,18 +265,20 @@ def evaluate_pteb_cell(
     parts = load_language_slices(
         job.task, job.dataset, job.limit, job.seed, job.options.languages, job.registry
     )
-    with charge_calls(ledger, opened.system.name) as calls:
+    with charge_calls_to_account(ledger, opened.system.name) as calls:
         outcomes = []
         for part in parts:
             worded = [text for _, text in job.what.texts(part.data)]
-            with reserve_memory(estimate_memory(opened.system, part.data, worded, job.options.resamples)):
+            with reserve_memory(
+                estimate_dataset_part_memory(opened.system, part.data, worded, job.options.resamples)
+            ):
                 context = _make_context(job, part, several=len(parts) > 1)
                 outcomes.append(_LanguagePart(job, opened, part, context).outcome())
     outcome = _join_language_outcomes(job, parts, outcomes)
     return opened.add_usage_and_warnings(outcome, calls)
 
 
-def rehearse_task(what: Task, data: Any, context: PtebContext, hear: Hear) -> None:
+def rehearse_task_encoder_calls(what: Task, data: Any, context: PtebContext, hear: Hear) -> None:
     """Do the task in vain, and tell `hear` of every call that it would make of an encoder."""
     briefly = replace(context, options=replace(context.options, resamples=1))
     what.evaluate(RehearsalSimilarity(hear), data, briefly)
@@ -320,7 +322,7 @@ class _LanguagePart:
         warnings = (*scored.warnings, *own, *filter(None, (worded.warning,)))
         return replace(scored, components=components, skipped=skipped, warnings=warnings, counts=counts)
 
-    def _reword_data(self) -> WordedData:
+    def _reword_data(self) -> RewordedDataset:
         data, run = self.part.data, self.job.run
         tidy = self.job.options.normalize_punctuation
         if run is None:
@@ -340,14 +342,16 @@ class _LanguagePart:
                 return known.get(name, known["score"])
         if not both.is_whole:
             # The whole has its vectors in the cache; a part of it would be other chunks, and made anew.
-            self.opened.remember(self._rehearse_whole_data())
+            self.opened.keep_vectors_in_memory(self._rehearse_whole_data())
         return self._extract_component(self._evaluate_data(both.original))
 
     def _rescore_both_sides(
         self, both: ParaphrasedData, rest: ParaphrasedData, components: dict[str, HeadlineComponent]
     ) -> TaskOutcome:
         """Both sides again without what could not be encoded in one of them."""
-        self.opened.remember(self._rehearse_whole_data(), self._make_rehearsal(both.paraphrased))
+        self.opened.keep_vectors_in_memory(
+            self._rehearse_whole_data(), self._make_rehearsal(both.paraphrased)
+        )
         scored = self._evaluate_data(rest.paraphrased)
         components["score"] = self._extract_component(scored)
         components["original"] = self._extract_component(self._evaluate_data(rest.original))
@@ -361,7 +365,7 @@ class _LanguagePart:
         )
 
     def _make_rehearsal(self, data: Any) -> Callable[[Hear], None]:
-        return lambda hear: rehearse_task(self.task, data, self.context, hear)
+        return lambda hear: rehearse_task_encoder_calls(self.task, data, self.context, hear)
 
     def _extract_component(self, scored: TaskOutcome) -> HeadlineComponent:
         return scored.components.get(self.task.headline, _make_undefined_component(scored))
@@ -378,7 +382,7 @@ class _LanguagePart:
         )
 
     def _evaluate_data(self, data: Any) -> TaskOutcome:
-        self.opened.prefetch(self._make_rehearsal(data))
+        self.opened.prefetch_vectors(self._make_rehearsal(data))
         system: Similarity = self.opened.system
         return self.task.evaluate(system, data, self.context)
 
@@ -405,7 +409,7 @@ def _join_language_outcomes(
     for suffix, subset in [("", ""), *((f":{part.lang}", part.lang) for part in parts if several)]:
         if f"score{suffix}" in components:
             scores += _make_cell_scores(job, headline, components, suffix, subset, methods)
-    items = _join_items(parts, outcomes)
+    items = _join_language_items(parts, outcomes)
     return TaskOutcome(
         tuple(scores),
         components,
@@ -438,7 +442,7 @@ def _make_component_score(
     job: PtebJob, measure: str, part: HeadlineComponent, subset: str, method: str, bounds: tuple[float, float]
 ) -> Score:
     ends = bootstrap_interval(part.replicates, part.value, freedom_of_units(count_resampled_units(part)))
-    low, high = cut_interval(ends, part.value, bounds)
+    low, high = clip_interval_to_bounds(ends, part.value, bounds)
     return Score(measure, part.value, part.n, low, high, job.variant, subset, method, part.reason)
 
 
@@ -477,14 +481,16 @@ def _make_undefined_component(scored: TaskOutcome) -> HeadlineComponent:
     return HeadlineComponent(None, scored.scores[0].n, reason=scored.scores[0].reason)
 
 
-def _make_undefined_outcome(what: Task, worded: WordedData) -> TaskOutcome:
+def _make_undefined_outcome(what: Task, worded: RewordedDataset) -> TaskOutcome:
     none = HeadlineComponent(None, worded.reworded.kept, reason=worded.reason)
     row = Score(what.headline, None, worded.reworded.kept, reason=worded.reason)
     lost: tuple[SkippedItems, ...] = worded.reworded.lost
     return TaskOutcome((row,), {"score": none, "original": none}, {}, lost, counts=worded.counts)
 
 
-def _join_items(parts: Sequence[LoadedDataset[Any]], outcomes: Sequence[TaskOutcome]) -> dict[str, list[Any]]:
+def _join_language_items(
+    parts: Sequence[LoadedDataset[Any]], outcomes: Sequence[TaskOutcome]
+) -> dict[str, list[Any]]:
     """The items of all languages; the column `variant` tells languages apart where there are several."""
     columns: dict[str, list[Any]] = {"item_id": [], "variant": [], "measure": [], "value": []}
     for part, outcome in zip(parts, outcomes, strict=True):
@@ -511,7 +517,7 @@ def _read_components(path: Path) -> Components:
     import json
 
     try:
-        record = record_from_json(json.loads(path.read_text("utf-8")))
+        record = read_cell_record_from_json(json.loads(path.read_text("utf-8")))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}
     return record.components if record.done and not record.counts.get("texts_failed") else {}

@@ -9,10 +9,10 @@ from embassay.document.blocks import (
     Block,
     Column,
     Heading,
+    ParagraphBlock,
     Said,
     Table,
     TableCell,
-    TextBlock,
     make_number_columns,
 )
 from embassay.protocols.calibration.options import ANSWERED, LOSS, SILENT, SILENT_BELOW
@@ -31,7 +31,7 @@ def show_silence_thresholds(record: RunRecord, board: SystemBoard) -> Iterator[B
     yield Heading("When to say nothing", "calibration-silence")
     options = record.arguments
     for row in board.ranked:
-        yield from (TextBlock(text) for text in _explain_best_signals(record, row, options))
+        yield from (ParagraphBlock(text) for text in _explain_best_signals(record, row, options))
     labels = {row.system.name: row.label for row in board.rows}
     heads: list[str | Column] = [
         "System", "Questions", "Signal", *make_number_columns("Answer above", "silent", "answered")
@@ -58,8 +58,8 @@ def _sort_silence_signals(record: RunRecord, rows: Sequence[Result]) -> list[Res
 def _list_silence_entries(record: RunRecord, row: Result) -> Iterator[TableCell]:
     where = (row.system, row.subset, row.variant)
     at = {r.measure: r for r in record.rows.values() if (r.system, r.subset, r.variant) == where}
-    yield make_interval_entry(row)
-    yield from (make_interval_entry(at.get(measure)) for measure in (SILENT, ANSWERED))
+    yield make_value_interval_entry(row)
+    yield from (make_value_interval_entry(at.get(measure)) for measure in (SILENT, ANSWERED))
 
 
 _SIGNALS = {
@@ -101,7 +101,7 @@ def _explain_best_signal(record: RunRecord, label: str, best: Result, arguments:
     return f"{said}, and at least {least} of those with evidence get one ({confidence} confidence).{short}"
 
 
-def make_interval_entry(row: Result | None) -> TableCell:
+def make_value_interval_entry(row: Result | None) -> TableCell:
     """A value with its interval, or why there is none."""
     if row is None or row.value is None:
         return TableCell(numbers.NONE, why=row.reason if row is not None else "no threshold")

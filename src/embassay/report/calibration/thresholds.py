@@ -11,32 +11,32 @@ from embassay.document.blocks import (
     Block,
     CautionNotes,
     Column,
-    CommandText,
+    CommandInSentence,
     Figure,
     Heading,
+    LabelledTableRow,
     PageFactsLine,
+    ParagraphBlock,
     Said,
     Sentence,
-    SystemNamePart,
+    SystemNameInSentence,
     Table,
     TableCell,
-    TableLine,
-    TextBlock,
-    Verdict,
+    VerdictText,
     make_number_columns,
 )
 from embassay.document.marks import SHARES
 from embassay.protocols.calibration.check import CalibrationCheck, PromiseCheck
-from embassay.protocols.calibration.options import parse_costs
+from embassay.protocols.calibration.options import parse_mistake_costs
 from embassay.protocols.calibration.probability import ThresholdTranslation
 from embassay.protocols.calibration.protocol import CHANCE, GIVEN, HALF
 from embassay.protocols.calibration.shift import FEATURES
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import Claim, claim_value
+from embassay.protocols.kernel.claims import Claim, make_value_claim
 from embassay.protocols.kernel.tables import SCORE
 from embassay.records import Result
 from embassay.report.board import BoardRow, SystemBoard
-from embassay.report.calibration.silence import make_interval_entry, show_silence_thresholds
+from embassay.report.calibration.silence import make_value_interval_entry, show_silence_thresholds
 from embassay.report.cards.findings import SystemFinding, make_finding
 from embassay.report.notes import list_run_notes, sample_size_outlook_table, show_gravest_notes
 from embassay.report.record import RunRecord
@@ -77,26 +77,26 @@ WORDINGS = {
 }  # fmt: skip
 
 
-def find_calibrated_task(record: RunRecord) -> str:
+def tell_pairs_from_retrieval(record: RunRecord) -> str:
     """Whether pairs were calibrated, or what runs retrieved."""
     return "answers" if record.datasets("answers") else "pairs"
 
 
 def _pick_task_wording(record: RunRecord) -> CalibrationWording:
-    return WORDINGS[find_calibrated_task(record)]
+    return WORDINGS[tell_pairs_from_retrieval(record)]
 
 
 SMALL = 0.05
 """A gap between what was foretold and what came true that nobody needs to know of."""
 
 
-def calibration_verdict(record: RunRecord, board: SystemBoard) -> Verdict:
+def calibration_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     """From which similarity on to accept, and with what certainty; or what it would take."""
     rows = [row for row in board.ranked if row.lead.value is not None]
     if not rows:
-        return Verdict(("Nothing could be calibrated",), ((_explain_missing_calibration(record),),))
-    datasets = record.datasets(find_calibrated_task(record))
-    best = _find_leading_system(record, rows, datasets)
+        return VerdictText(("Nothing could be calibrated",), ((_explain_missing_calibration(record),),))
+    datasets = record.datasets(tell_pairs_from_retrieval(record))
+    best = _find_most_skilled_system(record, rows, datasets)
     bars = [
         row
         for dataset in datasets
@@ -111,7 +111,9 @@ def calibration_verdict(record: RunRecord, board: SystemBoard) -> Verdict:
         _say_calibration_skill(record, best, skill),
         *_say_worst_calibrated_kind(worst),
     )
-    return Verdict(_say_precision_promise(record, best, promise), lede, (promise, *reached, skill, *worst))
+    return VerdictText(
+        _say_precision_promise(record, best, promise), lede, (promise, *reached, skill, *worst)
+    )
 
 
 def _state_precision_promise(
@@ -140,7 +142,7 @@ def _state_precision_promise(
 
 
 def _say_precision_promise(record: RunRecord, best: BoardRow, claim: Claim) -> Sentence:
-    aim, name = numbers.format_percent(claim.margin), SystemNamePart(best.label, best.system.index)
+    aim, name = numbers.format_percent(claim.margin), SystemNameInSentence(best.label, best.system.index)
     if claim.relation == "misses":
         of_one = ("No threshold of ", name, f" is sure to keep {aim} precision")
         of_all = (f"No threshold of any of {claim.of} systems is sure to keep {aim} precision",)
@@ -154,19 +156,21 @@ def _state_threshold_recall(record: RunRecord, best: BoardRow, held: Sequence[Re
     """What share the first promised threshold finds; none without one."""
     for result in held[:1]:
         where = {"dataset": result.dataset, "variant": PRECISION}
-        recall = record.find(find_calibrated_task(record), best.system.name, "sample_recall", **where)
+        recall = record.find(tell_pairs_from_retrieval(record), best.system.name, "sample_recall", **where)
         if recall is not None and recall.value is not None:
-            return (claim_value(best.system.name, "sample_recall", recall.value, kind=result.dataset),)
+            return (make_value_claim(best.system.name, "sample_recall", recall.value, kind=result.dataset),)
     return ()
 
 
 def _state_calibration_skill(best: BoardRow) -> Claim:
     row = best.lead.row
     low, high = (None, None) if row is None else (row.ci_low, row.ci_high)
-    return claim_value(best.system.name, "skill", best.lead.value, low, high)
+    return make_value_claim(best.system.name, "skill", best.lead.value, low, high)
 
 
-def _find_leading_system(record: RunRecord, rows: Sequence[BoardRow], datasets: Sequence[str]) -> BoardRow:
+def _find_most_skilled_system(
+    record: RunRecord, rows: Sequence[BoardRow], datasets: Sequence[str]
+) -> BoardRow:
     """The system that the verdict is about: of those with a threshold on most datasets the one of most skill."""
     return max(
         rows, key=lambda row: (len(_list_promised_thresholds(record, row, datasets)), -rows.index(row))
@@ -182,7 +186,7 @@ def _list_promised_thresholds(record: RunRecord, row: BoardRow, datasets: Sequen
 def find_threshold_strengths(run: ReportRun, system: str) -> Iterator[SystemFinding]:
     """That it has a threshold that keeps the precision asked for."""
     record, row = run.record, run.board.row(system)
-    datasets = record.datasets(find_calibrated_task(record))
+    datasets = record.datasets(tell_pairs_from_retrieval(record))
     aim = numbers.format_percent(record.arguments["options"]["precision"])
     if held := _list_promised_thresholds(record, row, datasets):
         said = f"keeps {aim} precision from {SCORE.text(held[0].value or 0.0)} on ({held[0].dataset})"
@@ -193,7 +197,7 @@ def find_threshold_strengths(run: ReportRun, system: str) -> Iterator[SystemFind
 def find_threshold_weaknesses(run: ReportRun, system: str) -> Iterator[SystemFinding]:
     """That no threshold of it is sure to keep it."""
     record, row = run.record, run.board.row(system)
-    datasets = record.datasets(find_calibrated_task(record))
+    datasets = record.datasets(tell_pairs_from_retrieval(record))
     if datasets and row.lead.value is not None and not _list_promised_thresholds(record, row, datasets):
         aim = numbers.format_percent(record.arguments["options"]["precision"])
         yield make_finding(run, f"has no threshold that is sure to keep {aim} precision", weight=2)
@@ -211,7 +215,7 @@ def _explain_precision_promise(
         finds = "".join(
             f", and finds {numbers.format_percent(claim.value or 0.0)} of them" for claim in reached
         )
-        where = f" on {result.dataset}" if len(record.datasets(find_calibrated_task(record))) > 1 else ""
+        where = f" on {result.dataset}" if len(record.datasets(tell_pairs_from_retrieval(record))) > 1 else ""
         yield (
             f"This holds with {confidence} confidence for {_pick_task_wording(record).units} like these{finds}{where}.",
         )
@@ -232,8 +236,8 @@ def _say_calibration_skill(record: RunRecord, best: BoardRow, claim: Claim) -> S
 def _explain_threshold_confidence(record: RunRecord, system: str, threshold: Result) -> str:
     """What the confidence is over, and what this sample has above the threshold."""
     where = {"dataset": threshold.dataset, "variant": PRECISION}
-    given = record.find(find_calibrated_task(record), system, GIVEN, **where)
-    seen = record.find(find_calibrated_task(record), system, "sample_precision", **where)
+    given = record.find(tell_pairs_from_retrieval(record), system, GIVEN, **where)
+    seen = record.find(tell_pairs_from_retrieval(record), system, "sample_precision", **where)
     if given is None or given.value is None or seen is None or seen.value is None:
         return ""
     broken = 1 - record.arguments["options"]["confidence"]
@@ -288,7 +292,7 @@ def _explain_missing_calibration(record: RunRecord) -> str:
 
 def _find_threshold_result(record: RunRecord, row: BoardRow, dataset: str, measure: str) -> Result | None:
     return record.find(
-        find_calibrated_task(record), row.system.name, "threshold", dataset=dataset, variant=measure
+        tell_pairs_from_retrieval(record), row.system.name, "threshold", dataset=dataset, variant=measure
     )
 
 
@@ -303,7 +307,7 @@ def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run: thresholds, how well probabilities held, and where they stop."""
     del alone
     record, board = run.record, run.board
-    datasets, words = record.datasets(find_calibrated_task(record)), _pick_task_wording(record)
+    datasets, words = record.datasets(tell_pairs_from_retrieval(record)), _pick_task_wording(record)
     yield PageFactsLine.of(
         "", "Calibration", numbers.format_noun_count(len(record.ranked_systems), "system"),
         numbers.format_noun_count(len(datasets), "dataset"),
@@ -312,7 +316,7 @@ def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield calibration_verdict(record, board)
     yield from show_gravest_notes(list_run_notes(record), run.mark)
     yield Heading("Thresholds with a guarantee", "calibration-thresholds")
-    yield TextBlock(
+    yield ParagraphBlock(
         f"{words.accept} The guarantee holds for {words.units} drawn like these; the other figures are for the "
         "labels used to choose the threshold."
     )
@@ -330,7 +334,7 @@ def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     if not words.table:
         return
     yield Heading("Where the probability stops holding", "calibration-gaps")
-    yield TextBlock(words.table)
+    yield ParagraphBlock(words.table)
     yield from (
         replace(_probability_gap_table(record, board, dataset), title=dataset) for dataset in datasets
     )
@@ -360,7 +364,7 @@ def _show_value_of_more_labels(
                 names.append(f"{row.label}, {measure} {options[measure]:g}")
                 rows.append(MoreLabelsOutlook(result.n - now.n, half, result.value))
     if rows:
-        yield TextBlock(
+        yield ParagraphBlock(
             "What more labels would achieve. Interval: of a probability. Chance: that a threshold can be guaranteed."
         )
         title = f"What more labels would achieve, {dataset}"
@@ -385,12 +389,16 @@ def _threshold_table(record: RunRecord, board: SystemBoard, dataset: str) -> Tab
 
 
 def _list_threshold_entries(record: RunRecord, row: BoardRow, dataset: str) -> Iterator[Said | TableCell]:
-    skill = record.find(find_calibrated_task(record), row.system.name, "skill", dataset=dataset)
-    yield make_interval_entry(skill)
+    skill = record.find(tell_pairs_from_retrieval(record), row.system.name, "skill", dataset=dataset)
+    yield make_value_interval_entry(skill)
     for measure, other in ((PRECISION, RECALL), (RECALL, PRECISION)):
-        yield make_interval_entry(_find_threshold_result(record, row, dataset, measure))
+        yield make_value_interval_entry(_find_threshold_result(record, row, dataset, measure))
         result = record.find(
-            find_calibrated_task(record), row.system.name, f"sample_{other}", dataset=dataset, variant=measure
+            tell_pairs_from_retrieval(record),
+            row.system.name,
+            f"sample_{other}",
+            dataset=dataset,
+            variant=measure,
         )
         yield _format_share(result.value if result is not None else None)
 
@@ -398,7 +406,9 @@ def _list_threshold_entries(record: RunRecord, row: BoardRow, dataset: str) -> I
 def _reliability_figure(record: RunRecord, board: SystemBoard, dataset: str) -> Figure | None:
     drawn = [row for row in board.ranked if row.lead.value is not None][:MOST_DRAWN]
     series = tuple(
-        plots.Series(row.label, tuple(_reliability_points(record, row.system.name, dataset)), row.system.kind)
+        plots.NamedPlotLine(
+            row.label, tuple(_reliability_points(record, row.system.name, dataset)), row.system.kind
+        )
         for row in drawn
     )
     if not any(line.points for line in series):
@@ -415,20 +425,26 @@ def _reliability_figure(record: RunRecord, board: SystemBoard, dataset: str) -> 
 def _draw_precision_recall_curves(record: RunRecord, board: SystemBoard, dataset: str) -> Iterator[Figure]:
     """Of the best systems: precision at every recall, and what is promised; of several datasets the best one alone."""
     aim = record.arguments["options"]["precision"]
-    most = MOST_TRADEOFFS if len(record.datasets(find_calibrated_task(record))) == 1 else 1
+    most = MOST_TRADEOFFS if len(record.datasets(tell_pairs_from_retrieval(record))) == 1 else 1
     for row in [row for row in board.ranked if row.lead.value is not None][:most]:
         points = tuple(_list_precision_recall_points(record, row.system.name, dataset))
         if not points:
             continue
-        series = [plots.Series("seen", points, row.system.kind)]
+        series = [plots.NamedPlotLine("seen", points, row.system.kind)]
         reached = record.find(
-            find_calibrated_task(record), row.system.name, "sample_recall", dataset=dataset, variant=PRECISION
+            tell_pairs_from_retrieval(record),
+            row.system.name,
+            "sample_recall",
+            dataset=dataset,
+            variant=PRECISION,
         )
         threshold = _find_threshold_result(record, row, dataset, PRECISION)
         summary = f"No threshold of {row.label} guarantees {numbers.format_percent(aim)} precision."
         if reached is not None and reached.value is not None and threshold is not None:
             bar = replace(reached, value=aim, ci_low=None, ci_high=None)
-            series.append(plots.Series("promised", ((0.0, bar), (reached.value, bar)), row.system.kind))
+            series.append(
+                plots.NamedPlotLine("promised", ((0.0, bar), (reached.value, bar)), row.system.kind)
+            )
             summary = (
                 f"{row.label}: at least {numbers.format_percent(aim)} is guaranteed from "
                 f"{SCORE.text(threshold.value or 0.0)} "
@@ -458,15 +474,15 @@ def _show_mistake_costs(record: RunRecord, board: SystemBoard) -> Iterator[Block
     """Where mistakes cost least, beside accepting all and nothing; no block where no cost was asked for."""
     pair = (
         replace(_mistake_cost_table(record, board, dataset), title=dataset)
-        for dataset in record.datasets(find_calibrated_task(record))
+        for dataset in record.datasets(tell_pairs_from_retrieval(record))
     )
     tables = [table for table in pair if table.lines]
     if not tables:
         return
-    wrong, missed = (f"{cost:g}" for cost in parse_costs(record.arguments["options"]["cost"]))
+    wrong, missed = (f"{cost:g}" for cost in parse_mistake_costs(record.arguments["options"]["cost"]))
     confidence = numbers.format_percent(record.arguments["options"]["confidence"])
     yield Heading("Where mistakes cost least", "calibration-costs")
-    yield TextBlock(
+    yield ParagraphBlock(
         f"{_pick_task_wording(record).mistakes.format(wrong=wrong, missed=missed)} The threshold was chosen on half of "
         f"the labels; costs are per label in the other half, and “at most” holds with {confidence} confidence."
     )
@@ -481,7 +497,7 @@ def _mistake_cost_table(record: RunRecord, board: SystemBoard, dataset: str) -> 
     for row in board.ranked:
         least, whole, none = (
             record.find(
-                find_calibrated_task(record), row.system.name, "cost", dataset=dataset, variant=variant
+                tell_pairs_from_retrieval(record), row.system.name, "cost", dataset=dataset, variant=variant
             )
             for variant in (COST, "accept all", "accept nothing")
         )
@@ -492,7 +508,7 @@ def _mistake_cost_table(record: RunRecord, board: SystemBoard, dataset: str) -> 
         where = (
             TableCell("nothing", why=threshold.reason)
             if threshold.value is None
-            else make_interval_entry(threshold)
+            else make_value_interval_entry(threshold)
         )
         rows.append([row.label, where, *(TableCell(_format_score(cell), exact=str(cell)) for cell in cells)])
     return Table.of(f"costs-{dataset}", heads, rows)
@@ -506,7 +522,7 @@ def _reliability_points(record: RunRecord, system: str, dataset: str) -> Iterato
             yield foretold[row.subset] or 0.0, row
 
 
-def _summarize_reliability_series(series: plots.Series) -> str:
+def _summarize_reliability_series(series: plots.NamedPlotLine) -> str:
     held = sum((row.ci_low or 0) <= at <= (row.ci_high or 1) for at, row in series.points)
     return f"{series.name}: {held} of {len(series.points)} tenths hold the prediction in their interval"
 
@@ -519,7 +535,7 @@ def _probability_gap_table(record: RunRecord, board: SystemBoard, dataset: str) 
     }
     kinds = dict.fromkeys(kind for gaps in gaps_of.values() for kind in gaps)
     lines = (
-        TableLine(kind, tuple(_probability_gap_entry(gaps.get(kind)) for gaps in gaps_of.values()))
+        LabelledTableRow(kind, tuple(_probability_gap_entry(gaps.get(kind)) for gaps in gaps_of.values()))
         for kind in kinds
     )
     heads = make_number_columns(*(row.label for row in board.ranked))
@@ -546,7 +562,7 @@ def calibration_view(
     the files are."""
     yield calibration_verdict(record, board)
     notes = []
-    datasets = record.datasets(find_calibrated_task(record))
+    datasets = record.datasets(tell_pairs_from_retrieval(record))
     for dataset in datasets:
         table = _threshold_table(record, board, dataset)
         yield replace(table, title=dataset) if len(datasets) > 1 else table
@@ -568,7 +584,7 @@ def calibration_view(
     for dataset in datasets:
         yield from _show_value_of_more_labels(record, board, dataset, price)
     if (run / "calibrations").is_dir():
-        yield TextBlock(("Calibrations: ", CommandText(str(run / "calibrations"))))
+        yield ParagraphBlock(("Calibrations: ", CommandInSentence(str(run / "calibrations"))))
 
 
 def calibration_check_view(checked: CalibrationCheck) -> Iterator[Block]:
@@ -577,12 +593,12 @@ def calibration_check_view(checked: CalibrationCheck) -> Iterator[Block]:
     broken = [promise for promise in checked.kept if promise.is_promise_broken]
     heading = (
         "These pairs are unlike the calibration pairs: none of its guarantees holds for them"
-        if not likeness.is_alike
+        if not likeness.is_like_reference
         else "These pairs look like the calibration pairs"
     )
     sentences = [(f"{of}; {numbers.format_noun_count(likeness.n, 'new pair')}.",)]
     sentences += [(_describe_promise_outcome(promise),) for promise in broken or checked.kept]
-    yield Verdict((heading,), tuple(sentences))
+    yield VerdictText((heading,), tuple(sentences))
     heads: list[str | Column] = [
         "",
         *make_number_columns("Calibrated, median", "New, median", "Apart", "p (Bonferroni)"),
@@ -604,7 +620,7 @@ def calibration_check_view(checked: CalibrationCheck) -> Iterator[Block]:
     notes = [f"New pairs accepted at the threshold of each guarantee: {shares}."] if shares else []
     if checked.left_out:
         notes.append(f"{numbers.format_noun_count(checked.left_out, 'pair')} with an empty text left out.")
-    if not likeness.is_alike:
+    if not likeness.is_like_reference:
         notes.append("Label some of the new pairs and calibrate on them.")
     elif not checked.kept:
         notes.append(
@@ -625,10 +641,10 @@ def _describe_promise_outcome(promise: PromiseCheck) -> str:
 def threshold_translation_view(found: Sequence[ThresholdTranslation]) -> Iterator[Block]:
     """A threshold of one system in the scales of others."""
     if not found:
-        yield TextBlock("There is nothing to convert: no pairs were scored by both.")
+        yield ParagraphBlock("There is nothing to convert: no pairs were scored by both.")
         return
     first = found[0]
-    yield Verdict(((f"{first.origin} at {first.given:g}, on the scales of others"),))
+    yield VerdictText(((f"{first.origin} at {first.given:g}, on the scales of others"),))
     apart = any(translation.elsewhere is not None for translation in found)
     heads: list[str | Column] = [
         "System", "Dataset", *make_number_columns("From, 95%", "Agree on", "Precision", f"of {first.origin}", "n"),
@@ -648,11 +664,11 @@ def threshold_translation_view(found: Sequence[ThresholdTranslation]) -> Iterato
     )
     yield Table.of("translation", heads, rows)
     if apart:
-        yield TextBlock(
+        yield ParagraphBlock(
             "By other data: the threshold from the other datasets, and the share of this dataset's pairs by which "
             "it accepts too many or too few: the error to expect if you have no pairs of your own."
         )
-    yield TextBlock(
+    yield ParagraphBlock(
         "It accepts as many pairs. That is not a guarantee; for guarantees, use each system's own thresholds above."
     )
 

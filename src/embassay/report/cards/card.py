@@ -7,12 +7,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from embassay.document.blocks import Part, Sentence, join_names, join_sentence_text
-from embassay.document.marks import Scale, fit_scale
+from embassay.document.blocks import Part, Sentence, convert_sentence_to_text, join_names_with_and
+from embassay.document.marks import LinearScale, fit_axis_scale
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import MeasureFormat
 from embassay.registry import import_attribute
-from embassay.report.board import BoardRow, BoardTask, BoardValue, SystemBoard, has_board, name_row_system
+from embassay.report.board import (
+    BoardRow,
+    BoardTask,
+    BoardValue,
+    SystemBoard,
+    has_task_board,
+    name_row_system_in_sentence,
+)
 from embassay.report.cards.findings import (
     SystemFinding,
     SystemPriceFigures,
@@ -20,11 +27,11 @@ from embassay.report.cards.findings import (
     format_value_with_interval,
     list_system_unknowns,
     make_finding,
-    make_price_figures,
+    make_system_price_figures,
 )
 from embassay.report.headlines import find_run_headlines
 from embassay.report.record import KINDS as OURS
-from embassay.report.record import OVERALL, RecordSystem, RunRecord
+from embassay.report.record import OVERALL, RunRecord, SystemOfRun
 from embassay.report.runs import ReportRun, list_board_rows, read_sweep_findings
 
 if TYPE_CHECKING:
@@ -37,7 +44,7 @@ OPTIONS = {
 """How the arguments of a run on rewritten texts are given."""
 
 
-def build_rerun_command(record: RunRecord, system: RecordSystem) -> str:
+def build_rerun_command(record: RunRecord, system: SystemOfRun) -> str:
     """The command that evaluates this system alone, with the run's other arguments; empty where a run of its kind has
     no such command."""
     if record.kind not in ("sage", "pteb", "hteb", "original"):
@@ -62,34 +69,34 @@ def build_rerun_command(record: RunRecord, system: RecordSystem) -> str:
 
 
 @dataclass(frozen=True)
-class PlacedScore:
+class ScoreAmongSystems:
     """A score of the system beside those of the others."""
 
     title: str
     value: BoardValue
     others: tuple[float, ...]
-    scale: Scale
+    scale: LinearScale
     rank: str
 
 
 @dataclass(frozen=True)
-class SystemStandings:
+class SystemRunScores:
     """The scores of a system in one run. `place` is a sentence; `title` is empty where there is one run."""
 
     title: str
     place: Sentence
-    scores: tuple[PlacedScore, ...]
+    scores: tuple[ScoreAmongSystems, ...]
 
 
-def find_standings(run: ReportRun, row: BoardRow, *, several: bool) -> SystemStandings:
+def find_system_standings(run: ReportRun, row: BoardRow, *, several: bool) -> SystemRunScores:
     """Those of a run; of several, and where the run has no board, the leading score alone, under the run's title."""
-    if not several and has_board(run.record.kind):
-        return SystemStandings("", _say_rank_of_system(run, row), _list_placed_scores(run, row))
-    place = _say_rank_of_system(run, row) if has_board(run.record.kind) else ()
-    return SystemStandings(run.title, place, tuple(_find_leading_score(run, row.system.name)))
+    if not several and has_task_board(run.record.kind):
+        return SystemRunScores("", _say_rank_of_system(run, row), _list_placed_scores(run, row))
+    place = _say_rank_of_system(run, row) if has_task_board(run.record.kind) else ()
+    return SystemRunScores(run.title, place, tuple(_find_leading_score(run, row.system.name)))
 
 
-def _find_leading_score(run: ReportRun, system: str) -> Iterator[PlacedScore]:
+def _find_leading_score(run: ReportRun, system: str) -> Iterator[ScoreAmongSystems]:
     """The figure that the run's table of leading scores has."""
     lead = find_run_headlines(run)
     own = None if lead is None else lead.leaders.get(system)
@@ -101,10 +108,10 @@ def _find_leading_score(run: ReportRun, system: str) -> Iterator[PlacedScore]:
         if name != system and leader.kind != "reference" and leader.value.value is not None
     ]
     title = lead.run if lead.measure == OVERALL or lead.people else f"{lead.run}, {lead.measure}"
-    yield PlacedScore(title, own.value, tuple(others), lead.scale, own.rank_range)
+    yield ScoreAmongSystems(title, own.value, tuple(others), lead.scale, own.rank_range)
 
 
-def describe_rank_group(run: ReportRun, row: BoardRow) -> tuple[int, str]:
+def count_and_name_rank_group(run: ReportRun, row: BoardRow) -> tuple[int, str]:
     """How many systems it is ranked with, and what they are called."""
     apart = run.board.apart
     group = apart if row in apart else run.board.ranked
@@ -122,16 +129,18 @@ def _say_rank_of_system(run: ReportRun, row: BoardRow) -> Sentence:
         for task in board.tasks
         if row.system.name in record.scope(task.name).best
     ]
-    tasks = join_sentence_text(join_names(best))
+    tasks = convert_sentence_to_text(join_names_with_and(best))
     if row.rank:
         scope = "overall" if board.lead == OVERALL else f"on {board.lead_title.lower()}"
-        place = f"Rank {row.rank} of {describe_rank_group(run, row)[0]} ranked systems {scope}"
+        place = f"Rank {row.rank} of {count_and_name_rank_group(run, row)[0]} ranked systems {scope}"
     else:
-        place = numbers.capitalise(row.note) if row.note else f"No score {board.lead_title.lower()}"
+        place = (
+            numbers.capitalise_unless_name(row.note) if row.note else f"No score {board.lead_title.lower()}"
+        )
     return (f"{place}" + (f"; best, or cannot be told apart from the best, on {tasks}." if best else "."),)
 
 
-def _list_placed_scores(run: ReportRun, row: BoardRow) -> tuple[PlacedScore, ...]:
+def _list_placed_scores(run: ReportRun, row: BoardRow) -> tuple[ScoreAmongSystems, ...]:
     record, board = run.record, run.board
     made = []
     if board.lead == OVERALL:
@@ -149,18 +158,18 @@ def _list_placed_scores(run: ReportRun, row: BoardRow) -> tuple[PlacedScore, ...
 
 def _place_score_among_others(
     title: str, value: BoardValue, others: Sequence[float | None], rank: str, unit: MeasureFormat
-) -> PlacedScore:
+) -> ScoreAmongSystems:
     values = tuple(other for other in others if other is not None)
-    scale = fit_scale(
+    scale = fit_axis_scale(
         [*values, *([] if value.value is None else [value.value])],
         within=None if unit.factor != 1 else (0.0, 1.0), factor=unit.factor
     )  # fmt: skip
-    return PlacedScore(title, value, values, scale, rank)
+    return ScoreAmongSystems(title, value, values, scale, rank)
 
 
 def _format_task_rank(record: RunRecord, task: BoardTask, row: BoardRow) -> str:
     ranges = record.rank_range(task.name, row.system.name)
-    return numbers.format_rank(*ranges) if ranges else ""
+    return numbers.format_rank_range(*ranges) if ranges else ""
 
 
 MOST_PLACES = 2
@@ -170,7 +179,7 @@ MOST_PLACES = 2
 def summarise_system(
     row: BoardRow,
     own: Sequence[ReportRun],
-    standings: Sequence[SystemStandings],
+    standings: Sequence[SystemRunScores],
     good: Sequence[SystemFinding],
     bad: Sequence[SystemFinding],
 ) -> tuple[Sentence, ...]:
@@ -187,10 +196,10 @@ def _say_standings(row: BoardRow, runs: Sequence[ReportRun], good: Sequence[Syst
         if run.board.tasks and (place := _say_rank_in_run(run, row, several=len(runs) > 1))
     ]
     if places:
-        return (name_row_system(row), f" holds {'; '.join(places[:MOST_PLACES])}.")
+        return (name_row_system_in_sentence(row), f" holds {'; '.join(places[:MOST_PLACES])}.")
     if good:
-        return (name_row_system(row), " ", *good[0].clause, ".")
-    return (name_row_system(row), " has no rank here: no test compares it with others.")
+        return (name_row_system_in_sentence(row), " ", *good[0].clause, ".")
+    return (name_row_system_in_sentence(row), " has no rank here: no test compares it with others.")
 
 
 def _say_rank_in_run(run: ReportRun, row: BoardRow, *, several: bool) -> str:
@@ -289,7 +298,7 @@ class SystemCard:
     row: BoardRow
     about: str
     sentences: tuple[Sentence, ...]
-    standings: tuple[SystemStandings, ...]
+    standings: tuple[SystemRunScores, ...]
     good: tuple[SystemFinding, ...]
     bad: tuple[SystemFinding, ...]
     people: tuple[SystemBesidePeople, ...]
@@ -303,7 +312,7 @@ class SystemCard:
 
 def make_system_cards(runs: Sequence[ReportRun]) -> tuple[SystemCard, ...] | None:
     """A card per system of which a run has results, in the order of the boards."""
-    rows = list_board_rows(sorted(runs, key=lambda run: not has_board(run.record.kind)))
+    rows = list_board_rows(sorted(runs, key=lambda run: not has_task_board(run.record.kind)))
     cards = (_make_system_card(runs, row) for row in rows if row.system.kind in KINDS)
     return tuple(card for card in cards if card is not None) or None
 
@@ -316,9 +325,9 @@ def make_cards_of_run(record: RunRecord, board: SystemBoard) -> tuple[SystemCard
 def _make_system_card(runs: Sequence[ReportRun], row: BoardRow) -> SystemCard | None:
     name = row.system.name
     has = [run for run in runs if _has_system(run, name)]
-    boards = [(run, run.board.row(name)) for run in has if has_board(run.record.kind)]
+    boards = [(run, run.board.row(name)) for run in has if has_task_board(run.record.kind)]
     several = len(runs) > 1
-    found = (find_standings(run, run.board.row(name), several=several) for run in has)
+    found = (find_system_standings(run, run.board.row(name), several=several) for run in has)
     standings = tuple(standing for standing in found if standing.scores or standing.place)
     good, bad = (
         _collect_findings(GOOD, has, name),
@@ -337,7 +346,7 @@ def _make_system_card(runs: Sequence[ReportRun], row: BoardRow) -> SystemCard | 
         good=good[:MOST_FINDINGS],
         bad=bad[:MOST_FINDINGS],
         people=beside,
-        price=make_price_figures(has, row),
+        price=make_system_price_figures(has, row),
         unknown=tuple(dict.fromkeys(list_system_unknowns(runs, has, row))),
         facts=tuple(facts),
         commands=tuple(commands),
@@ -362,9 +371,9 @@ def _compare_with_people(runs: Sequence[ReportRun], name: str) -> Iterator[Syste
     """What every study says of a system."""
     for run in runs:
         if run.record.kind == "hume":
-            from embassay.report.hume.gap import compare_with_people
+            from embassay.report.hume.gap import compare_system_with_people
 
-            people = compare_with_people(run, name)
+            people = compare_system_with_people(run, name)
             yield from () if people is None else (people,)
 
 
@@ -409,10 +418,12 @@ def _find_failed_and_cut_texts(run: ReportRun, row: BoardRow) -> Iterator[System
     if cut and seen >= cut:
         limit = record.systems_by_name[name].facts.get("max_tokens")
         at = f" at {numbers.format_count(limit)} tokens" if limit else " at its input limit"
-        yield make_finding(run, f"truncates {numbers.format_share(cut / seen, seen)} texts{at}", weight=2.5)
+        yield make_finding(
+            run, f"truncates {numbers.format_share_with_count(cut / seen, seen)} texts{at}", weight=2.5
+        )
 
 
-def _describe_system(system: RecordSystem) -> str:
+def _describe_system(system: SystemOfRun) -> str:
     dims, limit = system.facts.get("dims"), system.facts.get("max_tokens")
     details = [f"{numbers.format_count(int(dims))} dimensions"] if dims else []
     details += [f"reads up to {numbers.format_count(limit)} tokens"] if limit else []
@@ -421,7 +432,7 @@ def _describe_system(system: RecordSystem) -> str:
     return f"{about} {summary[:1].upper()}{summary[1:]}." if summary and system.kind != "llm" else about
 
 
-def _system_facts(run: ReportRun, system: RecordSystem) -> Iterator[tuple[str, str]]:
+def _system_facts(run: ReportRun, system: SystemOfRun) -> Iterator[tuple[str, str]]:
     entry = run.record.systems_by_name[system.name]
     if entry.kind not in KINDS:
         return

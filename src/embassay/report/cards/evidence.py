@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Kind
-from embassay.protocols.compare import higher_is_better
+from embassay.protocols.compare import is_higher_measure_better
 from embassay.protocols.kernel import tables
 from embassay.protocols.kernel.comparisons import (
     CLASSICAL,
     OVERALL,
     RANKED,
     REFERENCE,
-    Standing,
+    SystemStanding,
     read_standings,
 )
 from embassay.protocols.kernel.tables import POINTS, SCORE, MeasureFormat
@@ -31,9 +31,9 @@ from embassay.stats import NORMAL, Estimate, Freedom, freedom_of_difference
 from embassay.stats.intervals import degrees_of_all_differences
 
 if TYPE_CHECKING:
-    from embassay.protocols.rag.sweep.findings.record import SweepPart
+    from embassay.protocols.rag.sweep.findings.record import SweepDatasetFindings
 
-__all__ = ["Basis", "Contender", "QuestionEvidence", "collect_evidence"]
+__all__ = ["Basis", "RankedSystemEstimate", "RunEvidenceOnQuestion", "collect_question_evidence"]
 
 Basis = Literal["quality", "share", "groups", "choice"]
 """What a value is: how good a system is at something that people want (`quality`), the share of it that is kept under
@@ -43,7 +43,7 @@ RESAMPLES = 2000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Contender(Estimate):
+class RankedSystemEstimate(Estimate):
     """A system's value at a question, its 95% interval where there is one, and the places that its run's tests leave it
     (None without tests)."""
 
@@ -53,7 +53,7 @@ class Contender(Estimate):
 
 
 @dataclass(frozen=True)
-class QuestionEvidence:
+class RunEvidenceOnQuestion:
     """What a run says of a question: contenders best first, and their paired resamples, (systems, resamples). `note`
     says why it answers nothing after all, `equal` names what knows nothing and scores as much as the leader, `uneven`
     why its systems don't compare; `people` and `beside` are those of an answer. Without an outlook the resamples don't
@@ -66,14 +66,14 @@ class QuestionEvidence:
     """
 
     run: ReportRun
-    contenders: tuple[Contender, ...]
+    contenders: tuple[RankedSystemEstimate, ...]
     replicates: NDArray[np.float64]
     n: int
     unit: MeasureFormat
     note: str = ""
     equal: str = ""
     uneven: str = ""
-    people: Contender | None = None
+    people: RankedSystemEstimate | None = None
     beside: str = ""
     has_outlook: bool = True
     free: Freedom = NORMAL
@@ -94,7 +94,7 @@ def _standings_evidence(
     *,
     means: str = "",
     basis: Basis = "quality",
-) -> QuestionEvidence | None:
+) -> RunEvidenceOnQuestion | None:
     """The evidence in a run's standings on a task, of the systems that one method scored."""
     if run.record.kind not in kinds:
         return None
@@ -117,9 +117,9 @@ def _standings_evidence(
 
 
 def _build_standings_evidence(
-    run: ReportRun, standings: Sequence[Standing], scope: str, unit: MeasureFormat, *, collections: bool
-) -> QuestionEvidence:
-    sign = 1.0 if higher_is_better(standings[0].measure) else -1.0
+    run: ReportRun, standings: Sequence[SystemStanding], scope: str, unit: MeasureFormat, *, collections: bool
+) -> RunEvidenceOnQuestion:
+    sign = 1.0 if is_higher_measure_better(standings[0].measure) else -1.0
     ordered = sorted(
         standings, key=lambda standing: (-sign * (standing.headline.value or 0.0), standing.system)
     )
@@ -134,7 +134,7 @@ def _build_standings_evidence(
         run.record.scope(scope).ranges,
     )
     contenders = [
-        Contender(
+        RankedSystemEstimate(
             float(standing.headline.value or 0.0),
             *standing.headline.interval,
             name=standing.system,
@@ -145,7 +145,9 @@ def _build_standings_evidence(
     ]
     strata = [one.headline.resampled_strata for one in ordered]
     free = freedom_of_difference(*strata[:2], most=degrees_of_all_differences(strata))
-    evidence = QuestionEvidence(run, tuple(contenders), replicates, ordered[0].headline.n, unit, free=free)
+    evidence = RunEvidenceOnQuestion(
+        run, tuple(contenders), replicates, ordered[0].headline.n, unit, free=free
+    )
     if not collections:
         return evidence
     sets, whole = _count_collections(run, ordered[0].system)
@@ -174,7 +176,7 @@ def _count_collections(run: ReportRun, system: str) -> tuple[int, bool]:
     return sum(many), all(matches) and bool(matches)
 
 
-def _scoring_evidence(run: ReportRun, *, labels: bool) -> QuestionEvidence | None:
+def _scoring_evidence(run: ReportRun, *, labels: bool) -> RunEvidenceOnQuestion | None:
     """Of a scoring by people's labels, or by a golden set: its leading measure, with the values and the tests of its
     record, corrected by people or not."""
     score = read_scoring(run)
@@ -211,7 +213,7 @@ MOST_ABOVE = 4
 """Folders above a run from which its command may have been given."""
 
 
-def _sweep_evidence(run: ReportRun, *, labels: bool) -> QuestionEvidence | None:
+def _sweep_evidence(run: ReportRun, *, labels: bool) -> RunEvidenceOnQuestion | None:
     """Of a sweep: every encoder by its best stack. A sweep tests no ranks, so an encoder is at most likely first: where
     it beats every other one in stacks that differ in nothing else."""
     findings = read_sweep_findings(run)
@@ -225,7 +227,9 @@ def _sweep_evidence(run: ReportRun, *, labels: bool) -> QuestionEvidence | None:
             best[name] = stack
     kinds = {system.name: system.kind for system in run.record.systems}
     contenders = [
-        Contender(figure.value, figure.low, figure.high, name=name, kind=kinds.get(name, "embedding"))
+        RankedSystemEstimate(
+            figure.value, figure.low, figure.high, name=name, kind=kinds.get(name, "embedding")
+        )
         for name, stack in best.items()
         if (quality := stack.measured(measure)) is not None and (figure := quality.value).value is not None
     ]
@@ -239,7 +243,7 @@ def _sweep_evidence(run: ReportRun, *, labels: bool) -> QuestionEvidence | None:
     taken = next((stack for stack in part.stacks if stack.id == part.recommendation.stack), None)
     if is_first and taken is not None and taken.axes.get("encoder") != may[0]:
         is_first, told = False, f"the sweep's rule selects {taken.axes.get('encoder')}"
-    return QuestionEvidence(
+    return RunEvidenceOnQuestion(
         run, ordered, np.empty((len(ordered), 0)), part.queries, SCORE,
         means=f"{measure} of its best stack, by {'labels' if labels else 'a golden set'}",
         told=told, chance=LIKELY if is_first else 0, may=may or tuple(row.name for row in ordered)
@@ -250,7 +254,7 @@ LIKELY = 80
 """Resamples of 100 from which a leader is likely first."""
 
 
-def _find_beaten_encoders(part: SweepPart, measure: str) -> set[str]:
+def _find_beaten_encoders(part: SweepDatasetFindings, measure: str) -> set[str]:
     """The encoders that another one beats in stacks that differ in nothing else, by the interval of the difference."""
     beaten: set[str] = set()
     for effect in part.effects:
@@ -274,7 +278,7 @@ LEAST_CHANCE = 0.05
 """Who is less likely the best than this is out of a choice."""
 
 
-def _choice_evidence(run: ReportRun) -> QuestionEvidence | None:
+def _choice_evidence(run: ReportRun) -> RunEvidenceOnQuestion | None:
     """Of a choice: how likely each system is the best, by the documents themselves and the labels that there were."""
     choice = (
         next(iter(run.record.compared.get("choice", {}).items()), None)
@@ -285,7 +289,7 @@ def _choice_evidence(run: ReportRun) -> QuestionEvidence | None:
         return None
     dataset, told = choice
     contenders = [
-        Contender(row.value, name=system.name, kind=system.kind)
+        RankedSystemEstimate(row.value, name=system.name, kind=system.kind)
         for system in run.record.ranked_systems
         if (row := run.record.find("choice", system.name, "p_best", dataset=dataset)) is not None
         and row.value is not None
@@ -296,7 +300,7 @@ def _choice_evidence(run: ReportRun) -> QuestionEvidence | None:
         return None
     judged = tables.format_noun_count(told["judged"], "judged question") if told["judged"] else "no labels"
     chance, near = tables.format_percent(told["p_best"]), tables.format_percent(told["p_near"])
-    return QuestionEvidence(
+    return RunEvidenceOnQuestion(
         run, ordered, np.empty((len(ordered), 0)), told["judged"] or told["questions"], SCORE,
         means=f"chance of being best; {judged}", basis="choice",
         told=f"{chance} best, {near} within {told['tolerance']:g} of the best",
@@ -305,7 +309,7 @@ def _choice_evidence(run: ReportRun) -> QuestionEvidence | None:
     )  # fmt: skip
 
 
-def _study_evidence(run: ReportRun) -> QuestionEvidence | None:
+def _study_evidence(run: ReportRun) -> RunEvidenceOnQuestion | None:
     """Of a study: systems on the items that people had; scripts that stand in for people are no people."""
     evidence, summary = _standings_evidence(run, ("hume",), OVERALL, POINTS), read_hume_summary(run)
     if evidence is None or summary is None:
@@ -318,19 +322,19 @@ def _study_evidence(run: ReportRun) -> QuestionEvidence | None:
         beside = f"people lead on {won.wins} of {tables.format_noun_count(won.pairs, 'task')}" if won else ""
         if human is None or human.value is None:
             return replace(evidence, beside=beside)
-        people = Contender(human.value, human.low, human.high, name="people", kind="human")
+        people = RankedSystemEstimate(human.value, human.low, human.high, name="people", kind="human")
         return replace(evidence, people=people, beside=beside)
     return replace(evidence, note="scripts answered; have people answer: hume serve")
 
 
-def _paraphrase_evidence(run: ReportRun, kind: str) -> QuestionEvidence | None:
+def _paraphrase_evidence(run: ReportRun, kind: str) -> RunEvidenceOnQuestion | None:
     """The overall score on reworded texts; of a run of clustering alone that is no more than grouping."""
     tasks = {task for task, *_ in run.record.rows} - {OVERALL}
     basis: Basis = "share" if tasks == {"clustering"} else "quality"
     return _standings_evidence(run, (kind,), OVERALL, POINTS, basis=basis)
 
 
-def _robustness_evidence(run: ReportRun) -> QuestionEvidence | None:
+def _robustness_evidence(run: ReportRun) -> RunEvidenceOnQuestion | None:
     """Of robustness: a system that only ignores noise reaches a third, and nobody leads who has no more."""
     evidence = _standings_evidence(run, ("sage",), "robustness", SCORE, means=STABLE, basis="share")
     if evidence is None or evidence.contenders[0].point > ONLY_NOISE + ROUNDING:
@@ -346,7 +350,7 @@ ONLY_NOISE, ROUNDING = 1 / 3, 1e-9
 KEPT = "share of search quality kept"
 STABLE = "keeps noise closer than a changed meaning"
 PARAPHRASED = "search quality on paraphrased texts"
-Finder = Callable[[ReportRun], QuestionEvidence | None]
+Finder = Callable[[ReportRun], RunEvidenceOnQuestion | None]
 FINDERS: Mapping[str, Sequence[Finder]] = {
     "search": (
         lambda run: _scoring_evidence(run, labels=True),
@@ -374,7 +378,7 @@ FINDERS: Mapping[str, Sequence[Finder]] = {
 """Where evidence on a question is looked for, the best first."""
 
 
-def collect_evidence(question: str, runs: Sequence[ReportRun]) -> Iterator[QuestionEvidence]:
+def collect_question_evidence(question: str, runs: Sequence[ReportRun]) -> Iterator[RunEvidenceOnQuestion]:
     """What the runs say of a question, the best evidence first."""
     # Finders before runs: the best kind of evidence in any run comes before a lesser one in the first.
     for find in FINDERS[question]:

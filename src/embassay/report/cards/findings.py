@@ -8,8 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embassay.document.blocks import Part, Sentence, join_names, join_sentence_text
-from embassay.protocols.compare import RankedField, list_ranked_fields, read_run_values
+from embassay.document.blocks import Part, Sentence, convert_sentence_to_text, join_names_with_and
+from embassay.protocols.compare import RankedSystemGroup, list_ranked_system_groups, read_run_values
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, Relation
 from embassay.protocols.kernel.tables import SCORE, MeasureFormat, choose_measure_format
@@ -19,10 +19,10 @@ from embassay.report.board import (
     BoardTask,
     BoardValue,
     SystemBoard,
-    list_present_tasks,
+    list_protocol_tasks,
+    list_run_tasks,
     list_systems_above_reference,
-    list_tasks,
-    name_row_system,
+    name_row_system_in_sentence,
 )
 from embassay.report.notes import SMALL
 from embassay.report.record import APART, OVERALL, ComparisonScope, RunRecord
@@ -30,7 +30,7 @@ from embassay.report.runs import ReportRun, read_sweep_findings
 from embassay.runs.spending import format_dollars
 
 if TYPE_CHECKING:
-    from embassay.protocols.rag.sweep.findings.record import StackSummary, SweepPart
+    from embassay.protocols.rag.sweep.findings.record import StackSummary, SweepDatasetFindings
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class SystemFinding:
     def bullet(self) -> Sentence:
         """The clause as a line of its own."""
         first, *rest = self.clause
-        head = numbers.capitalise(first) if isinstance(first, str) else first
+        head = numbers.capitalise_unless_name(first) if isinstance(first, str) else first
         return (head, *rest, ".")
 
 
@@ -87,7 +87,7 @@ def format_percent_with_interval(row: Result, unit: MeasureFormat) -> str:
 
 def format_share_with_count(row: Result) -> str:
     """A share with its count: `4 of 48 (8%)`."""
-    return numbers.format_share(row.value or 0.0, row.n)
+    return numbers.format_share_with_count(row.value or 0.0, row.n)
 
 
 def keep_rows_with_value(rows: Sequence[Result | None]) -> list[Result]:
@@ -108,7 +108,7 @@ def find_rank_strengths(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding
         for task in _list_ranked_tasks(run, row)
         if _is_possibly_first(run, task, row) and task not in alone + list_uninformative_tasks(run, row)
     ]
-    for noun, tasks in _group_tasks_by_field(run, row, alone):
+    for noun, tasks in _group_tasks_by_contenders(run, row, alone):
         clause = f"beats every other {noun} on {_list_task_values(run, row, tasks)}"
         yield make_finding(run, clause, weight=3, claims=_state_place_on_tasks("first", run, row, tasks))
     if maybe:
@@ -125,11 +125,11 @@ def find_rank_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFindin
         for task in _list_ranked_tasks(run, row)
         if _is_surely_last(_find_compared_scope(run, task.name, row), row)
     ]
-    for noun, tasks in _group_tasks_by_field(run, row, last):
+    for noun, tasks in _group_tasks_by_contenders(run, row, last):
         clause = f"is beaten by every other {noun} on {_list_task_values(run, row, tasks)}"
         yield make_finding(run, clause, weight=4, claims=_state_place_on_tasks("last", run, row, tasks))
     for i, task in enumerate(run.board.tasks):
-        value, trivial = row.tasks[i], find_trivial_value(run.record, task)
+        value, trivial = row.tasks[i], find_reference_line_score(run.record, task)
         if (
             value.value is None
             or trivial is None
@@ -166,7 +166,7 @@ def describe_overall_rank(run: ReportRun, row: BoardRow) -> str:
         return ""
     where = "overall" if run.board.lead == OVERALL else f"on {run.board.lead_title.lower()}"
     of = numbers.format_noun_count(len(scope.systems), _name_field_kind(run.board, scope, row))
-    return f"rank {numbers.format_rank(*ranges)} of {of} {where}"
+    return f"rank {numbers.format_rank_range(*ranges)} of {of} {where}"
 
 
 def list_uninformative_tasks(run: ReportRun, row: BoardRow) -> list[BoardTask]:
@@ -214,7 +214,7 @@ def _is_surely_last(scope: ComparisonScope, row: BoardRow) -> bool:
     return scope.ranges.get(row.system.name) == (last, last)
 
 
-def _group_tasks_by_field(
+def _group_tasks_by_contenders(
     run: ReportRun, row: BoardRow, tasks: Sequence[BoardTask]
 ) -> Iterator[tuple[str, list[BoardTask]]]:
     """Tasks together that have the same kind of field: all systems, encoders alone, classical metrics alone."""
@@ -242,7 +242,7 @@ def _list_task_values(run: ReportRun, row: BoardRow, tasks: Sequence[BoardTask])
         for task in tasks[:MOST_TASKS]
     ]
     more = [f"{len(tasks) - MOST_TASKS} more"] if len(tasks) > MOST_TASKS else []
-    return join_sentence_text(join_names([*values, *more]))
+    return convert_sentence_to_text(join_names_with_and([*values, *more]))
 
 
 FILE = "headlines.parquet"
@@ -277,14 +277,14 @@ def find_dataset_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFin
         )
 
 
-Placed = tuple[RankedField, tuple[int, int]]
+Placed = tuple[RankedSystemGroup, tuple[int, int]]
 
 
 def _list_dataset_ranks(run: ReportRun, row: BoardRow) -> Iterator[Placed]:
     """The fields of single datasets, of tasks that have several, in which it has a rank."""
     several = {
         task.name: task.headline
-        for task in list_present_tasks(run.record)
+        for task in list_run_tasks(run.record)
         if len(run.record.datasets(task.name)) > 1
     }
     path = run.record.path / FILE
@@ -304,7 +304,7 @@ def _list_dataset_ranks(run: ReportRun, row: BoardRow) -> Iterator[Placed]:
 
 
 def _list_dataset_values(run: ReportRun, row: BoardRow, placed: Sequence[Placed]) -> str:
-    word = {task.name: format_task_name(task) for task in list_present_tasks(run.record)}
+    word = {task.name: format_task_name(task) for task in list_run_tasks(run.record)}
     values = []
     for field, _ in placed[:MOST_DATASETS]:
         result = run.record.find(field.task, row.system.name, field.measure, dataset=field.dataset)
@@ -314,8 +314,8 @@ def _list_dataset_values(run: ReportRun, row: BoardRow, placed: Sequence[Placed]
             else ""
         )
         values.append(f"{word[field.task]} of {field.dataset} {value}")
-    return join_sentence_text(
-        join_names(
+    return convert_sentence_to_text(
+        join_names_with_and(
             [*values, *([f"{len(placed) - MOST_DATASETS} more"] if len(placed) > MOST_DATASETS else [])]
         )
     )
@@ -323,8 +323,8 @@ def _list_dataset_values(run: ReportRun, row: BoardRow, placed: Sequence[Placed]
 
 # Size and time of the file are in the key: a run that goes on writes it anew.
 @lru_cache(maxsize=2)
-def _read_fields_cached(folder: Path, _written: int, _size: int) -> tuple[RankedField, ...]:
-    return tuple(list_ranked_fields(read_run_values(folder)))
+def _read_fields_cached(folder: Path, _written: int, _size: int) -> tuple[RankedSystemGroup, ...]:
+    return tuple(list_ranked_system_groups(read_run_values(folder)))
 
 
 ASKED = (
@@ -349,10 +349,11 @@ def list_system_unknowns(runs: Sequence[ReportRun], own: Sequence[ReportRun], ro
         kinds |= {"sage", "pteb", "hteb", "score", "names", "noise"}
     not_asked = [words for of, words in ASKED if not kinds & set(of)]
     if not_asked:
-        yield f"Not tested here: {join_sentence_text(join_names(not_asked))}."
+        yield f"Not tested here: {convert_sentence_to_text(join_names_with_and(not_asked))}."
     for run in own:
         yield from (
-            f"{run.title}: {said}" if len(runs) > 1 else said for said in _say_missing_scores(run.record, row)
+            f"{run.title}: {said}" if len(runs) > 1 else said
+            for said in _say_missing_or_weak_scores(run.record, row)
         )
     yield from _say_uninformative_tasks(own, row)
     for run in (other for other in own if other.record.kind == "pteb"):
@@ -378,16 +379,16 @@ def _say_uninformative_tasks(runs: Sequence[ReportRun], row: BoardRow) -> Iterat
             format_task_name(task) for task in list_uninformative_tasks(run, run.board.row(row.system.name))
         ]
         if nothing:
-            yield f"{run.title}: no test separates it from the others on {join_sentence_text(join_names(nothing))}."
+            yield f"{run.title}: no test separates it from the others on {convert_sentence_to_text(join_names_with_and(nothing))}."
 
 
-def _say_missing_scores(record: RunRecord, row: BoardRow) -> Iterator[str]:
+def _say_missing_or_weak_scores(record: RunRecord, row: BoardRow) -> Iterator[str]:
     """Tasks without a score, scores without an interval, and those of few items."""
     name = row.system.name
-    tasks = list_tasks(record)
+    tasks = list_protocol_tasks(record)
     absent = [task.short for task in tasks if not record.datasets(task.name)]
     if absent:
-        yield f"{join_sentence_text(join_names(absent))} {'was' if len(absent) == 1 else 'were'} not part of the run."
+        yield f"{convert_sentence_to_text(join_names_with_and(absent))} {'was' if len(absent) == 1 else 'were'} not part of the run."
     failed, waiting = (
         [cell for cell in record.cells if cell.system == name and cell.status == status]
         for status in ("failed", "not run")
@@ -424,7 +425,7 @@ def _say_differing_identities(runs: Sequence[ReportRun], row: BoardRow) -> Itera
     plainest = {_strip_identity_wrapper(identity) for identity in identities}
     if len(plainest) > 1:
         yield (
-            f"Whether it is the same in {join_sentence_text(join_names(list(identities.values())))} is "
+            f"Whether it is the same in {convert_sentence_to_text(join_names_with_and(list(identities.values())))} is "
             "unknown: its identity differs (weights, settings or tokenizer)."
         )
 
@@ -442,10 +443,10 @@ def _say_tested_languages(runs: Sequence[ReportRun]) -> Iterator[str]:
         if dataset.get("lang")
     }
     if langs and len(langs) < 4 and "mul" not in langs:
-        yield f"Only texts in {join_sentence_text(join_names(sorted(langs)))} were tested."
+        yield f"Only texts in {convert_sentence_to_text(join_names_with_and(sorted(langs)))} were tested."
 
 
-def find_trivial_value(record: RunRecord, task: BoardTask) -> float | None:
+def find_reference_line_score(record: RunRecord, task: BoardTask) -> float | None:
     """The dashed line of the task's panel: its constant, or the score of a reference system."""
     if task.trivial is not None:
         return task.trivial
@@ -457,7 +458,7 @@ FASTER = 1.2
 
 
 @dataclass(frozen=True)
-class RunCost:
+class SystemRunCost:
     """What one run took of a system, in words; empty where it does not apply. `cut` are texts longer than it reads."""
 
     run: str
@@ -475,10 +476,10 @@ class SystemPriceFigures:
 
     price: str
     sentences: tuple[Sentence, ...]
-    runs: tuple[RunCost, ...]
+    runs: tuple[SystemRunCost, ...]
 
 
-def make_price_figures(runs: Sequence[ReportRun], row: BoardRow) -> SystemPriceFigures:
+def make_system_price_figures(runs: Sequence[ReportRun], row: BoardRow) -> SystemPriceFigures:
     """The figures of all runs that have the system."""
     sentences = [
         *_say_faster_systems(runs, row),
@@ -526,7 +527,7 @@ def _say_price(runs: Sequence[ReportRun], system: str) -> str:
     return "Price: none; it runs on your machine."
 
 
-def _find_run_cost(run: ReportRun, system: str) -> RunCost | None:
+def _find_run_cost(run: ReportRun, system: str) -> SystemRunCost | None:
     record = run.record
     cells = [cell for cell in record.cells if cell.system == system]
     done = [cell for cell in cells if cell.status == "done"]
@@ -539,7 +540,7 @@ def _find_run_cost(run: ReportRun, system: str) -> RunCost | None:
         for key in ("texts_encoded", "texts_cached", "texts_truncated")
     )
     pace, seen = compute_encoding_speed(record, system), encoded + cached
-    return RunCost(
+    return SystemRunCost(
         run=run.title,
         time=numbers.format_duration(seconds) if done else "",
         encoded=numbers.format_count(encoded) if seen else "",
@@ -577,7 +578,7 @@ def _say_faster_systems(runs: Sequence[ReportRun], row: BoardRow) -> Iterator[Se
         for other, pace in level[:3]:
             clause += [
                 *([", "] if clause else []),
-                name_row_system(other),
+                name_row_system_in_sentence(other),
                 f" ({numbers.format_count(round(pace))} texts per second)",
             ]
         head = (
@@ -585,7 +586,7 @@ def _say_faster_systems(runs: Sequence[ReportRun], row: BoardRow) -> Iterator[Se
         )
         yield (f"{head} in {run.title}: ", *clause, ".")
     elif faster:
-        names = join_names([name_row_system(other) for other, _ in faster[:3]])
+        names = join_names_with_and([name_row_system_in_sentence(other) for other, _ in faster[:3]])
         yield (f"It beats every faster encoder {on} in {run.title}: ", *names, ".")
 
 
@@ -633,7 +634,7 @@ def _format_stack_quality(stack: StackSummary, measure: str) -> str:
     )
 
 
-def _describe_stack_standing(part: SweepPart, stack: StackSummary) -> str:
+def _describe_stack_standing(part: SweepDatasetFindings, stack: StackSummary) -> str:
     if stack.id == part.recommendation.stack:
         return "the one that the sweep recommends"
     return "on the frontier" if stack.on else "dominated by another"

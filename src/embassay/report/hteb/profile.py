@@ -8,32 +8,32 @@ from functools import partial
 
 from embassay.document.blocks import (
     Block,
-    Box,
+    BlockBox,
     Column,
     Heading,
+    LabelledTableRow,
     PageFactsLine,
-    Panes,
+    ParagraphBlock,
     Said,
     Sentence,
+    TabbedBlocks,
     Table,
     TableCell,
-    TableLine,
-    TextBlock,
-    Verdict,
+    VerdictText,
+    build_collapsible_table,
+    convert_sentence_to_text,
     file_tables,
-    fold_table,
-    join_names,
-    join_sentence_text,
+    join_names_with_and,
     make_number_columns,
 )
-from embassay.document.marks import Scale, draw_axis, draw_difference_mark, fit_scale
+from embassay.document.marks import LinearScale, draw_axis_labels, draw_difference_mark, fit_axis_scale
 from embassay.protocols.hteb.options import AXES, TRANSFORMATIONS, select_axis_transformations
 from embassay.protocols.hteb.profiles import TOTAL, name_axis_part
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import Claim, claim_count
+from embassay.protocols.kernel.claims import Claim, make_count_claim
 from embassay.protocols.kernel.tables import POINTS
 from embassay.records import Result
-from embassay.report.board import BoardRow, SystemBoard, list_tasks
+from embassay.report.board import BoardRow, SystemBoard, list_protocol_tasks
 from embassay.report.cards.findings import SystemFinding, make_finding
 from embassay.report.notes import list_run_notes, show_gravest_notes
 from embassay.report.record import OVERALL, RunRecord, count_text_outcomes
@@ -46,7 +46,7 @@ PARTS_SHOWN = ("hteb-tests", "hteb-axes", "hteb-families", "hteb-groups", "hteb-
 
 
 @dataclass(frozen=True)
-class TransformationProfile:
+class SystemScoreChanges:
     """One system over all of the run: the original score, the total, and the change of every part."""
 
     row: BoardRow
@@ -66,17 +66,19 @@ class TransformationProfile:
         return min(self.axes.items(), key=lambda pair: pair[1].value or 0.0, default=None)
 
 
-def make_transformation_profiles(record: RunRecord, board: SystemBoard) -> list[TransformationProfile]:
+def make_transformation_profiles(record: RunRecord, board: SystemBoard) -> list[SystemScoreChanges]:
     """Those of every system, in the order of the board."""
     return [_make_system_profile(record, row) for row in board.rows]
 
 
 def _make_system_profile(
     record: RunRecord, row: BoardRow, task: str = OVERALL, dataset: str = ""
-) -> TransformationProfile:
-    headline = next((column.headline for column in list_tasks(record) if column.name == task), OVERALL)
+) -> SystemScoreChanges:
+    headline = next(
+        (column.headline for column in list_protocol_tasks(record) if column.name == task), OVERALL
+    )
     find = partial(record.find, task, row.system.name, dataset=dataset)
-    return TransformationProfile(
+    return SystemScoreChanges(
         row, find("original", variant=TOTAL), find(headline, variant=TOTAL),
         {part: find("delta", variant=part) for part in list_transformations_and_axes(record)}
     )  # fmt: skip
@@ -115,13 +117,13 @@ def is_little_lost(row: Result | None) -> bool:
     return row is not None and row.ci_low is not None and row.ci_low > -LITTLE
 
 
-def hteb_verdict(record: RunRecord, board: SystemBoard) -> Verdict:
+def hteb_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     """On which axis systems break, and which one keeps most. Without a certain loss the heading says that."""
     profiles = [
         row for row in make_transformation_profiles(record, board) if row.row.system.ranked and row.axes
     ]
     if not profiles:
-        return Verdict(("Nothing is scored yet",), (("No system has a value on every dataset.",),))
+        return VerdictText(("Nothing is scored yet",), (("No system has a value on every dataset.",),))
     worst, sure = _state_worst_axis(profiles), _count_certain_losses(profiles)
     highest, failed = _state_highest_total(profiles), _count_failed_texts(record)
     most = _say_worst_axis(worst, board)
@@ -132,23 +134,23 @@ def hteb_verdict(record: RunRecord, board: SystemBoard) -> Verdict:
     )
     claims = (*worst, sure, *highest, *failed)
     if most and sure.n:
-        return Verdict(most, lede, claims)
+        return VerdictText(most, lede, claims)
     tail = (("In these figures ", *_lowercase_first_letter(most), "."),) if most else ()
-    return Verdict(("No system has a certain loss on any axis",), (*tail, *lede), claims)
+    return VerdictText(("No system has a certain loss on any axis",), (*tail, *lede), claims)
 
 
-def _state_worst_axis(profiles: Sequence[TransformationProfile]) -> tuple[Claim, ...]:
+def _state_worst_axis(profiles: Sequence[SystemScoreChanges]) -> tuple[Claim, ...]:
     """On which axis most systems lose most, and how many, of those that have all axes; none where nobody loses."""
     whole = max(len(profile.axes) for profile in profiles)
     full = [profile for profile in profiles if len(profile.axes) == whole]
-    worst: dict[str, list[TransformationProfile]] = {}
+    worst: dict[str, list[SystemScoreChanges]] = {}
     for profile in full:
         if profile.worst is not None and (profile.worst[1].value or 0.0) < 0:
             worst.setdefault(profile.worst[0], []).append(profile)
     if not worst:
         return ()
     axis_name, most = max(worst.items(), key=lambda pair: len(pair[1]))
-    return (claim_count(axis_name, len(most), len(profiles), most[0].row.system.name),)
+    return (make_count_claim(axis_name, len(most), len(profiles), most[0].row.system.name),)
 
 
 def _say_worst_axis(claims: Sequence[Claim], board: SystemBoard) -> Sentence:
@@ -158,7 +160,7 @@ def _say_worst_axis(claims: Sequence[Claim], board: SystemBoard) -> Sentence:
     [claim] = claims
     title = AXES[claim.kind].lower()
     if claim.of == 1:
-        return (board.name_system(claim.subject), f" loses most on the axis of {title}")
+        return (board.name_system_in_sentence(claim.subject), f" loses most on the axis of {title}")
     if claim.n == claim.of:
         return (f"Every system loses most on the axis of {title}",)
     lose = "loses" if claim.n == 1 else "lose"
@@ -170,7 +172,7 @@ def _lowercase_first_letter(sentence: Sentence) -> Sentence:
     return (first[:1].lower() + first[1:] if isinstance(first, str) else first, *rest)
 
 
-def _state_highest_total(profiles: Sequence[TransformationProfile]) -> tuple[Claim, ...]:
+def _state_highest_total(profiles: Sequence[SystemScoreChanges]) -> tuple[Claim, ...]:
     """Who has the highest total of those that have one."""
     totals = {
         profile.row.system.name: profile.total.value
@@ -185,22 +187,22 @@ def _state_highest_total(profiles: Sequence[TransformationProfile]) -> tuple[Cla
 
 
 def _say_highest_total(
-    claims: Sequence[Claim], profiles: Sequence[TransformationProfile], board: SystemBoard
+    claims: Sequence[Claim], profiles: Sequence[SystemScoreChanges], board: SystemBoard
 ) -> Iterator[Sentence]:
     for claim in claims:
         change = next(row.changes[TOTAL] for row in profiles if row.row.system.name == claim.subject)
         has = "has the highest total: " if claim.others else "has a total of "
         yield (
-            board.name_system(claim.subject), f" {has}", POINTS.text(claim.value or 0.0), ", ",
+            board.name_system_in_sentence(claim.subject), f" {has}", POINTS.text(claim.value or 0.0), ", ",
             format_score_change(change),
             " from its original."
         )  # fmt: skip
 
 
-def _count_certain_losses(profiles: Sequence[TransformationProfile]) -> Claim:
+def _count_certain_losses(profiles: Sequence[SystemScoreChanges]) -> Claim:
     """How many of the changes by axis are certain losses."""
     changes = [row for profile in profiles for row in profile.axes.values()]
-    return claim_count("certain losses", sum(is_certain_loss(row) for row in changes), len(changes))
+    return make_count_claim("certain losses", sum(is_certain_loss(row) for row in changes), len(changes))
 
 
 def _say_certain_losses(claim: Claim) -> Sentence:
@@ -217,7 +219,7 @@ def _count_failed_texts(record: RunRecord) -> tuple[Claim, ...]:
     counts = count_text_outcomes(record.manifest.get("transformations", {}).get("sources", ()))
     total = sum(counts.values())
     failed = total - counts["ok"] - counts["copied"]
-    return (claim_count("failed texts", failed, total),) if failed else ()
+    return (make_count_claim("failed texts", failed, total),) if failed else ()
 
 
 def _say_failed_texts(claims: Sequence[Claim]) -> Iterator[Sentence]:
@@ -234,12 +236,12 @@ def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield from show_gravest_notes(list_run_notes(record), run.mark)
     profiles = make_transformation_profiles(record, board)
     yield Heading("Profiles", "hteb-profiles")
-    yield TextBlock(
+    yield ParagraphBlock(
         "How far scores change under paraphrasing and other changes of style, longer and shorter texts, and "
         "translation: transformed minus original, in points, with 95% intervals. An axis is the plain mean of its "
         "transformations, the total the plain mean of the axes. PTEB compares only paraphrased scores."
     )
-    yield Box(
+    yield BlockBox(
         "panels",
         tuple(
             _profile_panels([profile for profile in profiles if profile.row.system.ranked and profile.axes])
@@ -247,16 +249,16 @@ def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     )
     yield _profile_table(profiles)
     yield Heading("By transformation", "hteb-transformations")
-    yield TextBlock("The change in points under each transformation, mean over datasets.")
+    yield ParagraphBlock("The change in points under each transformation, mean over datasets.")
     yield _transformation_table(record, profiles)
     if panes := tuple(_profile_tables_by_dataset(record, board)):
         yield Heading("By dataset", "hteb-datasets")
-        yield Panes("Task", panes)
+        yield TabbedBlocks("Task", panes)
     files = {table.id: table for table in file_tables(record.path)}
     chosen = [files[name] for name in PARTS_SHOWN if name in files and (alone or name != "hteb-tests")]
     if chosen:
         yield Heading("Beside the scores", "hteb-tables")
-        yield from map(fold_table, chosen)
+        yield from map(build_collapsible_table, chosen)
 
 
 def _describe_hteb_run(record: RunRecord, board: SystemBoard) -> PageFactsLine:
@@ -276,7 +278,7 @@ def _describe_hteb_run(record: RunRecord, board: SystemBoard) -> PageFactsLine:
     )
 
 
-def _profile_scale(profiles: Sequence[TransformationProfile]) -> Scale:
+def _profile_scale(profiles: Sequence[SystemScoreChanges]) -> LinearScale:
     ends = [
         value
         for profile in profiles
@@ -284,16 +286,16 @@ def _profile_scale(profiles: Sequence[TransformationProfile]) -> Scale:
         for value in (row.value, row.ci_low, row.ci_high)
         if value is not None
     ]
-    return fit_scale([*ends, 0.0], within=None, factor=POINTS.factor)
+    return fit_axis_scale([*ends, 0.0], within=None, factor=POINTS.factor)
 
 
-def _profile_panels(profiles: Sequence[TransformationProfile]) -> Iterator[Block]:
+def _profile_panels(profiles: Sequence[SystemScoreChanges]) -> Iterator[Block]:
     """The profile plot of each of the first systems: its axes on one scale for all that are drawn."""
     scale = _profile_scale(profiles[:MOST_DRAWN])
     for profile in profiles[:MOST_DRAWN]:
         kind = profile.row.system.kind
         lines = [
-            TableLine(
+            LabelledTableRow(
                 AXES[name],
                 (
                     TableCell(
@@ -307,11 +309,11 @@ def _profile_panels(profiles: Sequence[TransformationProfile]) -> Iterator[Block
             )
             for name, row in profile.axes.items()
         ]
-        head = Column((draw_axis(scale, labels=2), "Change"), style="num")
+        head = Column((draw_axis_labels(scale, labels=2), "Change"), style="num")
         table = Table(
             "", profile.row.label, "Axis", (head,), tuple(lines), "marks", 2, is_sortable=False, export=""
         )
-        yield Box("panel", (table,))
+        yield BlockBox("panel", (table,))
 
 
 def _write_exact_interval(row: Result) -> str:
@@ -334,7 +336,7 @@ def _make_entry(row: Result | None, form: Callable[[float], str]) -> TableCell:
     return TableCell(form(row.value), interval, _write_exact_interval(row))
 
 
-def _profile_table(profiles: Sequence[TransformationProfile]) -> Table:
+def _profile_table(profiles: Sequence[SystemScoreChanges]) -> Table:
     """Original, paraphrased and the axes of every system: PTEB's question and HTEB's beside each other."""
     paraphrased = any("paraphrasing" in profile.changes for profile in profiles)
     axes = [name for name in AXES if any(name_axis_part(name) in profile.changes for profile in profiles)]
@@ -350,13 +352,13 @@ def _profile_table(profiles: Sequence[TransformationProfile]) -> Table:
     return Table("hteb-profile", "Profiles", "System", columns, tuple(lines), is_titled=False, has_latex=True)
 
 
-def _profile_line(row: BoardRow, cells: tuple[TableCell, ...]) -> TableLine:
-    return TableLine(
+def _profile_line(row: BoardRow, cells: tuple[TableCell, ...]) -> LabelledTableRow:
+    return LabelledTableRow(
         row.label, cells, row.system.kind, "" if row.system.ranked else "reference", row.system.name
     )
 
 
-def _transformation_table(record: RunRecord, profiles: Sequence[TransformationProfile]) -> Table:
+def _transformation_table(record: RunRecord, profiles: Sequence[SystemScoreChanges]) -> Table:
     names = [part for part in list_transformations_and_axes(record) if part in TRANSFORMATIONS]
     columns = tuple(
         Column(name.replace("_", " "), style="num", group=AXES[TRANSFORMATIONS[name].axis]) for name in names
@@ -389,7 +391,7 @@ def _profile_tables_by_dataset(
                     _change_entry(profile.changes[TOTAL]),
                     _score_entry(profile.total),
                 )
-                lines.append(TableLine(row.label, cells, row.system.kind, group=dataset))
+                lines.append(LabelledTableRow(row.label, cells, row.system.kind, group=dataset))
         heads = [AXES[name] for name in AXES if name_axis_part(name) in list_transformations_and_axes(record)]
         columns = make_number_columns("Original", *heads, "All axes", "Total")
         table = Table(f"hteb-{task.name}", task.title, "System", columns, tuple(lines), is_titled=False)
@@ -441,7 +443,9 @@ def find_axis_strengths(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding
         if is_little_lost(change)
     ]
     if kept:
-        clause = f"loses little or nothing on the axis of {join_sentence_text(join_names(kept))}"
+        clause = (
+            f"loses little or nothing on the axis of {convert_sentence_to_text(join_names_with_and(kept))}"
+        )
         yield make_finding(run, clause, weight=2, place="hteb-profiles")
 
 
@@ -473,4 +477,4 @@ def list_uncertain_axes(run: ReportRun, row: BoardRow) -> Iterator[str]:
         if not is_little_lost(change) and not is_certain_loss(change) and change.ci_low is not None
     ]
     if undecided:
-        yield f"It is undecided whether it loses points on {join_sentence_text(join_names(undecided))}."
+        yield f"It is undecided whether it loses points on {convert_sentence_to_text(join_names_with_and(undecided))}."

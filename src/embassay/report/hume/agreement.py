@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from embassay.data.intake import find_language
-from embassay.document.marks import Scale, fit_scale
-from embassay.document.plots import Axis, Point, draw_scatter
+from embassay.data.intake import find_language_by_code
+from embassay.document.marks import LinearScale, fit_axis_scale
+from embassay.document.plots import PlotAxis, PlotPoint, draw_scatter_plot
 from embassay.protocols.hume.published.standings import EASY, HARD
-from embassay.protocols.hume.record import Agreement, AnnotatorScore, PairRecord, Summary
+from embassay.protocols.hume.record import AnnotatorAgreement, AnnotatorScore, DatasetLanguageRecord, Summary
 from embassay.protocols.hume.results.markdown import POINTS, name_answerers
 from embassay.protocols.hume.study import FAMILIES, Family
 from embassay.protocols.kernel import tables as numbers
@@ -39,7 +39,7 @@ WORDS = {"easy": f"{100 * EASY:.0f} or more", "moderate": "between", "hard": f"u
 
 
 @dataclass(frozen=True)
-class AgreementRow:
+class PairAgreementRow:
     """A pair: its coefficient between the thresholds, its word, the others."""
 
     name: str
@@ -60,8 +60,8 @@ class AgreementRow:
 class AgreementTable:
     """All pairs with two or more annotators, on one scale; `alone` are the names of the others."""
 
-    rows: tuple[AgreementRow, ...]
-    scale: Scale
+    rows: tuple[PairAgreementRow, ...]
+    scale: LinearScale
     alone: tuple[str, ...]
 
 
@@ -79,7 +79,7 @@ class NoisyPair:
 
 
 @dataclass(frozen=True)
-class DifficultyRow:
+class FamilyDifficultyRow:
     """A family: its pairs on one line by people's score, and how many are easy, moderate and hard."""
 
     title: str
@@ -91,12 +91,12 @@ class DifficultyRow:
 class FamilyDifficulties:
     """The families on one scale, and a sentence on all pairs."""
 
-    rows: tuple[DifficultyRow, ...]
-    scale: Scale
+    rows: tuple[FamilyDifficultyRow, ...]
+    scale: LinearScale
     said: str
 
 
-def agreement_table(pairs: Sequence[PairRecord]) -> AgreementTable:
+def full_agreement_table(pairs: Sequence[DatasetLanguageRecord]) -> AgreementTable:
     """Agreement in full."""
     agreements = [pair.agreement for pair in pairs if pair.agreement is not None]
     ends = [
@@ -114,16 +114,18 @@ def agreement_table(pairs: Sequence[PairRecord]) -> AgreementTable:
     )
 
 
-def agreement_scale(values: Sequence[float], factor: float = 1.0) -> Scale:
+def agreement_scale(values: Sequence[float], factor: float = 1.0) -> LinearScale:
     """From 0 to 1, or as far below 0 as the values go (a hair below stops at 0), so thresholds keep their place."""
     low = min([0.0, *(value for value in values if value < -HAIR)])
-    return Scale(math.floor(low / 0.2) * 0.2, 1.0, 0.2, factor)
+    return LinearScale(math.floor(low / 0.2) * 0.2, 1.0, 0.2, factor)
 
 
-def _agreement_row(pair: PairRecord, agreement: Agreement, scale: Scale) -> AgreementRow:
+def _agreement_row(
+    pair: DatasetLanguageRecord, agreement: AnnotatorAgreement, scale: LinearScale
+) -> PairAgreementRow:
     bar = agreement.value
     ends = [f"{end:.6g}" for end in (bar.value, bar.low, bar.high) if end is not None]
-    return AgreementRow(
+    return PairAgreementRow(
         name=pair.name,
         mark=draw_agreement(bar, LIMITS[pair.family], scale),
         coefficient=COEFFICIENTS.get(agreement.coefficient, agreement.coefficient),
@@ -154,7 +156,7 @@ def _describe_coefficient(name: str, value: float) -> str:
     )
 
 
-def find_noisy_pairs(every: Sequence[PairModels]) -> tuple[NoisyPair, ...]:
+def find_low_agreement_pairs(every: Sequence[PairModels]) -> tuple[NoisyPair, ...]:
     """The pairs with low agreement, those with a model above people first."""
     low = [models for models in every if models.pair.trust == "low"]
     low.sort(key=lambda models: not models.pair.superhuman_on_noise)
@@ -172,12 +174,14 @@ def find_noisy_pairs(every: Sequence[PairModels]) -> tuple[NoisyPair, ...]:
     )
 
 
-def judge_difficulty(pairs: Sequence[PairRecord]) -> FamilyDifficulties:
+def rate_human_pair_difficulty(pairs: Sequence[DatasetLanguageRecord]) -> FamilyDifficulties:
     """How hard the pairs are for people: easy from 70 points, hard under 50."""
     values = [pair.human.value for pair in pairs if pair.human.value is not None]
     scale = agreement_scale(values, factor=100.0)
     rows = tuple(
-        DifficultyRow(TITLES[family], _difficulty_strip(of_family, scale), _count_difficulties(of_family))
+        FamilyDifficultyRow(
+            TITLES[family], _difficulty_strip(of_family, scale), _count_difficulties(of_family)
+        )
         for family in FAMILIES
         if (of_family := [pair for pair in pairs if pair.family == family])
     )
@@ -190,7 +194,7 @@ def judge_difficulty(pairs: Sequence[PairRecord]) -> FamilyDifficulties:
     )
 
 
-def _difficulty_strip(pairs: Sequence[PairRecord], scale: Scale) -> Markup:
+def _difficulty_strip(pairs: Sequence[DatasetLanguageRecord], scale: LinearScale) -> Markup:
     known = [
         (pair.human.value, f"{pair.name} {format_score_with_interval(pair.human)}")
         for pair in pairs
@@ -199,7 +203,7 @@ def _difficulty_strip(pairs: Sequence[PairRecord], scale: Scale) -> Markup:
     return draw_value_strip(known, (HARD, EASY), scale)
 
 
-def _count_difficulties(pairs: Sequence[PairRecord]) -> str:
+def _count_difficulties(pairs: Sequence[DatasetLanguageRecord]) -> str:
     counts = {word: sum(pair.difficulty == word for pair in pairs) for word in WORDS}
     return ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "none scored"
 
@@ -210,7 +214,7 @@ LABELLED = 2
 
 
 @dataclass(frozen=True)
-class LeadScatter:
+class LeadByAgreementScatter:
     """The scatter and what it says."""
 
     svg: Markup
@@ -219,7 +223,9 @@ class LeadScatter:
     n: int
 
 
-def plot_lead_by_agreement(summary: Summary, every: Sequence[PairModels]) -> LeadScatter | None:
+def plot_model_lead_by_agreement(
+    summary: Summary, every: Sequence[PairModels]
+) -> LeadByAgreementScatter | None:
     """A point per pair with agreement and a model; None under four of them."""
     known = [
         (models.pair.agreement.value.value, -gap, models)
@@ -233,22 +239,22 @@ def plot_lead_by_agreement(summary: Summary, every: Sequence[PairModels]) -> Lea
     points = [_lead_point(*item, named=item in largest) for item in known]
     who = name_answerers(summary)
     ahead = [y for _, y, _ in known]
-    drawn = draw_scatter(
+    drawn = draw_scatter_plot(
         points,
-        Axis(agreement_scale([x for x, _, _ in known]), "agreement of annotators"),
-        Axis(
-            fit_scale([0.0, *ahead], within=(0.0, 1.0) if min(ahead) >= 0 else None, factor=100.0),
+        PlotAxis(agreement_scale([x for x, _, _ in known]), "agreement of annotators"),
+        PlotAxis(
+            fit_axis_scale([0.0, *ahead], within=(0.0, 1.0) if min(ahead) >= 0 else None, factor=100.0),
             f"best model minus {who}, points", 0.0, "" if min(ahead) >= 0 else f"below: {who} lead",
         )
     )  # fmt: skip
     said = _say_correlation(summary, len(known))
-    return LeadScatter(
+    return LeadByAgreementScatter(
         drawn, f"The lead of the best model against agreement, {len(known)} pairs. {said}", said, len(known)
     )
 
 
-def _lead_point(agreement: float, ahead: float, models: PairModels, *, named: bool) -> Point:
-    return Point(agreement, ahead, "embedding", models.pair.name if named else "")
+def _lead_point(agreement: float, ahead: float, models: PairModels, *, named: bool) -> PlotPoint:
+    return PlotPoint(agreement, ahead, "embedding", models.pair.name if named else "")
 
 
 def _say_correlation(summary: Summary, n: int) -> str:
@@ -290,7 +296,7 @@ class AnnotatorTable:
 
 
 @dataclass(frozen=True)
-class ConventionRow:
+class ScoreConventionRow:
     """A pair: its score by each convention of the table, the text and the exact value; the first is the one used."""
 
     pair: str
@@ -298,14 +304,14 @@ class ConventionRow:
 
 
 @dataclass(frozen=True)
-class ConventionTable:
+class ScoreConventionTable:
     """The human score by convention, where a pair has several annotators."""
 
     columns: tuple[str, ...]
-    rows: tuple[ConventionRow, ...]
+    rows: tuple[ScoreConventionRow, ...]
 
 
-def annotators_table(pairs: Sequence[PairRecord]) -> AnnotatorTable:
+def annotators_table(pairs: Sequence[DatasetLanguageRecord]) -> AnnotatorTable:
     """The rows of all pairs."""
     every = [(pair, annotator) for pair in pairs for annotator in (*pair.annotators, *pair.left_out)]
     return AnnotatorTable(
@@ -315,7 +321,7 @@ def annotators_table(pairs: Sequence[PairRecord]) -> AnnotatorTable:
     )
 
 
-def _annotator_row(pair: PairRecord, annotator: AnnotatorScore) -> AnnotatorRow:
+def _annotator_row(pair: DatasetLanguageRecord, annotator: AnnotatorScore) -> AnnotatorRow:
     items = (
         f"{annotator.items} of {pair.n}"
         if annotator.items < pair.n
@@ -334,7 +340,7 @@ def _annotator_row(pair: PairRecord, annotator: AnnotatorScore) -> AnnotatorRow:
     )
 
 
-def conventions_table(pairs: Sequence[PairRecord]) -> ConventionTable | None:
+def annotator_conventions_table(pairs: Sequence[DatasetLanguageRecord]) -> ScoreConventionTable | None:
     """The table; None where no pair has more than one annotator."""
     several = [pair for pair in pairs if len(pair.annotators) > 1]
     names = [
@@ -342,10 +348,10 @@ def conventions_table(pairs: Sequence[PairRecord]) -> ConventionTable | None:
     ]
     if len(names) < 2:
         return None
-    return ConventionTable(
+    return ScoreConventionTable(
         tuple(CONVENTIONS[name] for name in names),
         tuple(
-            ConventionRow(
+            ScoreConventionRow(
                 record.name, tuple(_format_points_cell(record.conventions.get(name)) for name in names)
             )
             for record in several
@@ -379,11 +385,11 @@ class PairDisputes:
     rows: tuple[DisputedItemRow, ...]
 
 
-def find_disputed_items(pairs: Sequence[PairRecord]) -> tuple[PairDisputes, ...]:
+def find_disputed_items(pairs: Sequence[DatasetLanguageRecord]) -> tuple[PairDisputes, ...]:
     """The pairs that have such items. Reranking is answered by the places of documents (`is_marked`)."""
     return tuple(
         PairDisputes(
-            pair.name, _browser_language(pair.lang), pair.family == "reranking",
+            pair.name, _browser_language_tag(pair.lang), pair.family == "reranking",
             tuple(
                 DisputedItemRow(
                     item.item, item.texts, item.gold, tuple(item.answers.items()), numbers.format_percent(item.apart),
@@ -397,10 +403,10 @@ def find_disputed_items(pairs: Sequence[PairRecord]) -> tuple[PairDisputes, ...]
     )  # fmt: skip
 
 
-def _browser_language(code: str) -> str:
+def _browser_language_tag(code: str) -> str:
     """The tag that browsers know: two letters where a language has them.
 
-    >>> _browser_language("eng"), _browser_language("nob"), _browser_language("fil")
+    >>> _browser_language_tag("eng"), _browser_language_tag("nob"), _browser_language_tag("fil")
     ('en', 'nb', 'fil')
     """
-    return str(find_language(code))
+    return str(find_language_by_code(code))

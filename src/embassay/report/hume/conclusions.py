@@ -9,35 +9,41 @@ from embassay.document.blocks import (
     Block,
     CautionNotes,
     Column,
+    ParagraphBlock,
     Sentence,
-    SystemNamePart,
+    SystemNameInSentence,
     Table,
-    TextBlock,
-    Verdict,
-    join_names,
-    join_sentence_text,
+    VerdictText,
+    convert_sentence_to_text,
+    join_names_with_and,
     make_number_columns,
 )
 from embassay.protocols.hume.llms.protocol import TaskOwnership
-from embassay.protocols.hume.record import DividedTask, PairRecord, Summary, read_divided_tasks, read_summary
+from embassay.protocols.hume.record import (
+    DatasetLanguageRecord,
+    Summary,
+    TaskDividedWithLlm,
+    read_divided_tasks,
+    read_summary,
+)
 from embassay.protocols.hume.results.markdown import POINTS, name_answerers
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import Claim, claim_count
+from embassay.protocols.kernel.claims import Claim, make_count_claim
 from embassay.report.board import SystemBoard
 from embassay.report.hume.differences import undecided_pairs_table
 from embassay.report.hume.families import (
     PairModels,
-    average_llm_scores,
+    average_llm_scores_by_family,
     format_agreement,
     format_interval_ends,
-    format_points,
+    format_score_in_points,
     format_score_with_interval,
     is_annotator_range,
-    list_pair_names,
+    keep_pairs_by_best_model_side,
+    list_first_pair_names,
+    list_model_names,
     list_pairs_with_models,
-    list_system_names,
     percent_of_human_on_pair,
-    select_pairs_by_side,
 )
 from embassay.report.notes import list_run_notes
 from embassay.report.record import FEW, RunRecord, read_run_record, shorten_names_to_labels
@@ -48,20 +54,20 @@ MOST = 80
 """Characters of a heading."""
 
 
-def hume_verdict(record: RunRecord, _: SystemBoard) -> Verdict:
+def hume_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     """The finding of the run in a record. DataError where its `summary.json` is missing or damaged."""
     return describe_hume_verdict(read_summary(record.path))
 
 
-def describe_hume_verdict(summary: Summary) -> Verdict:
+def describe_hume_verdict(summary: Summary) -> VerdictText:
     """The heading and up to four sentences."""
     every, who = list_pairs_with_models(summary), name_answerers(summary)
-    label = shorten_names_to_labels(list_system_names(summary))
+    label = shorten_names_to_labels(list_model_names(summary))
     if summary.pairs and all(pair.human.value is None for pair in summary.pairs):
         return _gold_only_verdict(summary, label)
     if not any(models.models for models in every):
         return _people_only_verdict(summary, who)
-    sides, overall = count_pairs_by_side(every), _state_overall_human_place(summary)
+    sides, overall = count_pairs_by_model_side(every), _state_overall_human_place(summary)
     extremes, wins = _state_largest_leads(every), _count_pair_wins(summary, every)
     sentences = (
         *_say_overall_human_place(summary, overall, who, label),
@@ -69,31 +75,38 @@ def describe_hume_verdict(summary: Summary) -> Verdict:
         *_say_largest_leads(every, extremes, who, label),
         *_say_pair_wins(wins, who),
     )
-    return Verdict(
-        (verdict_heading(every, who),), sentences[:4], (*sides.values(), *overall, *extremes, *wins)
+    return VerdictText(
+        (pairs_above_people_heading(every, who),),
+        sentences[:4],
+        (*sides.values(), *overall, *extremes, *wins),
     )
 
 
-def count_pairs_by_side(every: Sequence[PairModels]) -> dict[str, Claim]:
+def count_pairs_by_model_side(every: Sequence[PairModels]) -> dict[str, Claim]:
     """On how many of the pairs that have an interval of people the best model is above it, and below it; and of those
     above, on how many people agree little, and on how many their agreement is unknown."""
     known = [models for models in every if models.side]
-    above, below = select_pairs_by_side(every, "above"), select_pairs_by_side(every, "below")
+    above, below = (
+        keep_pairs_by_best_model_side(every, "above"),
+        keep_pairs_by_best_model_side(every, "below"),
+    )
     return {
-        "above": claim_count("above", len(above), len(known)),
-        "below": claim_count("below", len(below), len(known)),
-        "low": claim_count("low", sum(models.pair.trust == "low" for models in above), len(above)),
-        "unknown": claim_count("unknown", sum(models.pair.trust is None for models in above), len(above)),
+        "above": make_count_claim("above", len(above), len(known)),
+        "below": make_count_claim("below", len(below), len(known)),
+        "low": make_count_claim("low", sum(models.pair.trust == "low" for models in above), len(above)),
+        "unknown": make_count_claim(
+            "unknown", sum(models.pair.trust is None for models in above), len(above)
+        ),
     }
 
 
-def verdict_heading(every: Sequence[PairModels], who: str) -> str:
+def pairs_above_people_heading(every: Sequence[PairModels], who: str) -> str:
     """On how many pairs a model is above the interval of people, with what is known of their agreement there.
 
     `A model is above people’s interval on 12 of 26 pairs, 5 with low agreement`
     """
     ends = "people’s interval" if who == "people" else f"{who}’ interval"
-    claims = count_pairs_by_side(every)
+    claims = count_pairs_by_model_side(every)
     above, below = claims["above"], claims["below"]
     if not above.of:
         return f"No interval for {who}: models cannot be compared with them"
@@ -105,11 +118,11 @@ def verdict_heading(every: Sequence[PairModels], who: str) -> str:
         return subject + (where if fits else "") + clause
     if not above.n and below.n:
         said = f"Every model is below {ends} on {below.n} of {below.of} pairs"
-        clause = f", {_say_annotator_agreement(select_pairs_by_side(every, 'below'))}"
+        clause = f", {_say_annotator_agreement(keep_pairs_by_best_model_side(every, 'below'))}"
         return said + (clause if len(said) + len(clause) <= MOST else "")
     if not above.n:
         return f"No model is above {ends} on any of {above.of} pairs"
-    said = f"{ends} on {above.n} of {above.of} pairs, {_say_annotator_agreement(select_pairs_by_side(every, 'above'))}"
+    said = f"{ends} on {above.n} of {above.of} pairs, {_say_annotator_agreement(keep_pairs_by_best_model_side(every, 'above'))}"
     long = f"A model is above {said}"
     return long if len(long) <= MOST else f"Models pass {said}"
 
@@ -130,7 +143,7 @@ def _say_annotator_agreement(beside: Sequence[PairModels]) -> str:
     return "agreement unknown" + (f" on {unknown}" if unknown < len(beside) else "")
 
 
-def _gold_only_verdict(summary: Summary, label: Mapping[str, str]) -> Verdict:
+def _gold_only_verdict(summary: Summary, label: Mapping[str, str]) -> VerdictText:
     """Where language models and systems answered, and nobody else: what each has beside gold, pair by pair."""
     sentences: list[Sentence] = []
     for pair in summary.pairs:
@@ -146,19 +159,19 @@ def _gold_only_verdict(summary: Summary, label: Mapping[str, str]) -> Verdict:
                 )
             )
     how_many = numbers.format_noun_count(len(summary.pairs), "pair")
-    return Verdict((f"Nobody annotated: {how_many} scored against gold only",), tuple(sentences[:4]))
+    return VerdictText((f"Nobody annotated: {how_many} scored against gold only",), tuple(sentences[:4]))
 
 
-def _people_only_verdict(summary: Summary, who: str) -> Verdict:
+def _people_only_verdict(summary: Summary, who: str) -> VerdictText:
     pairs = summary.pairs
     if not pairs:
-        return Verdict(("Nothing is scored yet",), (("The run has no pair of dataset and language.",),))
+        return VerdictText(("Nothing is scored yet",), (("The run has no pair of dataset and language.",),))
     first = f"{who.capitalize()} score {format_score_with_interval(pairs[0].human)} on {pairs[0].name}."
     how_many = numbers.format_noun_count(len(pairs), "pair")
-    return Verdict(
+    return VerdictText(
         (f"{who.capitalize()} are scored on {how_many}, without a model to compare with",),
         ((first,), ("Add models to the command to see them on the same items.",)),
-        (claim_count("scored", len(pairs), len(pairs)),),
+        (make_count_claim("scored", len(pairs), len(pairs)),),
     )
 
 
@@ -175,7 +188,7 @@ def _state_overall_human_place(summary: Summary) -> tuple[Claim, ...]:
         PEOPLE, "is", "mean", value=human.mean.value, low=human.mean.low, high=human.mean.high, n=human.rank,
         of=len(ranked), kind="place"
     )  # fmt: skip
-    over = claim_count("pairs", human.mean.n or len(summary.pairs), len(summary.pairs))
+    over = make_count_claim("pairs", human.mean.n or len(summary.pairs), len(summary.pairs))
     return place, Claim(best.system, "most", "mean", others, best.mean.value), over
 
 
@@ -187,17 +200,17 @@ def _say_overall_human_place(
     human = next(place for place in summary.places if place.kind == "human")
     place, best, over = claims
     ends = format_interval_ends(human.mean)
-    score = format_points(human.mean) + (
+    score = format_score_in_points(human.mean) + (
         f" (95% {ends})" if ends and not is_annotator_range(human.mean) else f" ({ends})" if ends else ""
     )
     yield (
-        f"Over {_format_known_pairs(over.n, over.of)} {who} score {score}, rank {place.n} of {place.of} by the mean; ",
+        f"Over {_format_answered_pair_count(over.n, over.of)} {who} score {score}, rank {place.n} of {place.of} by the mean; ",
         _name_labelled_system(best.subject, label),
         f", the {'best' if place.n > 1 else 'next'}, has {POINTS.text(best.value or 0.0)}.",
     )
 
 
-def _format_known_pairs(known: int, pairs: int) -> str:
+def _format_answered_pair_count(known: int, pairs: int) -> str:
     """`all 26 pairs`; `4 of 5 pairs` where people answered no more."""
     return f"{known} of {pairs} pairs" if 0 < known < pairs else f"all {pairs} pairs"
 
@@ -205,7 +218,7 @@ def _format_known_pairs(known: int, pairs: int) -> str:
 def _disagreement_sentences(every: Sequence[PairModels]) -> Iterator[Sentence]:
     low = [models.pair for models in every if models.pair.trust == "low"]
     if low:
-        yield (f"Annotators agree little on {list_pair_names(low, 3)}: do not rank models there.",)
+        yield (f"Annotators agree little on {list_first_pair_names(low, 3)}: do not rank models there.",)
     elif every and all(models.pair.trust is None for models in every):
         yield ("Agreement is unknown on every pair, so how far people's scores can be trusted is unknown.",)
 
@@ -238,13 +251,13 @@ def _say_largest_leads(
         if claim.relation == "least":
             yield (
                 "The largest lead of a model is on ", pair.name, ": ", _name_labelled_system(claim.kind, label),
-                f" {format_points(best.score)}, {who} {format_score_with_interval(pair.human)}, "
+                f" {format_score_in_points(best.score)}, {who} {format_score_with_interval(pair.human)}, "
                 f"agreement {format_agreement(pair)}."
             )  # fmt: skip
         else:
             yield (
                 f"The largest lead of {who} is {POINTS.change(claim.value or 0.0)} points, on {pair.name}: "
-                f"{format_score_with_interval(pair.human)} against {format_points(best.score)} of ",
+                f"{format_score_with_interval(pair.human)} against {format_score_in_points(best.score)} of ",
                 _name_labelled_system(claim.kind, label), "."
             )  # fmt: skip
 
@@ -257,9 +270,9 @@ def _count_pair_wins(summary: Summary, every: Sequence[PairModels]) -> tuple[Cla
         return ()
     pairs = won["best"].pairs
     return (
-        claim_count("model ahead", ahead, pairs),
-        claim_count("people above best", won["best"].wins, pairs),
-        claim_count("people above median", won["median"].wins, won["median"].pairs),
+        make_count_claim("model ahead", ahead, pairs),
+        make_count_claim("people above best", won["best"].wins, pairs),
+        make_count_claim("people above median", won["median"].wins, won["median"].pairs),
     )
 
 
@@ -277,8 +290,8 @@ PEOPLE = "people"
 """The subject of a claim about those who answered."""
 
 
-def _name_labelled_system(system: str, label: Mapping[str, str]) -> SystemNamePart:
-    return SystemNamePart(label.get(system, system), -1)
+def _name_labelled_system(system: str, label: Mapping[str, str]) -> SystemNameInSentence:
+    return SystemNameInSentence(label.get(system, system), -1)
 
 
 NoteParts = tuple[str, str, str, str]
@@ -298,14 +311,14 @@ def hume_notes(summary: Summary) -> Iterator[NoteParts]:
         yield "warning", note, "", ""
 
 
-def _dataset_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
+def _dataset_notes(pairs: Sequence[DatasetLanguageRecord]) -> Iterator[NoteParts]:
     """What is known of the data, once for all pairs that it is known of."""
-    where: dict[str, list[PairRecord]] = {}
+    where: dict[str, list[DatasetLanguageRecord]] = {}
     for pair in pairs:
         for flag in pair.flags:
             where.setdefault(flag.rstrip("."), []).append(pair)
     for flag, flagged in where.items():
-        yield "warning", f"{list_pair_names(flagged)}: {flag}.", "", ""
+        yield "warning", f"{list_first_pair_names(flagged)}: {flag}.", "", ""
 
 
 def _simulation_notes(summary: Summary) -> Iterator[NoteParts]:
@@ -353,29 +366,29 @@ def _failure_notes(summary: Summary) -> Iterator[NoteParts]:
         yield "failed", f"{len(missing) - 4} more scores are missing.", "", ""
 
 
-def _noise_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
+def _noise_notes(pairs: Sequence[DatasetLanguageRecord]) -> Iterator[NoteParts]:
     noisy = [pair for pair in pairs if pair.superhuman_on_noise]
     low = [pair for pair in pairs if pair.trust == "low" and not pair.superhuman_on_noise]
     if noisy:
         above = "a model is above annotators who agree little"
         yield (
             "noise",
-            f"On {_format_pair_count(noisy)} {above}: {list_pair_names(noisy, 5)}.",
+            f"On {_format_pair_count(noisy)} {above}: {list_first_pair_names(noisy, 5)}.",
             "The model may have learned labels that people do not share, which does not make it better.",
             noisy[0].advice or "Improve the task or drop it.",
         )
     if low:
         yield (
-            "noise", f"Annotators agree little on {_format_pair_count(low)}: {list_pair_names(low, 5)}.",
+            "noise", f"Annotators agree little on {_format_pair_count(low)}: {list_first_pair_names(low, 5)}.",
             "The models' order means little there.", low[0].advice or "Improve the task or drop it."
         )  # fmt: skip
 
 
-def _single_annotator_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
+def _single_annotator_notes(pairs: Sequence[DatasetLanguageRecord]) -> Iterator[NoteParts]:
     alone = [pair for pair in pairs if len(pair.annotators) == 1]
     if alone:
         of = f"{len(alone)} of {numbers.format_noun_count(len(pairs), 'pair')}"
-        named = f" ({list_pair_names(alone)})" if len(alone) <= 4 else ""
+        named = f" ({list_first_pair_names(alone)})" if len(alone) <= 4 else ""
         shares = any(
             record.family in ("clustering", "reranking") and record.human.low is not None for record in alone
         )
@@ -388,7 +401,7 @@ def _single_annotator_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
         )
 
 
-def _few_items_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
+def _few_items_notes(pairs: Sequence[DatasetLanguageRecord]) -> Iterator[NoteParts]:
     tiny = [pair for pair in pairs if pair.n < FEW]
     small = [pair for pair in pairs if FEW <= pair.n < SMALL]
     for few, follows in ((tiny, "Too few to compare models with people."), (small, "Intervals are wide.")):
@@ -396,12 +409,12 @@ def _few_items_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
             least = min(record.n for record in few)
             yield (
                 "small n",
-                f"{_format_pair_count(few).capitalize()} with few items (n = {least} or more): {list_pair_names(few)}.",
+                f"{_format_pair_count(few).capitalize()} with few items (n = {least} or more): {list_first_pair_names(few)}.",
                 follows, "Use more items if you can."
             )  # fmt: skip
 
 
-def _flag_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
+def _flag_notes(pairs: Sequence[DatasetLanguageRecord]) -> Iterator[NoteParts]:
     count = sum(annotator.flagged for pair in pairs for annotator in pair.annotators)
     if count:
         yield (
@@ -412,7 +425,7 @@ def _flag_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
         )  # fmt: skip
 
 
-def _format_pair_count(pairs: Sequence[PairRecord]) -> str:
+def _format_pair_count(pairs: Sequence[DatasetLanguageRecord]) -> str:
     return numbers.format_noun_count(len(pairs), "pair")
 
 
@@ -427,7 +440,7 @@ def hume_view(run: Path, wide: bool = False, price: float | None = None) -> Iter
     """A HUME run; what more labels would cost at a `price` each. DataError where the folder has no `summary.json`."""
     folder = Path(run)
     summary = read_summary(folder)
-    label = shorten_names_to_labels(list_system_names(summary))
+    label = shorten_names_to_labels(list_model_names(summary))
     yield describe_hume_verdict(summary)
     yield _pairs_table(summary, label)
     if wide:
@@ -436,7 +449,7 @@ def hume_view(run: Path, wide: bool = False, price: float | None = None) -> Iter
         summary, list_pairs_with_models(summary), None if wide else MOST_OPEN, price
     )
     if undecided is not None:
-        yield TextBlock(f"{undecided.title}:")
+        yield ParagraphBlock(f"{undecided.title}:")
         yield undecided
     yield from divided_items_view(read_divided_tasks(folder))
     notes = [note.plain for note in list_run_notes(read_run_record(folder))]
@@ -449,7 +462,7 @@ SHARED = ("agreed", "check", "disagree", "unread", "biased")
 """Why an item is the model's or people's, in the order of the columns."""
 
 
-def divided_items_view(tasks: Sequence[DividedTask]) -> Iterator[Block]:
+def divided_items_view(tasks: Sequence[TaskDividedWithLlm]) -> Iterator[Block]:
     """What `hume hybrid` found: which items people must answer, task by task; nothing without tasks."""
     if not tasks:
         return
@@ -471,18 +484,18 @@ def divided_items_view(tasks: Sequence[DividedTask]) -> Iterator[Block]:
     yield Table.of("divided", heads, rows)
     saved, every = sum(task.counts.get("agreed", 0) for task in tasks), sum(task.items for task in tasks)
     waiting = sum(task.open for task in tasks)
-    yield TextBlock(
+    yield ParagraphBlock(
         f"{numbers.format_count(saved)} of {numbers.format_noun_count(every, 'item')} need no person; "
         f"{numbers.format_count(waiting)} "
         f"{'waits' if waiting == 1 else 'wait'} for one."
     )
     if scripts := list(dict.fromkeys(name for task in tasks for name in task.scripts)):
-        yield TextBlock(
-            f"{join_sentence_text(join_names(scripts))}: scripts, whose answers do not count here."
+        yield ParagraphBlock(
+            f"{convert_sentence_to_text(join_names_with_and(scripts))}: scripts, whose answers do not count here."
         )
     if biased := [task.task for task in tasks if task.biased]:
-        named = join_sentence_text(join_names(biased))
-        yield TextBlock(
+        named = convert_sentence_to_text(join_names_with_and(biased))
+        yield ParagraphBlock(
             f"{named}: people contradict the model in the sample, so its answers are not used there."
         )
 
@@ -509,11 +522,15 @@ def task_owners_view(tasks: Sequence[TaskOwnership]) -> Iterator[Block]:
     ]
     yield Table.of("owners", heads, rows)
     theirs = sum(task.owner == "people" for task in tasks)
-    yield TextBlock(f"People keep {theirs} of {numbers.format_noun_count(len(tasks), 'task')}.")
-    if unsure := [task.task for task in tasks if task.agreement is not None and not task.is_sure]:
-        named = join_sentence_text(join_names(unsure))
+    yield ParagraphBlock(f"People keep {theirs} of {numbers.format_noun_count(len(tasks), 'task')}.")
+    if unsure := [
+        task.task for task in tasks if task.agreement is not None and not task.is_agreement_decided
+    ]:
+        named = convert_sentence_to_text(join_names_with_and(unsure))
         crosses = "its interval crosses" if len(unsure) == 1 else "their intervals cross"
-        yield TextBlock(f"{named}: {crosses} the limit of high agreement, so more answers may change this.")
+        yield ParagraphBlock(
+            f"{named}: {crosses} the limit of high agreement, so more answers may change this."
+        )
 
 
 def _format_task_agreement(task: TaskOwnership) -> str:
@@ -546,7 +563,7 @@ def _pair_row(models: PairModels, label: Mapping[str, str]) -> list[str]:
     pair, best = models.pair, models.best
     agreement = format_agreement(pair) + (" !" if pair.trust == "low" else "")
     people = (
-        f"{format_points(pair.human)} "
+        f"{format_score_in_points(pair.human)} "
         f"{format_interval_ends(pair.human)}{' r' if is_annotator_range(pair.human) else '  '}"
     )
     cells = [pair.name, numbers.format_count(pair.n), people, agreement]
@@ -554,7 +571,7 @@ def _pair_row(models: PairModels, label: Mapping[str, str]) -> list[str]:
         return [*cells, numbers.NONE, numbers.NONE, "no model", numbers.NONE, numbers.NONE]
     gap, paired = models.gap(), best.difference
     return [
-        *cells, format_points(best.score) + ("*" if best.outside else " "),
+        *cells, format_score_in_points(best.score) + ("*" if best.outside else " "),
         numbers.NONE if gap is None else POINTS.change(-gap), label[best.system],
         percent_of_human_on_pair(pair, best.percent_of_human),
         numbers.NONE if paired is None else format_interval_ends(paired)
@@ -566,7 +583,8 @@ def _ranked_places_table(summary: Summary, label: Mapping[str, str]) -> Table:
         [
             numbers.NONE if place.rank is None else str(place.rank),
             name_answerers(summary).capitalize() if place.kind == "human" else label.get(place.system, place.system),
-            format_points(place.mean) if place.mean.value is not None else place.mean.reason or "n/a", place.kind,
+            format_score_in_points(place.mean) if place.mean.value is not None else place.mean.reason or "n/a",
+            place.kind,
         ]
         for place in summary.places
     )  # fmt: skip
@@ -579,7 +597,7 @@ def _ranked_places_table(summary: Summary, label: Mapping[str, str]) -> Table:
 
 
 def _llm_notes(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
-    means = average_llm_scores(summary)
+    means = average_llm_scores_by_family(summary)
     if means is None:
         return
     scores = ", ".join(
@@ -602,7 +620,7 @@ def _leader_notes(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
     who = name_answerers(summary)
     named = (
         f"{place.rank} {who if place.kind == 'human' else label.get(place.system, place.system)} "
-        f"{format_points(place.mean)}"
+        f"{format_score_in_points(place.mean)}"
         for place in ranked
     )
     yield f"Ranks by the mean over pairs: {', '.join(named)}."

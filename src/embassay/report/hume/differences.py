@@ -10,8 +10,14 @@ from typing import Literal
 from markupsafe import Markup
 
 from embassay.document.blocks import Table
-from embassay.document.marks import SHARES, Scale, draw_difference_mark, fit_scale
-from embassay.protocols.hume.record import PairRecord, Summary, SystemPlace, SystemScore, WinCount
+from embassay.document.marks import SHARES, LinearScale, draw_difference_mark, fit_axis_scale
+from embassay.protocols.hume.record import (
+    DatasetLanguageRecord,
+    PeopleWinCount,
+    Summary,
+    SystemPlace,
+    SystemScore,
+)
 from embassay.protocols.hume.results.markdown import POINTS, name_answerers
 from embassay.protocols.hume.study import FAMILIES
 from embassay.protocols.kernel import tables as numbers
@@ -19,16 +25,16 @@ from embassay.report.hume.families import (
     TITLES,
     PairModels,
     draw_bar_from_zero,
-    draw_dot,
-    draw_interval,
+    draw_interval_bar,
+    draw_value_marker,
     format_agreement,
+    format_exact_points_and_ends,
     format_interval_ends,
     format_percent_of_human,
-    format_points,
-    list_pair_names,
-    list_system_names,
+    format_score_in_points,
+    list_first_pair_names,
+    list_model_names,
     percent_of_human_on_pair,
-    write_exact_points,
 )
 from embassay.report.notes import UndecidedDifference, undecided_outlook_table
 from embassay.report.record import shorten_names_to_labels
@@ -39,7 +45,7 @@ REFERENCES: tuple[Literal["best", "median", "mean"], ...] = ("best", "median", "
 
 
 @dataclass(frozen=True)
-class PlaceRow:
+class RankedPlaceRow:
     """One of the ranked: place, name, mean with interval, size in words, percent of human."""
 
     place: str
@@ -55,11 +61,11 @@ class PlaceRow:
 
 
 @dataclass(frozen=True)
-class PlaceGroups:
+class RankedPlaceGroups:
     """The ranked, best first, then those that are not, under the reason; on one scale."""
 
-    groups: tuple[tuple[str, tuple[PlaceRow, ...]], ...]
-    scale: Scale
+    groups: tuple[tuple[str, tuple[RankedPlaceRow, ...]], ...]
+    scale: LinearScale
     has_sizes: bool
     has_intervals: bool
 
@@ -81,7 +87,7 @@ class HumanWinPanel:
     rows: tuple[HumanWinRow, ...]
 
 
-def rank_people_and_models(summary: Summary) -> PlaceGroups | None:
+def rank_people_and_models(summary: Summary) -> RankedPlaceGroups | None:
     """The ranking; None for one pair or nobody to rank."""
     shown = [place for place in summary.places if place.rank is not None or place.kind != "llm"]
     if len(summary.pairs) < 2 or len(shown) < 2:
@@ -89,39 +95,41 @@ def rank_people_and_models(summary: Summary) -> PlaceGroups | None:
     label = shorten_names_to_labels([place.system for place in shown if place.kind != "human"])
     ends = [end for row in shown for end in (row.mean.value, row.mean.low, row.mean.high) if end is not None]
     human = next((place.mean.value for place in shown if place.kind == "human"), None)
-    scale = fit_scale(ends, factor=100.0)
+    scale = fit_axis_scale(ends, factor=100.0)
     rows = tuple(
         _place_row(row, label.get(row.system, ""), human, name_answerers(summary), scale) for row in shown
     )
     groups = [("", tuple(row for row in rows if not row.reason))]
     for reason in dict.fromkeys(row.reason for row in rows if row.reason):
         groups.append((_explain_unranked(reason), tuple(row for row in rows if row.reason == reason)))
-    return PlaceGroups(
+    return RankedPlaceGroups(
         tuple((title, own) for title, own in groups if own), scale,
         any(place.parameters_millions for place in shown), any(row.interval for row in rows)
     )  # fmt: skip
 
 
-def _place_row(place: SystemPlace, label: str, human: float | None, who: str, scale: Scale) -> PlaceRow:
+def _place_row(
+    place: SystemPlace, label: str, human: float | None, who: str, scale: LinearScale
+) -> RankedPlaceRow:
     bar = place.mean
     whole = bar.low is not None
     share = 100 * bar.value / human if bar.value is not None and human and human > 0 else None
     mark = (
         Markup("")
         if bar.value is None
-        else draw_interval(bar, place.kind, scale)
+        else draw_interval_bar(bar, place.kind, scale)
         if whole
-        else draw_dot(bar.value, place.kind, scale)
+        else draw_value_marker(bar.value, place.kind, scale)
     )
-    return PlaceRow(
+    return RankedPlaceRow(
         place=numbers.NONE if place.rank is None else str(place.rank),
         label=who.capitalize() if place.kind == "human" else label,
         kind=place.kind,
         mark=mark,
-        mean=format_points(bar),
+        mean=format_score_in_points(bar),
         interval=format_interval_ends(bar),
-        exact=write_exact_points(bar),
-        size=_format_parameters(place.parameters_millions),
+        exact=format_exact_points_and_ends(bar),
+        size=_format_parameter_count(place.parameters_millions),
         share="" if place.kind == "human" else format_percent_of_human(share),
         reason=bar.reason if place.rank is None else "",
     )
@@ -131,10 +139,10 @@ def _explain_unranked(reason: str) -> str:
     return reason[0].upper() + reason[1:] if "not ranked" in reason else f"Not ranked: {reason}"
 
 
-def _format_parameters(millions: float | None) -> str:
+def _format_parameter_count(millions: float | None) -> str:
     """`22.7 M`, `7.1 B`.
 
-    >>> _format_parameters(22.7), _format_parameters(7111), _format_parameters(None)
+    >>> _format_parameter_count(22.7), _format_parameter_count(7111), _format_parameter_count(None)
     ('23 M', '7.1 B', '–')
     """
     if millions is None:
@@ -142,7 +150,7 @@ def _format_parameters(millions: float | None) -> str:
     return f"{millions / 1000:.1f} B" if millions >= 1000 else f"{millions:.0f} M"
 
 
-def win_panels(summary: Summary) -> tuple[HumanWinPanel, ...]:
+def human_win_panels(summary: Summary) -> tuple[HumanWinPanel, ...]:
     """Against each reference over all pairs; then against the best model by family, group and language."""
     every = [wins for wins in summary.wins if wins.by == "all"]
     every.sort(key=lambda wins: REFERENCES.index(wins.reference))
@@ -170,9 +178,9 @@ def _group_title(name: str) -> str:
     return next((TITLES[family] for family in FAMILIES if family == name), name.removesuffix(" datasets"))
 
 
-def _win_row(wins: WinCount, label: str) -> HumanWinRow:
+def _win_row(wins: PeopleWinCount, label: str) -> HumanWinRow:
     rate = wilson(wins.wins / wins.pairs, wins.pairs)
-    return HumanWinRow(label, draw_interval(rate, "human", SHARES), f"{wins.wins} of {wins.pairs}")
+    return HumanWinRow(label, draw_interval_bar(rate, "human", SHARES), f"{wins.wins} of {wins.pairs}")
 
 
 @dataclass(frozen=True)
@@ -194,14 +202,14 @@ class HumanGapChart:
 
     title: str
     id: str
-    scale: Scale
+    scale: LinearScale
     groups: tuple[tuple[str, tuple[HumanGapRow, ...]], ...]
     is_best: bool
 
 
 def build_human_gap_charts(summary: Summary, every: Sequence[PairModels]) -> tuple[HumanGapChart, ...]:
     """Against the best model, then against the median one."""
-    label = shorten_names_to_labels(list_system_names(summary))
+    label = shorten_names_to_labels(list_model_names(summary))
     charts = (_build_human_gap_chart(reference, title, every, label) for reference, title in (
         ("best", "the best model"), ("median", "the median model")
     ))  # fmt: skip
@@ -212,7 +220,7 @@ def _build_human_gap_chart(
     reference: str, title: str, every: Sequence[PairModels], label: dict[str, str]
 ) -> HumanGapChart:
     gaps = [(gap, rank) for rank in every if (gap := rank.gap(reference)) is not None]
-    scale = fit_scale([0.0, *(gap for gap, _ in gaps)], within=None, factor=100.0)
+    scale = fit_axis_scale([0.0, *(gap for gap, _ in gaps)], within=None, factor=100.0)
     by_lang: dict[str, list[tuple[float, PairModels]]] = {}
     for gap, models in sorted(gaps, key=lambda item: -item[0]):
         by_lang.setdefault(models.pair.lang, []).append((gap, models))
@@ -229,10 +237,10 @@ def _build_human_gap_chart(
 
 
 def _make_human_gap_row(
-    gap: float, models: PairModels, reference: str, scale: Scale, label: dict[str, str]
+    gap: float, models: PairModels, reference: str, scale: LinearScale, label: dict[str, str]
 ) -> HumanGapRow:
     best = models.best if reference == "best" else None
-    other = format_points(best.score) if best is not None else POINTS.text(models.median or 0.0)
+    other = format_score_in_points(best.score) if best is not None else POINTS.text(models.median or 0.0)
     return HumanGapRow(
         models.pair.dataset, draw_bar_from_zero(gap, scale), POINTS.change(gap), f"{100 * gap:.6g}", other,
         label[best.system] if best is not None else "",
@@ -260,29 +268,29 @@ class PeopleDifferenceRow:
 
 
 @dataclass(frozen=True)
-class PairDifferences:
+class SystemDifferencesOnPair:
     """The systems of one pair, the highest first; the title says how well its annotators agree."""
 
     title: str
     id: str
-    scale: Scale
+    scale: LinearScale
     rows: tuple[PeopleDifferenceRow, ...]
     has_among: bool
     reasons: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class JointDifferences:
+class DifferencesAcrossPairs:
     """The systems of several pairs side by side: `heads` are the pairs with their scales, a line has a row per pair,
     None where the system was not scored on it."""
 
-    heads: tuple[tuple[str, Scale], ...]
+    heads: tuple[tuple[str, LinearScale], ...]
     lines: tuple[tuple[str, str, tuple[PeopleDifferenceRow | None, ...]], ...]
     has_among: bool
     reasons: tuple[str, ...]
 
 
-def join_difference_plots(plots: Sequence[PairDifferences]) -> JointDifferences | None:
+def join_difference_plots_in_table(plots: Sequence[SystemDifferencesOnPair]) -> DifferencesAcrossPairs | None:
     """The plots in one table, systems in the order of their mean place; None without a plot."""
     if not plots:
         return None
@@ -297,7 +305,7 @@ def join_difference_plots(plots: Sequence[PairDifferences]) -> JointDifferences 
         (name, kinds[name], tuple(rows.get(name) for rows in by_label))
         for name in sorted(kinds, key=lambda kind: places[kind])
     )
-    return JointDifferences(
+    return DifferencesAcrossPairs(
         tuple((plot.title, plot.scale) for plot in plots), lines, any(plot.has_among for plot in plots),
         tuple(dict.fromkeys(reason for plot in plots for reason in plot.reasons))
     )  # fmt: skip
@@ -306,7 +314,7 @@ def join_difference_plots(plots: Sequence[PairDifferences]) -> JointDifferences 
 def find_undecided_pairs(summary: Summary, every: Sequence[PairModels]) -> tuple[UndecidedDifference, ...]:
     """The pairs on which the best model cannot be told apart from people, by its paired difference and Holm's
     correction over the systems of the pair. An item takes a label of each annotator."""
-    rows, label = [], shorten_names_to_labels(list_system_names(summary))
+    rows, label = [], shorten_names_to_labels(list_model_names(summary))
     for models in every:
         best, tested = models.best, [own for own in _sort_known_differences(models.pair) if own.p is not None]
         if best is None or best not in tested or best.difference is None:
@@ -335,14 +343,14 @@ def undecided_pairs_table(
     return replace(table, id="hume-next") if rows else None
 
 
-def make_difference_plots(summary: Summary) -> tuple[PairDifferences, ...]:
+def make_pair_difference_plots(summary: Summary) -> tuple[SystemDifferencesOnPair, ...]:
     """A plot for every pair with differences; published results have none, as they have no items."""
-    label = shorten_names_to_labels(list_system_names(summary))
+    label = shorten_names_to_labels(list_model_names(summary))
     known = [(pair, gaps) for pair in summary.pairs if (gaps := _sort_known_differences(pair))]
     return tuple(_make_difference_plot(pair, gaps, i, label) for i, (pair, gaps) in enumerate(known))
 
 
-def _sort_known_differences(pair: PairRecord) -> list[SystemScore]:
+def _sort_known_differences(pair: DatasetLanguageRecord) -> list[SystemScore]:
     gaps = [
         score for score in (*pair.models, *pair.llms)
         if score.difference is not None and score.difference.value is not None
@@ -355,13 +363,13 @@ def _difference_value(score: SystemScore) -> float:
 
 
 def _make_difference_plot(
-    pair: PairRecord, gaps: Sequence[SystemScore], place: int, label: dict[str, str]
-) -> PairDifferences:
+    pair: DatasetLanguageRecord, gaps: Sequence[SystemScore], place: int, label: dict[str, str]
+) -> SystemDifferencesOnPair:
     ends = [
         end for score in gaps if score.difference is not None
         for end in (score.difference.value, score.difference.low, score.difference.high) if end is not None
     ]  # fmt: skip
-    scale = fit_scale([0.0, *ends], within=None, factor=100.0)
+    scale = fit_axis_scale([0.0, *ends], within=None, factor=100.0)
     tested = [score for score in gaps if score.p is not None]
     adjusted = dict(
         zip((score.system for score in tested), holm([score.p or 0.0 for score in tested]), strict=True)
@@ -370,7 +378,7 @@ def _make_difference_plot(
         _make_difference_row(pair, score, adjusted.get(score.system), scale, label) for score in gaps
     )
     agreement = f"agreement {format_agreement(pair)}" if pair.agreement else format_agreement(pair)
-    return PairDifferences(
+    return SystemDifferencesOnPair(
         f"{pair.name}, {agreement}", f"against-{place}", scale, rows,
         any(score.among_people is not None for score in gaps),
         tuple(
@@ -380,7 +388,11 @@ def _make_difference_plot(
 
 
 def _make_difference_row(
-    pair: PairRecord, score: SystemScore, p: float | None, scale: Scale, label: dict[str, str]
+    pair: DatasetLanguageRecord,
+    score: SystemScore,
+    p: float | None,
+    scale: LinearScale,
+    label: dict[str, str],
 ) -> PeopleDifferenceRow:
     bar = score.difference
     assert bar is not None
@@ -392,7 +404,7 @@ def _make_difference_row(
         mark=draw_difference_mark(bar.low, value, bar.high, score.kind, scale),
         difference=POINTS.change(value),
         interval=format_interval_ends(bar) or "no interval",
-        exact=write_exact_points(bar),
+        exact=format_exact_points_and_ends(bar),
         p="n/a" if p is None else numbers.format_p_value(p),
         sure=sure,
         among=numbers.NONE
@@ -407,7 +419,7 @@ def _count_annotators_below(share: float, annotators: int) -> str:
     return f"{share * annotators:.1f} of {annotators}".replace(".0 of", " of")
 
 
-def _say_test_result(pair: PairRecord, value: float, p: float | None, *, sure: bool) -> str:
+def _say_test_result(pair: DatasetLanguageRecord, value: float, p: float | None, *, sure: bool) -> str:
     who = name_answerers(pair)
     if p is None:
         return "not tested"
@@ -423,7 +435,7 @@ Cell = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class CeilingRow:
+class HumanCeilingRow:
     """A pair: an annotator against the others, the best model against the same answers, what would separate it."""
 
     name: str
@@ -436,22 +448,22 @@ class CeilingRow:
 
 
 @dataclass(frozen=True)
-class CeilingTable:
+class HumanCeilingTable:
     """The rows of the pairs that have a ceiling or a need."""
 
-    rows: tuple[CeilingRow, ...]
+    rows: tuple[HumanCeilingRow, ...]
     has_ceiling: bool
     has_need: bool
     notes: tuple[str, ...]
 
 
-def ceilings_table(summary: Summary, every: Sequence[PairModels]) -> CeilingTable | None:
+def score_ceilings_table(summary: Summary, every: Sequence[PairModels]) -> HumanCeilingTable | None:
     """The table; None where no pair has either."""
-    label = shorten_names_to_labels(list_system_names(summary))
+    label = shorten_names_to_labels(list_model_names(summary))
     told = [models for models in every if models.pair.ceiling is not None or models.pair.need is not None]
     if not told:
         return None
-    return CeilingTable(
+    return HumanCeilingTable(
         tuple(_ceiling_row(models, label) for models in told),
         any(models.pair.ceiling is not None for models in told),
         any(models.pair.need is not None for models in told),
@@ -459,22 +471,22 @@ def ceilings_table(summary: Summary, every: Sequence[PairModels]) -> CeilingTabl
     )
 
 
-def _explain_missing_ceilings(pairs: Sequence[PairRecord]) -> tuple[str, ...]:
+def _explain_missing_ceilings(pairs: Sequence[DatasetLanguageRecord]) -> tuple[str, ...]:
     """Why something is missing, once for all pairs where it is."""
-    where: dict[str, list[PairRecord]] = {}
+    where: dict[str, list[DatasetLanguageRecord]] = {}
     for pair in pairs:
         bar, need = pair.ceiling, pair.need
         if bar is not None and bar.low is None and bar.reason:
             where.setdefault(f"no interval of the ceiling: {bar.reason.rstrip('.')}", []).append(pair)
         if need is not None and need.note:
             where.setdefault(need.note.rstrip("."), []).append(pair)
-    return tuple(f"{list_pair_names(own)}: {why}." for why, own in where.items())
+    return tuple(f"{list_first_pair_names(own)}: {why}." for why, own in where.items())
 
 
-def _ceiling_row(models: PairModels, label: Mapping[str, str]) -> CeilingRow:
+def _ceiling_row(models: PairModels, label: Mapping[str, str]) -> HumanCeilingRow:
     pair, need, best = models.pair, models.pair.need, models.best
     system = need.system if need is not None else best.system if best is not None else ""
-    return CeilingRow(
+    return HumanCeilingRow(
         name=pair.name,
         ceiling=_make_estimate_cell(pair.ceiling),
         model=_make_estimate_cell(None if best is None else best.against_people),
@@ -491,9 +503,9 @@ def _make_estimate_cell(bar: Estimate | None) -> Cell:
     if bar is None:
         return numbers.NONE, "", ""
     return (
-        format_points(bar),
+        format_score_in_points(bar),
         format_interval_ends(bar) or ("no interval" if bar.value is not None else ""),
-        write_exact_points(bar),
+        format_exact_points_and_ends(bar),
     )
 
 

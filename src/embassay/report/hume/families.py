@@ -16,15 +16,15 @@ from markupsafe import Markup, escape
 
 from embassay.document.marks import (
     CLASSES,
-    Scale,
-    draw_bar,
-    draw_marks,
-    fit_scale,
-    format_percent_place,
+    LinearScale,
+    draw_aria_hidden_marks,
+    draw_range_bar,
+    fit_axis_scale,
+    format_percent_position,
     name_grid_class,
 )
 from embassay.protocols.hume.published.standings import correlate_series
-from embassay.protocols.hume.record import PairRecord, Summary, SystemScore
+from embassay.protocols.hume.record import DatasetLanguageRecord, Summary, SystemScore
 from embassay.protocols.hume.results.markdown import POINTS, name_answerers
 from embassay.protocols.hume.study import FAMILIES, Family
 from embassay.protocols.kernel import tables as numbers
@@ -64,7 +64,7 @@ def is_annotator_range(bar: Estimate) -> bool:
     return "range" in bar.method.lower() or "annotator" in bar.method.lower()
 
 
-def format_points(bar: Estimate) -> str:
+def format_score_in_points(bar: Estimate) -> str:
     """A score in points, `n/a` where it has none."""
     return "n/a" if bar.value is None else POINTS.text(bar.value)
 
@@ -74,7 +74,7 @@ def format_percent_of_human(share: float | None) -> str:
     return numbers.NONE if share is None else f"{numbers.format_score(share, 1)}%"
 
 
-def percent_of_human_on_pair(pair: PairRecord, share: float | None) -> str:
+def percent_of_human_on_pair(pair: DatasetLanguageRecord, share: float | None) -> str:
     """Percent of human on a pair; none where people agree poorly, for then their score says little of people."""
     agreement = pair.agreement
     if agreement is not None and agreement.band in ("poor", "none"):
@@ -90,12 +90,12 @@ def format_interval_ends(bar: Estimate, unit: MeasureFormat = POINTS) -> str:
 def format_score_with_interval(bar: Estimate) -> str:
     """A score with what its interval is: `91.2 (95% 84.9–94.9)`, `49.2 (annotators 35.3–63.2)`."""
     ends = format_interval_ends(bar)
-    return format_points(bar) + (
+    return format_score_in_points(bar) + (
         f" ({'annotators' if is_annotator_range(bar) else '95%'} {ends})" if ends else ""
     )
 
 
-def format_agreement(pair: PairRecord) -> str:
+def format_agreement(pair: DatasetLanguageRecord) -> str:
     """Agreement as word and value: `fair 0.39`; `one annotator`, or why there is none."""
     agreement = pair.agreement
     if agreement is not None and agreement.value.value is not None:
@@ -107,7 +107,7 @@ def format_agreement(pair: PairRecord) -> str:
     return ALONE if len(pair.annotators) == 1 else "not known"
 
 
-def list_pair_names(pairs: Sequence[PairRecord], most: int = 4) -> str:
+def list_first_pair_names(pairs: Sequence[DatasetLanguageRecord], most: int = 4) -> str:
     """The first few pairs by name, and how many more."""
     named = [pair.name for pair in pairs[:most]]
     if len(pairs) > most:
@@ -119,7 +119,7 @@ def list_pair_names(pairs: Sequence[PairRecord], most: int = 4) -> str:
 class PairModels:
     """A pair with the models that have a score on it, best first."""
 
-    pair: PairRecord
+    pair: DatasetLanguageRecord
     models: tuple[SystemScore, ...]
 
     @property
@@ -159,7 +159,7 @@ def list_pairs_with_models(summary: Summary) -> tuple[PairModels, ...]:
     return tuple(_rank_pair_models(pair, ranked) for pair in summary.pairs)
 
 
-def _rank_pair_models(pair: PairRecord, ranked: Collection[str]) -> PairModels:
+def _rank_pair_models(pair: DatasetLanguageRecord, ranked: Collection[str]) -> PairModels:
     known = [
         model
         for model in pair.models
@@ -168,14 +168,14 @@ def _rank_pair_models(pair: PairRecord, ranked: Collection[str]) -> PairModels:
     return PairModels(pair, tuple(sorted(known, key=lambda score: -(score.score.value or 0.0))))
 
 
-def list_system_names(summary: Summary) -> tuple[str, ...]:
+def list_model_names(summary: Summary) -> tuple[str, ...]:
     """Every model and language model of the record, each once."""
     return tuple(
         dict.fromkeys(score.system for pair in summary.pairs for score in (*pair.models, *pair.llms))
     )
 
 
-def select_pairs_by_side(standings: Sequence[PairModels], side: str) -> list[PairModels]:
+def keep_pairs_by_best_model_side(standings: Sequence[PairModels], side: str) -> list[PairModels]:
     """The pairs on which the best model lies there."""
     return [standing for standing in standings if standing.side == side]
 
@@ -223,7 +223,7 @@ class FamilyMeansTable:
         return tuple(row for row in self.rows if row.kind == "llm")
 
 
-def average_llm_scores(summary: Summary) -> FamilyMeansTable | None:
+def average_llm_scores_by_family(summary: Summary) -> FamilyMeansTable | None:
     """The means over the pairs that a language model answered; None where none did. Source: spec hume 8.1."""
     pairs = [pair for pair in summary.pairs if pair.llms]
     if not pairs:
@@ -239,12 +239,14 @@ def average_llm_scores(summary: Summary) -> FamilyMeansTable | None:
     ]
     rows.sort(key=lambda row: -(row.overall.value or 0.0))
     people = _make_family_means_row("", "human", pairs, families, lambda pair: pair.human.value)
-    return FamilyMeansTable(families, len(pairs), (people, *rows, *_find_best_models(pairs, families)))
+    return FamilyMeansTable(
+        families, len(pairs), (people, *rows, *_find_best_model_per_family(pairs, families))
+    )
 
 
 def _make_family_means_row(
-    name: str, kind: Literal["human", "llm"], pairs: Sequence[PairRecord], families: Sequence[Family],
-    value: Callable[[PairRecord], float | None], failed: int = 0
+    name: str, kind: Literal["human", "llm"], pairs: Sequence[DatasetLanguageRecord], families: Sequence[Family],
+    value: Callable[[DatasetLanguageRecord], float | None], failed: int = 0
 ) -> FamilyMeansRow:  # fmt: skip
     means = [
         _mean_over_pairs([pair for pair in pairs if pair.family == family], value) for family in families
@@ -252,27 +254,31 @@ def _make_family_means_row(
     return FamilyMeansRow(name, kind, (*means, _mean_over_pairs(pairs, value)), failed)
 
 
-def _mean_over_pairs(pairs: Sequence[PairRecord], value: Callable[[PairRecord], float | None]) -> FamilyMean:
+def _mean_over_pairs(
+    pairs: Sequence[DatasetLanguageRecord], value: Callable[[DatasetLanguageRecord], float | None]
+) -> FamilyMean:
     values = [score for pair in pairs if (score := value(pair)) is not None]
     return FamilyMean(fmean(values) if values else None, len(values))
 
 
-def _make_llm_score_lookup(name: str) -> Callable[[PairRecord], float | None]:
+def _make_llm_score_lookup(name: str) -> Callable[[DatasetLanguageRecord], float | None]:
     return lambda pair: next((llm.score.value for llm in pair.llms if llm.system == name), None)
 
 
-def _count_failed_answers(name: str, pairs: Sequence[PairRecord]) -> int:
+def _count_failed_answers(name: str, pairs: Sequence[DatasetLanguageRecord]) -> int:
     return sum(llm.failed for pair in pairs for llm in pair.llms if llm.system == name)
 
 
-def _find_best_models(pairs: Sequence[PairRecord], families: Sequence[Family]) -> list[FamilyMeansRow]:
+def _find_best_model_per_family(
+    pairs: Sequence[DatasetLanguageRecord], families: Sequence[Family]
+) -> list[FamilyMeansRow]:
     """The model with the highest mean, in each family and over all: a model with a score on every pair of it."""
     groups = [*([pair for pair in pairs if pair.family == family] for family in families), list(pairs)]
     leaders = [_find_highest_model_mean(group) for group in groups]
     return [FamilyMeansRow("", "best", tuple(leaders))] if any(mean.of for mean in leaders) else []
 
 
-def _find_highest_model_mean(pairs: Sequence[PairRecord]) -> FamilyMean:
+def _find_highest_model_mean(pairs: Sequence[DatasetLanguageRecord]) -> FamilyMean:
     scores: dict[str, list[float]] = {}
     for pair in pairs:
         for model in pair.models:
@@ -293,80 +299,85 @@ UPPER = 7
 CAP = 4
 
 
-def draw_kind_sign(kind: str) -> Markup:
+def draw_system_kind_sign(kind: str) -> Markup:
     """The sign before a name in running text."""
     return Markup('<i class="{}"></i>').format(CLASSES[kind])
 
 
 def draw_people_and_models(
-    human: Estimate, models: Sequence[float], middle: float | None, scale: Scale
+    human: Estimate, models: Sequence[float], middle: float | None, scale: LinearScale
 ) -> Markup:
     """The line of a pair: people above, the models' range below."""
     parts = [_draw_model_range(models, middle, scale), _draw_human_interval(human, scale)]
     if human.value is not None:
         parts.append(_draw_marker(human.value, DIAMOND, "n", scale))
-    return draw_marks(f"iv pm {name_grid_class(scale)}", "".join(parts))
+    return draw_aria_hidden_marks(f"iv pm {name_grid_class(scale)}", "".join(parts))
 
 
-def draw_dot(value: float, kind: str, scale: Scale) -> Markup:
+def draw_value_marker(value: float, kind: str, scale: LinearScale) -> Markup:
     """One value as the shape of its kind."""
     if kind == "classical":
-        return draw_marks(
-            f"iv {name_grid_class(scale)}", f'<rect class="c p" x="{format_percent_place(scale.at(value))}"/>'
+        return draw_aria_hidden_marks(
+            f"iv {name_grid_class(scale)}",
+            f'<rect class="c p" x="{format_percent_position(scale.at(value))}"/>',
         )
     path = {"human": DIAMOND, "llm": TRIANGLE}.get(kind)
     if path:
-        return draw_marks(
+        return draw_aria_hidden_marks(
             f"iv {name_grid_class(scale)}", _draw_marker(value, path, CLASSES[kind], scale, down=8)
         )
-    circle = f'<circle class="{CLASSES[kind]}" cx="{format_percent_place(scale.at(value))}" cy="8" r="5"/>'
-    return draw_marks(f"iv {name_grid_class(scale)}", circle)
+    circle = f'<circle class="{CLASSES[kind]}" cx="{format_percent_position(scale.at(value))}" cy="8" r="5"/>'
+    return draw_aria_hidden_marks(f"iv {name_grid_class(scale)}", circle)
 
 
-def draw_bar_from_zero(value: float, scale: Scale) -> Markup:
+def draw_bar_from_zero(value: float, scale: LinearScale) -> Markup:
     """A bar from the zero line, plum where people lead, blue where models do."""
     start, end = sorted((scale.at(0), scale.at(value)))
     colour = "n" if value > 0 else "e"
-    drawn = f'<rect class="{colour}" x="{format_percent_place(start)}" width="{format_percent_place(end - start)}"/>'
-    return draw_marks(f"iv {name_grid_class(scale)}", drawn + _draw_vertical_line("z", scale.at(0)))
+    drawn = f'<rect class="{colour}" x="{format_percent_position(start)}" width="{format_percent_position(end - start)}"/>'
+    return draw_aria_hidden_marks(
+        f"iv {name_grid_class(scale)}", drawn + _draw_vertical_line("z", scale.at(0))
+    )
 
 
-def draw_agreement(value: Estimate, limits: Sequence[float], scale: Scale) -> Markup:
+def draw_agreement(value: Estimate, limits: Sequence[float], scale: LinearScale) -> Markup:
     """Agreement as bar and tick, with both thresholds as dashed lines."""
-    return draw_bar(value.value, value.low, value.high, "n", scale, lines=limits)
+    return draw_range_bar(value.value, value.low, value.high, "n", scale, lines=limits)
 
 
-def draw_interval(value: Estimate, kind: str, scale: Scale) -> Markup:
+def draw_interval_bar(value: Estimate, kind: str, scale: LinearScale) -> Markup:
     """Bar and tick."""
-    return draw_bar(value.value, value.low, value.high, CLASSES[kind], scale)
+    return draw_range_bar(value.value, value.low, value.high, CLASSES[kind], scale)
 
 
-def draw_value_strip(values: Sequence[tuple[float, str]], limits: Sequence[float], scale: Scale) -> Markup:
+def draw_value_strip(
+    values: Sequence[tuple[float, str]], limits: Sequence[float], scale: LinearScale
+) -> Markup:
     """Many values as diamonds on one line with thresholds; each says its name when pointed at."""
     dashed = "".join(_draw_vertical_line("d", scale.at(limit)) for limit in limits)
-    return draw_marks(
+    return draw_aria_hidden_marks(
         f"iv {name_grid_class(scale)}",
         dashed
         + "".join(_draw_marker(value, DIAMOND, "n", scale, down=8, title=name) for value, name in values),
     )
 
 
-def _draw_model_range(models: Sequence[float], middle: float | None, scale: Scale) -> str:
+def _draw_model_range(models: Sequence[float], middle: float | None, scale: LinearScale) -> str:
     if not models:
         return ""
     start, end = scale.at(min(models)), scale.at(max(models))
-    box = f'<rect class="q3" x="{format_percent_place(start)}" width="{format_percent_place(max(end - start, 0.3))}"/>'
+    box = f'<rect class="q3" x="{format_percent_position(start)}" width="{format_percent_position(max(end - start, 0.3))}"/>'
     return (
         box
         if middle is None
-        else box + f'<rect class="e" x="{format_percent_place(scale.at(middle))}" width="2"/>'
+        else box + f'<rect class="e" x="{format_percent_position(scale.at(middle))}" width="2"/>'
     )
 
 
-def _draw_human_interval(human: Estimate, scale: Scale) -> str:
+def _draw_human_interval(human: Estimate, scale: LinearScale) -> str:
     if human.low is None:
         return ""
-    low, high = (format_percent_place(scale.at(end)) for end in human.ends)
+    low, high = (format_percent_position(scale.at(end)) for end in human.ends)
     line = f'<line x1="{low}" x2="{high}" y1="{UPPER}" y2="{UPPER}"'
     if not is_annotator_range(human):
         return f"{line}/>"
@@ -375,21 +386,21 @@ def _draw_human_interval(human: Estimate, scale: Scale) -> str:
 
 
 def _draw_marker(
-    value: float, path: str, colour: str, scale: Scale, *, down: int = UPPER, title: str = ""
+    value: float, path: str, colour: str, scale: LinearScale, *, down: int = UPPER, title: str = ""
 ) -> str:
     said = f"<title>{escape(title)}</title>" if title else ""
-    at = format_percent_place(scale.at(value))
+    at = format_percent_position(scale.at(value))
     return (
         f'<svg x="{at}" y="{down}" overflow="visible"><path class="{colour}" d="{path}">{said}</path></svg>'
     )
 
 
 def _draw_vertical_line(name: str, x: float) -> str:
-    return f'<line class="{name}" x1="{format_percent_place(x)}" x2="{format_percent_place(x)}" y2="100%"/>'
+    return f'<line class="{name}" x1="{format_percent_position(x)}" x2="{format_percent_position(x)}" y2="100%"/>'
 
 
 @dataclass(frozen=True)
-class PeopleChartRow:
+class PeopleVsModelRow:
     """A pair: the drawing, people and the best model as text, agreement in a word. `few` items are shown grey."""
 
     dataset: str
@@ -409,19 +420,19 @@ class PeopleChartRow:
 
 
 @dataclass(frozen=True)
-class PeopleChart:
+class PeopleVsModelChart:
     """The rows by family, each with its measure; one scale for all."""
 
-    scale: Scale
-    groups: tuple[tuple[str, tuple[PeopleChartRow, ...]], ...]
+    scale: LinearScale
+    groups: tuple[tuple[str, tuple[PeopleVsModelRow, ...]], ...]
     has_ranges: bool
     most_models: int
     has_unranked: bool
 
 
-def people_chart(every: Sequence[PairModels], *, has_ranges: bool) -> PeopleChart:
+def people_by_pair_chart(every: Sequence[PairModels], *, has_ranges: bool) -> PeopleVsModelChart:
     """The chart of all pairs."""
-    scale = fit_scale(_collect_scale_values(every), most=5, factor=100.0)
+    scale = fit_axis_scale(_collect_scale_values(every), most=5, factor=100.0)
     groups = [
         (
             f"{TITLES[family]}, {_list_measure_names(of_family)}",
@@ -430,7 +441,7 @@ def people_chart(every: Sequence[PairModels], *, has_ranges: bool) -> PeopleChar
         for family in FAMILIES
         if (of_family := [models for models in every if models.pair.family == family])
     ]
-    return PeopleChart(
+    return PeopleVsModelChart(
         scale,
         tuple(groups),
         has_ranges,
@@ -439,7 +450,7 @@ def people_chart(every: Sequence[PairModels], *, has_ranges: bool) -> PeopleChar
     )
 
 
-def write_exact_points(bar: Estimate) -> str:
+def format_exact_points_and_ends(bar: Estimate) -> str:
     """Value and ends in points, for sorting and CSV; empty without a value."""
     values = [bar.point, *(() if bar.low is None else bar.ends)]
     return "" if bar.value is None else ",".join(f"{100 * number:.6g}" for number in values)
@@ -462,17 +473,17 @@ def _list_measure_names(own: Sequence[PairModels]) -> str:
     )
 
 
-def _people_row(models: PairModels, scale: Scale) -> PeopleChartRow:
+def _people_row(models: PairModels, scale: LinearScale) -> PeopleVsModelRow:
     pair, best = models.pair, models.best
-    return PeopleChartRow(
+    return PeopleVsModelRow(
         dataset=pair.dataset,
         lang=pair.lang,
         mark=draw_people_and_models(pair.human, models.scores, models.median, scale),
-        people=format_points(pair.human),
+        people=format_score_in_points(pair.human),
         interval=format_interval_ends(pair.human) or pair.human.reason or "no interval",
-        people_exact=write_exact_points(pair.human),
-        best="no model" if best is None else format_points(best.score),
-        best_exact="" if best is None else write_exact_points(Estimate(value=best.score.value)),
+        people_exact=format_exact_points_and_ends(pair.human),
+        best="no model" if best is None else format_score_in_points(best.score),
+        best_exact="" if best is None else format_exact_points_and_ends(Estimate(value=best.score.value)),
         side=models.side,
         agreement=format_agreement(pair),
         low=pair.trust == "low",
@@ -511,12 +522,12 @@ class LlmMeansTable:
     has_rho: bool
 
 
-def llms_table(summary: Summary) -> LlmMeansTable | None:
+def llm_means_table(summary: Summary) -> LlmMeansTable | None:
     """The table of means; None without language models."""
-    means = average_llm_scores(summary)
+    means = average_llm_scores_by_family(summary)
     if means is None:
         return None
-    label = shorten_names_to_labels(list_system_names(summary))
+    label = shorten_names_to_labels(list_model_names(summary))
     who = name_answerers(summary)
     counts = [mean.pairs for mean in means.people.means]
     heads = [*(TITLES[family] for family in means.families), "All"]

@@ -5,8 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from embassay.document.blocks import Block, Table, Verdict, file_tables, join_names, join_sentence_text
-from embassay.protocols.hume.record import PairRecord, Summary, SystemScore, read_divided_tasks, read_summary
+from embassay.document.blocks import (
+    Block,
+    Table,
+    VerdictText,
+    convert_sentence_to_text,
+    file_tables,
+    join_names_with_and,
+)
+from embassay.protocols.hume.record import (
+    DatasetLanguageRecord,
+    Summary,
+    SystemScore,
+    read_divided_tasks,
+    read_summary,
+)
 from embassay.protocols.hume.results.markdown import POINTS, name_answerers
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import TOP, SystemBoard
@@ -14,48 +27,48 @@ from embassay.report.cards.findings import SystemFinding, make_finding
 from embassay.report.hume.agreement import (
     AgreementTable,
     AnnotatorTable,
-    ConventionTable,
     FamilyDifficulties,
-    LeadScatter,
+    LeadByAgreementScatter,
     NoisyPair,
     PairDisputes,
-    agreement_table,
+    ScoreConventionTable,
+    annotator_conventions_table,
     annotators_table,
-    conventions_table,
     find_disputed_items,
-    find_noisy_pairs,
-    judge_difficulty,
-    plot_lead_by_agreement,
+    find_low_agreement_pairs,
+    full_agreement_table,
+    plot_model_lead_by_agreement,
+    rate_human_pair_difficulty,
 )
 from embassay.report.hume.conclusions import describe_hume_verdict, divided_items_view
 from embassay.report.hume.differences import (
-    CeilingTable,
+    DifferencesAcrossPairs,
+    HumanCeilingTable,
     HumanGapChart,
     HumanWinPanel,
-    JointDifferences,
-    PairDifferences,
-    PlaceGroups,
+    RankedPlaceGroups,
+    SystemDifferencesOnPair,
     build_human_gap_charts,
-    ceilings_table,
-    join_difference_plots,
-    make_difference_plots,
+    human_win_panels,
+    join_difference_plots_in_table,
+    make_pair_difference_plots,
     rank_people_and_models,
+    score_ceilings_table,
     undecided_pairs_table,
-    win_panels,
 )
 from embassay.report.hume.families import (
     LlmMeansTable,
-    PeopleChart,
+    PeopleVsModelChart,
     format_agreement,
     format_family_name,
     format_interval_ends,
-    format_points,
+    format_score_in_points,
     format_score_with_interval,
     is_annotator_range,
-    list_pair_names,
+    list_first_pair_names,
     list_pairs_with_models,
-    llms_table,
-    people_chart,
+    llm_means_table,
+    people_by_pair_chart,
     percent_of_human_on_pair,
 )
 from embassay.report.notes import RunNote, list_run_notes
@@ -82,27 +95,27 @@ class HumePage:
     """The content of the page; parts that a run does not have are empty or None. `who` answered, in words."""
 
     facts: tuple[str, ...]
-    verdict: Verdict
+    verdict: VerdictText
     who: str
     notes: tuple[RunNote, ...]
     more_notes: int
-    chart: PeopleChart
+    chart: PeopleVsModelChart
     noisy: tuple[NoisyPair, ...]
-    places: PlaceGroups | None
+    places: RankedPlaceGroups | None
     wins: tuple[HumanWinPanel, ...]
     gaps: tuple[HumanGapChart, ...]
-    against: tuple[PairDifferences, ...]
-    beside: JointDifferences | None
+    against: tuple[SystemDifferencesOnPair, ...]
+    beside: DifferencesAcrossPairs | None
     difficulty: FamilyDifficulties
     trust: AgreementTable
-    lead: LeadScatter | None
+    lead: LeadByAgreementScatter | None
     llms: LlmMeansTable | None
     divided: tuple[Block, ...]
-    ceilings: CeilingTable | None
+    ceilings: HumanCeilingTable | None
     undecided: Table | None
     annotators: AnnotatorTable
     disputes: tuple[PairDisputes, ...]
-    conventions: ConventionTable | None
+    conventions: ScoreConventionTable | None
     groups: tuple[Table, ...]
     tables: tuple[Table, ...]
     is_short: bool
@@ -114,30 +127,32 @@ def hume_page(record: RunRecord, _: SystemBoard) -> HumePage:
     """The page of a run. DataError where its `summary.json` is missing or damaged."""
     summary = read_summary(record.path)
     every = list_pairs_with_models(summary)
-    notes, against = list_run_notes(record), make_difference_plots(summary)
+    notes, against = list_run_notes(record), make_pair_difference_plots(summary)
     return HumePage(
         facts=_study_facts(summary),
         verdict=describe_hume_verdict(summary),
         who=name_answerers(summary),
         notes=notes[:MOST_NOTES],
         more_notes=len(notes),
-        chart=people_chart(every, has_ranges=any(is_annotator_range(pair.human) for pair in summary.pairs)),
-        noisy=find_noisy_pairs(every),
+        chart=people_by_pair_chart(
+            every, has_ranges=any(is_annotator_range(pair.human) for pair in summary.pairs)
+        ),
+        noisy=find_low_agreement_pairs(every),
         places=rank_people_and_models(summary),
-        wins=win_panels(summary) if len(summary.pairs) > 1 else (),
+        wins=human_win_panels(summary) if len(summary.pairs) > 1 else (),
         gaps=build_human_gap_charts(summary, every),
         against=against,
-        beside=join_difference_plots(against[:BESIDE]),
-        difficulty=judge_difficulty(summary.pairs),
-        trust=agreement_table(summary.pairs),
-        lead=plot_lead_by_agreement(summary, every),
-        llms=llms_table(summary),
+        beside=join_difference_plots_in_table(against[:BESIDE]),
+        difficulty=rate_human_pair_difficulty(summary.pairs),
+        trust=full_agreement_table(summary.pairs),
+        lead=plot_model_lead_by_agreement(summary, every),
+        llms=llm_means_table(summary),
         divided=tuple(_divided_study_blocks(record)),
-        ceilings=ceilings_table(summary, every),
+        ceilings=score_ceilings_table(summary, every),
         undecided=undecided_pairs_table(summary, every),
         annotators=annotators_table(summary.pairs),
         disputes=find_disputed_items(summary.pairs),
-        conventions=conventions_table(summary.pairs),
+        conventions=annotator_conventions_table(summary.pairs),
         groups=tuple(_people_group_tables(record)),
         tables=file_tables(record.path, PAPER),
         is_short=len(summary.pairs) <= SHORT,
@@ -215,10 +230,10 @@ class SystemBesidePeople:
     more: int
 
 
-Found = Sequence[tuple[PairRecord, SystemScore]]
+Found = Sequence[tuple[DatasetLanguageRecord, SystemScore]]
 
 
-def compare_with_people(run: ReportRun, system: str) -> SystemBesidePeople | None:
+def compare_system_with_people(run: ReportRun, system: str) -> SystemBesidePeople | None:
     """Where a system stands beside people; None where the run does not have it."""
     summary = read_hume_summary(run)
     scored = [] if summary is None else _list_pair_scores(summary, system)
@@ -260,7 +275,7 @@ def _find_pairs_on_side(run: ReportRun, system: str, *, above: bool) -> Iterator
     where, of = "above" if above else "below", numbers.format_noun_count(len(sides), "pair")
     agreeing = " on which they agree" if above else ""
     clause = f"is {where} the interval of {name_answerers(summary)} on {len(pairs)} of {of}{agreeing}"
-    clause += f", most on {pair.name}: {format_points(score.score)} against {format_score_with_interval(pair.human)}"
+    clause += f", most on {pair.name}: {format_score_in_points(score.score)} against {format_score_with_interval(pair.human)}"
     clause += f", agreement {format_agreement(pair)}" if above else ""
     yield make_finding(run, clause, weight=3, place="hume-pairs")
 
@@ -274,7 +289,7 @@ def _list_pair_scores(summary: Summary, system: str) -> Found:
     ]
 
 
-def _gap_to_people(pair: PairRecord, score: SystemScore) -> float:
+def _gap_to_people(pair: DatasetLanguageRecord, score: SystemScore) -> float:
     return (score.score.value or 0.0) - (pair.human.value or 0.0)
 
 
@@ -286,12 +301,12 @@ def _say_overall_place(summary: Summary, system: str, who: str) -> Iterator[str]
     pairs = numbers.format_noun_count(len(summary.pairs), "pair")
     if own.rank is None or human.rank is None:
         reason = own.mean.reason or "a pair is missing"
-        yield f"Mean over its pairs {format_points(own.mean)}; it has no rank ({reason})."
+        yield f"Mean over its pairs {format_score_in_points(own.mean)}; it has no rank ({reason})."
         return
     ranked = sum(place.rank is not None for place in summary.places)
     yield (
-        f"By the mean over {pairs} {format_points(own.mean)}, rank {own.rank} of {ranked}; {who} "
-        f"{format_points(human.mean)}, rank {human.rank}. Ranks by a mean are not tests."
+        f"By the mean over {pairs} {format_score_in_points(own.mean)}, rank {own.rank} of {ranked}; {who} "
+        f"{format_score_in_points(human.mean)}, rank {human.rank}. Ranks by a mean are not tests."
     )
 
 
@@ -308,13 +323,13 @@ def _say_pairs_by_side(facts: Found, who: str) -> Iterator[str]:
         if above
         else []
     )
-    clauses += [f"below it on {len(below)} ({list_pair_names(below, 3)})"] if below else []
+    clauses += [f"below it on {len(below)} ({list_first_pair_names(below, 3)})"] if below else []
     inside = len(judged) - len(above) - len(below)
     clauses += [f"inside on {inside}"] if inside else []
-    yield f"Of {of}: {join_sentence_text(join_names(clauses))}."
+    yield f"Of {of}: {convert_sentence_to_text(join_names_with_and(clauses))}."
 
 
-def _name_pairs_with_agreement(pairs: Sequence[PairRecord]) -> str:
+def _name_pairs_with_agreement(pairs: Sequence[DatasetLanguageRecord]) -> str:
     """The pairs by name with the word for their agreement: no model is above people without it."""
     named_pairs = [f"{pair.name}, agreement {format_agreement(pair)}" for pair in pairs[:3]]
     return "; ".join([*named_pairs, *([f"{len(pairs) - 3} more"] if len(pairs) > 3 else [])])
@@ -332,17 +347,17 @@ def _say_gap_by_family(facts: Found, who: str) -> Iterator[str]:
         parts.append(
             f"{format_family_name(family)} {POINTS.text(of_system)} against {POINTS.text(of_people)}"
         )
-    yield f"Means over pairs, the system against {who}: {join_sentence_text(join_names(parts))}."
+    yield f"Means over pairs, the system against {who}: {convert_sentence_to_text(join_names_with_and(parts))}."
 
 
-def _make_pair_line(pair: PairRecord, score: SystemScore) -> PairBesidePeople:
+def _make_pair_line(pair: DatasetLanguageRecord, score: SystemScore) -> PairBesidePeople:
     difference = score.difference
     return PairBesidePeople(
         name=pair.name, family=format_family_name(pair.family), human=format_score_with_interval(pair.human),
-        system=format_points(score.score),
+        system=format_score_in_points(score.score),
         share=percent_of_human_on_pair(pair, score.percent_of_human), difference=_format_difference(difference),
         among="" if score.among_people is None else numbers.format_percent(score.among_people),
-        ceiling="" if pair.ceiling is None or pair.ceiling.value is None else format_points(pair.ceiling),
+        ceiling="" if pair.ceiling is None or pair.ceiling.value is None else format_score_in_points(pair.ceiling),
         agreement=format_agreement(pair)
     )  # fmt: skip
 

@@ -15,20 +15,20 @@ from embassay.document.blocks import (
     Sentence,
     Table,
     TableCell,
-    Verdict,
-    join_names,
-    join_sentence_text,
+    VerdictText,
+    convert_sentence_to_text,
+    join_names_with_and,
     make_number_columns,
 )
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import (
     VERBS,
     Claim,
-    claim_change,
-    claim_count,
-    claim_possible_leaders,
-    claim_value,
     describe_beating_baselines,
+    make_change_claim,
+    make_count_claim,
+    make_leader_claims,
+    make_value_claim,
 )
 from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.pteb.drops import parse_variant_source
@@ -142,7 +142,7 @@ class ParaphraseLosses:
     def _scores_by_run(self) -> Mapping[tuple[str, str, str, str], list[float]]:
         """The scores of all runs of a cell, in the order of the rows; those of controls are no part of the score."""
         values: dict[tuple[str, str, str, str], list[float]] = {}
-        aside = list_control_labels(self.record)
+        aside = list_control_source_labels(self.record)
         for (task, dataset, subset, variant, system, measure), row in self.record.rows.items():
             counts = variant.startswith(PARAPHRASE) and parse_variant_source(variant) not in aside
             if dataset and not subset and counts and row.value is not None:
@@ -194,7 +194,7 @@ def _format_plus_minus(sd: Result | None) -> str:
     return "" if sd is None or sd.value is None else f"± {POINTS.text(sd.value)}"
 
 
-def list_control_labels(record: RunRecord) -> set[str]:
+def list_control_source_labels(record: RunRecord) -> set[str]:
     """The labels of sources that only stand beside the others; none where there are no others."""
     sources = record.wording_sources
     labels = {
@@ -206,7 +206,7 @@ def list_control_labels(record: RunRecord) -> set[str]:
     return labels if len(labels) < len(sources) else set()
 
 
-def find_only_control(record: RunRecord) -> str:
+def find_only_control_source(record: RunRecord) -> str:
     """The control that all wordings of the run come from: `permuted` or `copied`; empty where something paraphrased."""
     sources = record.wording_sources
     kinds = {source.get("paraphraser", "").partition(":")[0] for source in sources}
@@ -296,7 +296,7 @@ TEXTS = {
 """A run's only control, if nobody paraphrased -> when points are lost, and on which texts."""
 
 
-def pteb_verdict(record: RunRecord, board: SystemBoard) -> Verdict:
+def pteb_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     """The verdict of the PTEB page."""
     losses = ParaphraseLosses(record, board)
     rows = (*board.ranked, *board.apart, *board.unranked)
@@ -311,15 +311,15 @@ def pteb_verdict(record: RunRecord, board: SystemBoard) -> Verdict:
         *_say_order_changes(order),
         *_say_largest_loss(largest, board),
     ]
-    heading = _write_change_heading(changes, counts, board, TEXTS[find_only_control(record)][0])
-    return Verdict(heading, tuple(lede), (*changes, *counts.values(), *first, *order, *largest))
+    heading = _write_change_heading(changes, counts, board, TEXTS[find_only_control_source(record)][0])
+    return VerdictText(heading, tuple(lede), (*changes, *counts.values(), *first, *order, *largest))
 
 
 def _state_score_change(loss: ParaphraseLoss) -> Claim:
     """Whether a system loses or gains points; neither where the interval includes 0 or there is none."""
     row = loss.delta
     assert row is not None
-    return claim_change(loss.row.system.name, DELTA, row.value or 0.0, row.ci_low, row.ci_high)
+    return make_change_claim(loss.row.system.name, DELTA, row.value or 0.0, row.ci_low, row.ci_high)
 
 
 def _count_score_changes(changes: Sequence[Claim]) -> dict[str, Claim]:
@@ -329,7 +329,7 @@ def _count_score_changes(changes: Sequence[Claim]) -> dict[str, Claim]:
         "lost": sum(claim.relation == "falls" for claim in changes),
         "gained": sum(claim.relation == "rises" for claim in changes),
     }
-    return {kind: claim_count(kind, n, len(changes)) for kind, n in numbers_of.items()}
+    return {kind: make_count_claim(kind, n, len(changes)) for kind, n in numbers_of.items()}
 
 
 def _write_change_heading(
@@ -357,7 +357,7 @@ def _write_change_heading(
 
 def _write_single_change_heading(claim: Claim, board: SystemBoard, end: str = "") -> Sentence:
     """`NAME loses 4.1 points`."""
-    drop, who = claim.value or 0.0, board.name_system(claim.subject)
+    drop, who = claim.value or 0.0, board.name_system_in_sentence(claim.subject)
     if claim.relation == "open":
         return (who, f" {VERBS['open']} {numbers.format_change(100 * drop, 1)} points{end}")
     return (who, f" {VERBS[claim.relation]} {POINTS.format_value_in_text(abs(drop))} points{end}")
@@ -393,24 +393,24 @@ def _state_possible_leaders(record: RunRecord, board: SystemBoard) -> tuple[Clai
     if len(scope.systems) < 2:
         return ()
     first = list_systems_above_reference(board, scope.first)
-    return claim_possible_leaders(board.lead, first, scope.systems, below=len(scope.first) - len(first))
+    return make_leader_claims(board.lead, first, scope.systems, below=len(scope.first) - len(first))
 
 
 def _say_possible_leaders(record: RunRecord, board: SystemBoard, claims: Sequence[Claim]) -> list[Sentence]:
     if not claims:
         return []
     where = "of those ranked together " if board.apart else ""
-    texts = TEXTS[find_only_control(record)][1]
+    texts = TEXTS[find_only_control_source(record)][1]
     if len(claims) > MOST_NAMES:
         return [(f"{numbers.spell_count(len(claims)).capitalize()} systems may be first on {texts}.",)]
-    names: list[Part] = [board.name_system(claim.subject) for claim in claims]
+    names: list[Part] = [board.name_system_in_sentence(claim.subject) for claim in claims]
     only = "only " if len(claims) == 1 else ""
     return [
         (
             f"On {texts} ",
             where,
             only,
-            *join_names(names, "or"),
+            *join_names_with_and(names, "or"),
             f" may be first{describe_beating_baselines(claims[0])}.",
         )
     ]
@@ -422,7 +422,9 @@ def _state_order_changes(record: RunRecord, board: SystemBoard) -> tuple[Claim, 
     if held.get("tau_original") is None:
         return ()
     moved = sum(a != b for a, b in zip(held["original_rank"], held["rank"], strict=True))
-    return claim_count("moved", moved, len(held["rank"])), claim_value("", "tau", held["tau_original"])
+    return make_count_claim("moved", moved, len(held["rank"])), make_value_claim(
+        "", "tau", held["tau_original"]
+    )
 
 
 def _find_order_stability(record: RunRecord, board: SystemBoard) -> Mapping[str, Any]:
@@ -463,7 +465,7 @@ def _say_largest_loss(claims: Sequence[Claim], board: SystemBoard) -> list[Sente
     return [
         (
             "The largest loss on one dataset is for ",
-            board.name_system(claim.subject),
+            board.name_system_in_sentence(claim.subject),
             f" on {claim.kind}: {POINTS.format_value_in_text(-(claim.value or 0.0))}.",
         )
         for claim in claims
@@ -481,7 +483,7 @@ def _list_datasets_with_drop(losses: ParaphraseLosses, board: SystemBoard) -> li
     ]
 
 
-def _partial_verdict(losses: ParaphraseLosses, board: SystemBoard) -> Verdict:
+def _partial_verdict(losses: ParaphraseLosses, board: SystemBoard) -> VerdictText:
     """No system has a drop at the leading level: what there is, or that there is nothing."""
     ranked = [row for row in board.rows if row.system.ranked]
     tasks = [
@@ -490,14 +492,14 @@ def _partial_verdict(losses: ParaphraseLosses, board: SystemBoard) -> Verdict:
         if any(losses.find_task_loss(row, task).drop is not None for row in ranked)
     ]
     if not tasks and (some := _list_datasets_with_drop(losses, board)):
-        return Verdict(
+        return VerdictText(
             ("No system has a score on every dataset of a task, so no task has a drop",),
             ((f"There are drops on {', '.join(some)}.",),),
         )
     if not tasks:
-        return Verdict(("PTEB: no system has a score on paraphrased texts yet",), ())
+        return VerdictText(("PTEB: no system has a score on paraphrased texts yet",), ())
     where = ", ".join(task.short for task in tasks)
-    return Verdict(
+    return VerdictText(
         ("No system has a score on every task, so there is no overall drop",),
         ((f"There are drops on {where}.",),),
     )
@@ -537,18 +539,20 @@ def _drop_cell(loss: ParaphraseLoss) -> Said | TableCell:
 
 def paraphrase_step_table(record: RunRecord, board: SystemBoard) -> Iterator[Table]:
     """The table of a judge run, of a choice of paraphrasers or of a human check: a value with its interval first."""
-    from embassay.report.pteb.models import candidates_table, judge_scores_table
+    from embassay.report.pteb.models import judge_scores_table, paraphraser_candidates_table
 
     if record.kind == "validation":
         yield _ratings_by_language_table(record)
     elif record.rows and record.kind in ("judge", "paraphrasers"):
-        table = (judge_scores_table if record.kind == "judge" else candidates_table)(record, board)
-        first, *others = (join_sentence_text(column.title) for column in table.heads)
+        table = (judge_scores_table if record.kind == "judge" else paraphraser_candidates_table)(
+            record, board
+        )
+        first, *others = (convert_sentence_to_text(column.title) for column in table.heads)
         yield replace(table, columns=make_number_columns(f"{first}, 95%", *others))
 
 
 def _ratings_by_language_table(record: RunRecord) -> Table:
-    from embassay.report.pteb.models import COLUMNS, ratings_table
+    from embassay.report.pteb.models import COLUMNS, ratings_by_language_table
 
     heads: list[str | Column] = [
         "Language",
@@ -557,15 +561,15 @@ def _ratings_by_language_table(record: RunRecord) -> Table:
         *make_number_columns(*COLUMNS[1:], "Ratings"),
     ]
     rows: list[list[Said | TableCell]] = []
-    for line in ratings_table(record).lines:
+    for line in ratings_by_language_table(record).lines:
         _, mean, *others, verdict = line.entries
-        word = join_sentence_text(verdict.text[:1]).lstrip("✓✕ ")
+        word = convert_sentence_to_text(verdict.text[:1]).lstrip("✓✕ ")
         rows.append(
             [
-                join_sentence_text(line.label),
+                convert_sentence_to_text(line.label),
                 mean,
                 word,
-                *(join_sentence_text(entry.text) for entry in others),
+                *(convert_sentence_to_text(entry.text) for entry in others),
             ]
         )
     return Table.of("languages", heads, rows)

@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.document.blocks import Block, Table, Verdict, file_tables, join_names, join_sentence_text
+from embassay.document.blocks import (
+    Block,
+    Table,
+    VerdictText,
+    convert_sentence_to_text,
+    file_tables,
+    join_names_with_and,
+)
 from embassay.errors import EmbassayError
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel import tables as numbers
@@ -34,32 +41,32 @@ from embassay.report.pteb.conclusions import (
     TEXTS,
     ParaphraseLoss,
     ParaphraseLosses,
-    find_only_control,
+    find_only_control_source,
     pteb_verdict,
 )
 from embassay.report.pteb.tables import (
     HEADINGS,
-    BaselinePlot,
-    DropChart,
+    BaselineDifferencePlot,
     DumbbellChart,
     DumbbellRow,
-    LossTable,
+    ParaphraseLossTable,
     ParaphraseQuality,
     RankStabilityTable,
-    baseline_plots,
+    ScoreDropChart,
+    baseline_shift_plots,
     change_by_source_table,
-    dumbbell_charts,
-    make_loss_tables,
+    loss_dumbbell_charts,
+    make_paraphrase_loss_tables,
     pair_dumbbells_by_dataset,
     paraphrase_outcome_lines,
     paraphrase_quality_lines,
-    plot_against_distance,
-    plot_against_original,
+    plot_change_by_edit_distance,
+    plot_change_by_original_score,
     rank_stability_tables,
     say_order_by_scope,
 )
 from embassay.report.pteb.validity import paraphrase_validity_blocks
-from embassay.report.record import RecordSystem, RunRecord
+from embassay.report.record import RunRecord, SystemOfRun
 from embassay.report.runs import ReportRun
 from embassay.runs.folder import RunFolder
 
@@ -76,18 +83,18 @@ class PtebPage:
     """The content of the page; what the run does not have is empty."""
 
     facts: tuple[str, ...]
-    verdict: Verdict
+    verdict: VerdictText
     dumbbells: tuple[DumbbellChart, ...]
     beside: tuple[tuple[DumbbellRow, tuple[DumbbellRow | None, ...]], ...]
-    scores: tuple[LossTable, ...]
+    scores: tuple[ParaphraseLossTable, ...]
     by_source: Table | None
     missing: tuple[Block, ...]
     valid: tuple[Block, ...]
-    baseline: tuple[BaselinePlot, ...]
+    baseline: tuple[BaselineDifferencePlot, ...]
     stability: tuple[RankStabilityTable, ...]
     orders: tuple[tuple[str, str], ...]
-    against: DropChart | None
-    distance: DropChart | None
+    against: ScoreDropChart | None
+    distance: ScoreDropChart | None
     headings: tuple[str, ...]
     quality: tuple[ParaphraseQuality, ...]
     several_sources: bool
@@ -103,8 +110,8 @@ def pteb_page(record: RunRecord, board: SystemBoard) -> PtebPage | None:
     if not any(cell.status == "done" for cell in record.cells):
         return None
     losses = ParaphraseLosses(record, board)
-    charts = dumbbell_charts(losses)
-    texts, reason = sample_wordings(record)
+    charts = loss_dumbbell_charts(losses)
+    texts, reason = sample_texts_with_wordings(record)
     quality = paraphrase_quality_lines(record)
     files = file_tables(record.path)
     sources = {row.source for row in quality}
@@ -114,15 +121,15 @@ def pteb_page(record: RunRecord, board: SystemBoard) -> PtebPage | None:
         verdict=pteb_verdict(record, board),
         dumbbells=charts,
         beside=pair_dumbbells_by_dataset(charts[:BESIDE]),
-        scores=make_loss_tables(losses),
+        scores=make_paraphrase_loss_tables(losses),
         by_source=change_by_source_table(losses),
         missing=tuple(list_missing_values(record, board)),
         valid=tuple(paraphrase_validity_blocks(record, board, heading=True)),
-        baseline=baseline_plots(record, board),
+        baseline=baseline_shift_plots(record, board),
         stability=rank_stability_tables(record, board),
         orders=say_order_by_scope(record, board),
-        against=plot_against_original(losses),
-        distance=plot_against_distance(losses),
+        against=plot_change_by_original_score(losses),
+        distance=plot_change_by_edit_distance(losses),
         headings=HEADINGS,
         quality=quality,
         several_sources=len(sources) > 1,
@@ -174,7 +181,7 @@ def find_paraphrase_strengths(run: ReportRun, row: BoardRow) -> Iterator[SystemF
         if (loss := losses.find_task_loss(row, task)).delta is not None and _is_little_lost(loss)
     ]
     if held:
-        clause = f"loses little or nothing {_say_when_paraphrased(run)} on {join_sentence_text(join_names(held[:4]))}"
+        clause = f"loses little or nothing {_say_when_paraphrased(run)} on {convert_sentence_to_text(join_names_with_and(held[:4]))}"
         yield make_finding(run, clause, weight=1, place="pteb-drops")
 
 
@@ -217,7 +224,7 @@ def find_paraphrase_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[System
 
 def _say_when_paraphrased(run: ReportRun) -> str:
     """`when texts are paraphrased`, or what the run's only control does instead."""
-    return TEXTS[find_only_control(run.record)][0]
+    return TEXTS[find_only_control_source(run.record)][0]
 
 
 def _is_little_lost(loss: ParaphraseLoss) -> bool:
@@ -268,7 +275,7 @@ class SampledWordings:
     texts: tuple[TextWithWordings, ...]
 
 
-def sample_wordings(record: RunRecord) -> tuple[tuple[SampledWordings, ...], str]:
+def sample_texts_with_wordings(record: RunRecord) -> tuple[tuple[SampledWordings, ...], str]:
     """Texts of every dataset and source, drawn with the seed; or why they cannot be shown."""
     if not (record.path / "paraphrases").is_dir():
         return (), ""
@@ -357,7 +364,7 @@ def make_reworded_part(source: ItemSource) -> Part:
 def _read_drop_group(record: RunRecord, task: str, title: str, dataset: str, lang: str) -> ItemGroup | None:
     folder, measure = RunFolder(record.path), VALUES[task]
     variants = _list_paraphrase_variants(record, task, dataset)
-    systems: list[RecordSystem] = []
+    systems: list[SystemOfRun] = []
     before: list[Column] = []
     after: list[list[Column]] = []
     for system in record.ranked_systems:
@@ -375,7 +382,9 @@ def _read_drop_group(record: RunRecord, task: str, title: str, dataset: str, lan
         return None
     ids = tuple(before[0])
     old = np.array([[column.get(item, np.nan) for item in ids] for column in before])
-    new = np.array([[_mean_of_runs([column.get(item) for column in runs]) for item in ids] for runs in after])
+    new = np.array(
+        [[_average_item_over_runs([column.get(item) for column in runs]) for item in ids] for runs in after]
+    )
     words = WORDS[measure]
     measures = (
         Measure(("change", ""), f"change of {words}, mean over runs"),
@@ -386,7 +395,7 @@ def _read_drop_group(record: RunRecord, task: str, title: str, dataset: str, lan
     return ItemGroup(kind, dataset, lang, ids, tuple(systems), measures, np.stack([new - old, old, new]))
 
 
-def _mean_of_runs(values: Sequence[float | None]) -> float:
+def _average_item_over_runs(values: Sequence[float | None]) -> float:
     """The mean of the runs that kept the item."""
     defined = [value for value in values if value is not None and value == value]
     return sum(defined) / len(defined) if defined else float("nan")
@@ -403,7 +412,7 @@ def _read_variant_values(
     """The value of every item; empty where the cell kept none."""
     import polars as pl
 
-    path = folder.items_path(task, dataset, system, variant=variant)
+    path = folder.locate_cell_items(task, dataset, system, variant=variant)
     if not path.exists():
         return {}
     frame = read_parquet(path, ["item_id", "variant", "measure", "value"])

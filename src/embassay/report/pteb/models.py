@@ -9,38 +9,38 @@ from markupsafe import Markup
 
 from embassay.document.blocks import (
     Block,
-    Bullets,
+    BulletList,
     Column,
+    DrawingLegend,
     Figure,
     Heading,
-    Legend,
+    LabelledTableRow,
     PageFactsLine,
+    ParagraphBlock,
     Part,
     Sentence,
     StyledWords,
     Table,
     TableCell,
-    TableLine,
-    TextBlock,
-    Verdict,
+    VerdictText,
+    build_collapsible_table,
     file_tables,
-    fold_table,
-    join_names,
+    join_names_with_and,
     make_result_cell,
 )
-from embassay.document.marks import Scale, fit_scale, format_percent_place
-from embassay.document.plots import Axis, Point, Series, draw_line_chart, draw_scatter
+from embassay.document.marks import LinearScale, fit_axis_scale, format_percent_position
+from embassay.document.plots import NamedPlotLine, PlotAxis, PlotPoint, draw_line_chart, draw_scatter_plot
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import Claim, claim_count, claim_possible_leaders, claim_value
+from embassay.protocols.kernel.claims import Claim, make_count_claim, make_leader_claims, make_value_claim
 from embassay.protocols.kernel.tables import POINTS, SCORE, MeasureFormat
 from embassay.protocols.pteb.candidates import (
-    CandidateSelection,
-    ParaphraserCandidate,
-    SelectionRule,
-    select_candidate,
+    CandidateParaphraserMeans,
+    CandidateSelectionResult,
+    CandidateSelectionRule,
+    select_paraphraser,
 )
 from embassay.records import Result
-from embassay.report.board import BoardRow, SystemBoard, name_row_system
+from embassay.report.board import BoardRow, SystemBoard, name_row_system_in_sentence
 from embassay.report.record import RunRecord, shorten_names_to_labels
 from embassay.report.runs import ReportRun
 
@@ -64,7 +64,7 @@ def judge_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         f" Bold: the best and all that cannot be told apart from it ({record.correction.capitalize()}, "
         f"α = {record.alpha})."
     )
-    yield TextBlock(
+    yield ParagraphBlock(
         (
             "Spearman correlation of a judge’s ratings with the gold scores, × 100, with its 95% interval (bootstrap "
             "over pairs); higher is better. Error: mean distance between rating and gold, both from 0 to 5; lower "
@@ -74,20 +74,20 @@ def judge_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     )
     yield judge_scores_table(record, run.board)
     yield from _show_rating_errors(record, judges)
-    if bins := _list_score_bins(record, FIT):
+    if bins := _list_measure_variants(record, FIT):
         yield Heading("Does length matter?")
-        yield TextBlock(
+        yield ParagraphBlock(
             "Pairs by their mean number of words. With too few pairs for a correlation, only n is shown."
         )
         yield _correlation_by_length_table(record, judges, bins)
-    yield from map(fold_table, file_tables(record.path, "pteb_table3"))
+    yield from map(build_collapsible_table, file_tables(record.path, "pteb_table3"))
 
 
 def _show_rating_errors(record: RunRecord, judges: Sequence[BoardRow]) -> Iterator[Block]:
-    if not (gold := _list_score_bins(record, ERROR)):
+    if not (gold := _list_measure_variants(record, ERROR)):
         return
     yield Heading("Where ratings err")
-    yield TextBlock(
+    yield ParagraphBlock(
         "Mean distance between rating and gold by gold score, all datasets pooled; band: 95%. The chart shows at "
         "most the first four judges; the table has all."
     )
@@ -97,7 +97,7 @@ def _show_rating_errors(record: RunRecord, judges: Sequence[BoardRow]) -> Iterat
     yield _errors_table(record, judges, gold)
 
 
-def judge_verdict(record: RunRecord, board: SystemBoard) -> Verdict:
+def judge_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     """The verdict on the judges."""
     judges = [
         row
@@ -105,43 +105,49 @@ def judge_verdict(record: RunRecord, board: SystemBoard) -> Verdict:
         if _find_gold_correlation(record, row).value is not None
     ]
     if not judges:
-        return Verdict(("No judge has a score on every dataset",), ())
+        return VerdictText(("No judge has a score on every dataset",), ())
     lede: list[Sentence] = [_say_judge_correlations(record, judges)]
     scope = record.scope(JUDGING)
     scores = tuple(_state_judge_score(record, row) for row in judges)
     lede += _say_judges_at_chance(scores, board)
-    first = claim_possible_leaders(JUDGING, scope.first, scope.systems)
-    return Verdict(_say_best_judge(scores, first, board), tuple(lede), (*scores, *first))
+    first = make_leader_claims(JUDGING, scope.first, scope.systems)
+    return VerdictText(_say_best_judge(scores, first, board), tuple(lede), (*scores, *first))
 
 
 def _state_judge_score(record: RunRecord, row: BoardRow) -> Claim:
     result = _find_gold_correlation(record, row)
-    return claim_value(row.system.name, FIT, result.value, result.ci_low, result.ci_high)
+    return make_value_claim(row.system.name, FIT, result.value, result.ci_low, result.ci_high)
 
 
-def _may_be_at_chance(score: Claim) -> bool:
+def _is_judge_maybe_at_chance(score: Claim) -> bool:
     """Whether the interval of a judge's correlation with gold reaches 0, or there is none that leaves 0 out."""
     return (score.value or 0.0) <= 0 or score.low is None or score.low <= 0
 
 
 def _say_judges_at_chance(scores: Sequence[Claim], board: SystemBoard) -> Iterator[Sentence]:
     """Which judges do not surely follow gold at all."""
-    doubtful: list[Part] = [board.name_system(score.subject) for score in scores if _may_be_at_chance(score)]
+    doubtful: list[Part] = [
+        board.name_system_in_sentence(score.subject) for score in scores if _is_judge_maybe_at_chance(score)
+    ]
     if doubtful:
         whose = "its correlation" if len(doubtful) == 1 else "their correlations"
-        yield (*join_names(doubtful), f" may rate at chance: {whose} may be 0.")
+        yield (*join_names_with_and(doubtful), f" may rate at chance: {whose} may be 0.")
 
 
 def _say_best_judge(scores: Sequence[Claim], first: Sequence[Claim], board: SystemBoard) -> Sentence:
     """Who follows gold scores best, or may be the one that does."""
     if len(scores) == 1:
         score = POINTS.format_value_in_text(scores[0].value or 0.0)
-        says = "may rate at chance:" if _may_be_at_chance(scores[0]) else "correlates with gold scores at"
-        return (board.name_system(scores[0].subject), f" {says} {score} of 100")
+        says = (
+            "may rate at chance:"
+            if _is_judge_maybe_at_chance(scores[0])
+            else "correlates with gold scores at"
+        )
+        return (board.name_system_in_sentence(scores[0].subject), f" {says} {score} of 100")
     if not first:
         return (f"{len(scores)} judges are scored against gold; no test compares them",)
     if len(first) == 1:
-        return (board.name_system(first[0].subject), " agrees best with gold scores")
+        return (board.name_system_in_sentence(first[0].subject), " agrees best with gold scores")
     return (
         f"{numbers.spell_count(len(first)).capitalize()} judges may be the one that agrees best with gold",
     )
@@ -170,13 +176,13 @@ def _say_judge_correlations(record: RunRecord, judges: Sequence[BoardRow]) -> Se
             ends = f" ({'95% interval ' if i == 0 else ''}{interval})"
         parts += [
             "; " if i else "",
-            name_row_system(row),
+            name_row_system_in_sentence(row),
             f" {POINTS.format_value_in_text(result.value or 0.0)}{ends}",
         ]
     return ("Spearman correlation with gold, × 100, mean over datasets: ", *parts, ".")
 
 
-def _list_score_bins(record: RunRecord, measure: str) -> list[str]:
+def _list_measure_variants(record: RunRecord, measure: str) -> list[str]:
     """The variants of a measure, in the order of the rows."""
     bins = (key[3] for key in record.rows if key[0] == JUDGING and key[5] == measure and key[3])
     return list(dict.fromkeys(bins))
@@ -187,7 +193,7 @@ def judge_scores_table(record: RunRecord, board: SystemBoard) -> Table:
     best = record.scope(JUDGING).best
     names = record.datasets(JUDGING)
     lines_of = tuple(
-        TableLine(
+        LabelledTableRow(
             row.label,
             (
                 make_result_cell(
@@ -208,7 +214,9 @@ def judge_scores_table(record: RunRecord, board: SystemBoard) -> Table:
     return Table("judge-scores", "Spearman correlation with gold, × 100", "Judge", columns, lines_of)
 
 
-def _rating_error_series(record: RunRecord, judges: Sequence[BoardRow], gold: Sequence[str]) -> list[Series]:
+def _rating_error_series(
+    record: RunRecord, judges: Sequence[BoardRow], gold: Sequence[str]
+) -> list[NamedPlotLine]:
     made = []
     for row in judges:
         series = [
@@ -216,7 +224,7 @@ def _rating_error_series(record: RunRecord, judges: Sequence[BoardRow], gold: Se
             for label in gold
         ]
         made.append(
-            Series(
+            NamedPlotLine(
                 row.label,
                 tuple((at, row) for at, row in series if row is not None and row.value is not None),
                 row.system.kind,
@@ -231,17 +239,17 @@ def _bin_middle(variant: str) -> float:
     return (float(low) + float(high)) / 2
 
 
-def _draw_error_chart(series: Sequence[Series], gold: Sequence[str]) -> Markup:
+def _draw_error_chart(series: Sequence[NamedPlotLine], gold: Sequence[str]) -> Markup:
     values = [
         end for line in series for _, row in line.points for end in (row.value, row.ci_low, row.ci_high)
     ]
-    y = fit_scale([0.0, *(end for end in values if end is not None)], within=(0.0, 5.0))
+    y = fit_axis_scale([0.0, *(end for end in values if end is not None)], within=(0.0, 5.0))
     ticks = [(_bin_middle(label) / 5, label.partition("=")[2]) for label in gold]
     return draw_line_chart(series, ticks, y, "gold score, 0 to 5")
 
 
-def _summarize_errors(series: Sequence[Series]) -> str:
-    ends = join_names(
+def _summarize_errors(series: Sequence[NamedPlotLine]) -> str:
+    ends = join_names_with_and(
         [f"{line.name} {RATING.text(line.points[-1][1].value or 0.0)}" for line in series if line.points]
     )
     return f"Mean absolute error of the ratings by gold score. At the highest gold scores: {''.join(map(str, ends))}."
@@ -256,7 +264,7 @@ def _errors_table(record: RunRecord, judges: Sequence[BoardRow], gold: Sequence[
         or 1.0
     )
     lines_of = tuple(
-        TableLine(
+        LabelledTableRow(
             row.label, tuple(make_result_cell(result, RATING, n=True, heat=most) for result in of), "llm"
         )
         for row, of in rows
@@ -276,7 +284,7 @@ def _correlation_by_length_table(record: RunRecord, judges: Sequence[BoardRow], 
     whole = MEAN_OF_JUDGES if len(judges) > 1 else judges[0].system.name
     places = [*((dataset, dataset) for dataset in record.datasets(JUDGING)), ("All datasets", "")]
     lines_of = tuple(
-        TableLine(
+        LabelledTableRow(
             label,
             tuple(
                 make_result_cell(
@@ -315,31 +323,32 @@ def selection_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     )  # fmt: skip
     yield selection_verdict(record, board)
     yield Heading("Meaning kept against words changed")
-    yield TextBlock(str(rule))
+    yield ParagraphBlock(str(rule))
     if placed:
         reasons = "; ".join(_describe_candidate(record, row) for row in placed)
         chart = _draw_candidates_chart(record, placed, rule)
         yield Figure("Similarity against edit distance", chart, reasons, "means over datasets")
-    yield TextBlock(
+    yield ParagraphBlock(
         "Similarity: the judge’s rating of text and paraphrase, 0 to 5. Edit distance: words "
         "changed, over the longer of the two; a copy has 0. Its 95% interval is under each value. On "
         "the front: no other candidate is better in all three criteria."
     )
-    yield candidates_table(record, board)
-    if judges := _judges_table(record, board.rows):
+    yield paraphraser_candidates_table(record, board)
+    if judges := _candidates_by_judge_table(record, board.rows):
         yield judges
     if len(record.datasets(CHOICE)) > 1:
         yield _similarity_by_dataset_table(record, board.rows)
-    yield from map(fold_table, file_tables(record.path, "pteb_table[45]"))
+    yield from map(build_collapsible_table, file_tables(record.path, "pteb_table[45]"))
 
 
-def selection_verdict(record: RunRecord, board: SystemBoard) -> Verdict:
+def selection_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     """Who is chosen, and why; that nobody is, and why."""
     chosen, _ = _select_candidates(record)
     if not chosen.selected:
         why = "; ".join(f"{board.row(name).label}: {reason}" for name, reason in chosen.rejected.items())
-        return Verdict(
-            ("The rule chooses no paraphraser",), ((f"{numbers.capitalise(chosen.because)}. {why}.",),)
+        return VerdictText(
+            ("The rule chooses no paraphraser",),
+            ((f"{numbers.capitalise_unless_name(chosen.because)}. {why}.",),),
         )
     row = board.row(chosen.selected)
     front = ", ".join(board.row(name).label for name in chosen.front)
@@ -348,24 +357,28 @@ def selection_verdict(record: RunRecord, board: SystemBoard) -> Verdict:
         Claim(name, "keeps", "front", kind="chosen" if name == chosen.selected else "")
         for name in chosen.front
     )
-    return Verdict((name_row_system(row), " is the paraphraser that the rule chooses"), ((why,),), claims)
+    return VerdictText(
+        (name_row_system_in_sentence(row), " is the paraphraser that the rule chooses"), ((why,),), claims
+    )
 
 
-def _selection_rule(record: RunRecord) -> SelectionRule:
+def _selection_rule(record: RunRecord) -> CandidateSelectionRule:
     options = record.arguments.get("options") or {}
-    return SelectionRule(options.get("least_similarity", 4.0), options.get("least_edit_distance", 0.1))
+    return CandidateSelectionRule(
+        options.get("least_similarity", 4.0), options.get("least_edit_distance", 0.1)
+    )
 
 
-def _select_candidates(record: RunRecord) -> tuple[CandidateSelection, SelectionRule]:
+def _select_candidates(record: RunRecord) -> tuple[CandidateSelectionResult, CandidateSelectionRule]:
     rule = _selection_rule(record)
-    return select_candidate([_make_candidate(record, system.name) for system in record.systems], rule), rule
+    return select_paraphraser([_make_candidate(record, system.name) for system in record.systems], rule), rule
 
 
-def _make_candidate(record: RunRecord, system: str) -> ParaphraserCandidate:
+def _make_candidate(record: RunRecord, system: str) -> CandidateParaphraserMeans:
     rows = {measure: record.find(CHOICE, system, measure) for measure in (SIMILARITY, DISTANCE, SECONDS)}
     reasons = [row.reason for row in rows.values() if row is not None and row.value is None]
     similarity, distance, seconds = (None if row is None else row.value for row in rows.values())
-    return ParaphraserCandidate(system, similarity, distance, seconds, next(iter(reasons), ""))
+    return CandidateParaphraserMeans(system, similarity, distance, seconds, next(iter(reasons), ""))
 
 
 def _locate_candidate(record: RunRecord, row: BoardRow) -> tuple[float | None, float | None]:
@@ -373,16 +386,20 @@ def _locate_candidate(record: RunRecord, row: BoardRow) -> tuple[float | None, f
     return record.value(CHOICE, system, DISTANCE), record.value(CHOICE, system, SIMILARITY)
 
 
-def _draw_candidates_chart(record: RunRecord, rows: Sequence[BoardRow], rule: SelectionRule) -> Markup:
+def _draw_candidates_chart(
+    record: RunRecord, rows: Sequence[BoardRow], rule: CandidateSelectionRule
+) -> Markup:
     places = [(row, *_locate_candidate(record, row)) for row in rows]
-    points = [Point(x or 0.0, y or 0.0, "llm", row.label) for row, x, y in places]
+    points = [PlotPoint(x or 0.0, y or 0.0, "llm", row.label) for row, x, y in places]
     lowest = min(rule.similarity, *(point.y for point in points))
-    across = Axis(Scale(0.0, 1.0, 0.2), "edit distance: more words changed →", rule.edit_distance, "copies")
-    up = Axis(
-        fit_scale([lowest, 5.0], within=(0.0, 5.0)), "similarity to the text, 0 to 5", rule.similarity,
+    across = PlotAxis(
+        LinearScale(0.0, 1.0, 0.2), "edit distance: more words changed →", rule.edit_distance, "copies"
+    )
+    up = PlotAxis(
+        fit_axis_scale([lowest, 5.0], within=(0.0, 5.0)), "similarity to the text, 0 to 5", rule.similarity,
         f"the rule: at least {rule.similarity:g}"
     )  # fmt: skip
-    return draw_scatter(points, across, up)
+    return draw_scatter_plot(points, across, up)
 
 
 def _describe_candidate(record: RunRecord, row: BoardRow) -> str:
@@ -390,7 +407,7 @@ def _describe_candidate(record: RunRecord, row: BoardRow) -> str:
     return f"{row.label}: similarity {RATING.text(y or 0.0)}, edit distance {RATING.text(x or 0.0)}"
 
 
-def candidates_table(record: RunRecord, board: SystemBoard) -> Table:
+def paraphraser_candidates_table(record: RunRecord, board: SystemBoard) -> Table:
     """Every candidate by the criteria, and what the rule says of it."""
     chosen, _ = _select_candidates(record)
     measures = (
@@ -410,7 +427,7 @@ def candidates_table(record: RunRecord, board: SystemBoard) -> Table:
             for name, unit in measures
         ]
         front = TableCell("yes" if system in chosen.front else "no")
-        lines.append(TableLine(row.label, (*cells, front, TableCell(told)), "llm"))
+        lines.append(LabelledTableRow(row.label, (*cells, front, TableCell(told)), "llm"))
     columns = (
         "Similarity, 0 to 5", "Edit distance", "Seconds per text", "Copies, %", "Not usable, %", "On the front",
         "By the rule"
@@ -427,7 +444,7 @@ def candidates_table(record: RunRecord, board: SystemBoard) -> Table:
 def _similarity_by_dataset_table(record: RunRecord, rows: Sequence[BoardRow]) -> Table:
     names = record.datasets(CHOICE)
     lines = tuple(
-        TableLine(
+        LabelledTableRow(
             row.label,
             tuple(
                 make_result_cell(record.find(CHOICE, row.system.name, SIMILARITY, dataset=name), RATING)
@@ -440,7 +457,7 @@ def _similarity_by_dataset_table(record: RunRecord, rows: Sequence[BoardRow]) ->
     return Table("candidates-datasets", "Similarity by dataset", "Candidate", names, lines)
 
 
-def _judges_table(record: RunRecord, rows: Sequence[BoardRow]) -> Table | None:
+def _candidates_by_judge_table(record: RunRecord, rows: Sequence[BoardRow]) -> Table | None:
     """What each judge says of the candidates it rated, mean over datasets; None for one judge."""
     variants = dict.fromkeys(
         key[3]
@@ -457,7 +474,7 @@ def _judges_table(record: RunRecord, rows: Sequence[BoardRow]) -> Table | None:
     rated = [row for row in rows if any(judges[row.label, variant] is not None for variant in variants)]
     label = shorten_names_to_labels([variant.partition("=")[2] for variant in variants])
     lines = tuple(
-        TableLine(
+        LabelledTableRow(
             label[variant.partition("=")[2]],
             tuple(make_result_cell(judges[row.label, variant], RATING) for row in rated),
             "llm",
@@ -491,38 +508,38 @@ def validation_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield validation_verdict(record, run.board)
     yield Heading("Ratings by language")
     bar = f"{_rating_threshold(record):g}"
-    yield TextBlock(
+    yield ParagraphBlock(
         "Shares of ratings from 0 to 5, from left to right. Below, on a line from 0 to 5: the mean as a diamond, "
         f"the threshold of {bar} dashed. At the threshold: share of pairs with {bar} or more, in percent. "
         "Alpha: agreement of the raters (Krippendorff, ordinal; 1 is perfect)."
     )
-    yield Legend(tuple((f"q{grade}", str(grade)) for grade in GRADES))
-    yield ratings_table(record)
+    yield DrawingLegend(tuple((f"q{grade}", str(grade)) for grade in GRADES))
+    yield ratings_by_language_table(record)
     rules = record.manifest.get("rules", ())
     if rules:
         yield Heading("Rules fixed before anyone rated")
-        yield Bullets((rules,) if isinstance(rules, str) else tuple(map(str, rules)))
-    yield from map(fold_table, file_tables(record.path, "pteb_table11"))
-    yield from map(fold_table, file_tables(record.path, "raters"))
-    yield from map(fold_table, file_tables(record.path, "corrected_judges"))
-    yield from map(fold_table, file_tables(record.path, "judge_bias"))
+        yield BulletList((rules,) if isinstance(rules, str) else tuple(map(str, rules)))
+    yield from map(build_collapsible_table, file_tables(record.path, "pteb_table11"))
+    yield from map(build_collapsible_table, file_tables(record.path, "raters"))
+    yield from map(build_collapsible_table, file_tables(record.path, "corrected_judges"))
+    yield from map(build_collapsible_table, file_tables(record.path, "judge_bias"))
 
 
-def ratings_table(record: RunRecord) -> Table:
+def ratings_by_language_table(record: RunRecord) -> Table:
     """A line per language, the last of all together."""
     columns = (Column("", style="bar"), *COLUMNS, "Ratings", "Verdict")
     lines = tuple(_rating_line(record, lang) for lang in _list_languages(record))
     return Table("ratings", "Ratings by language", "Language", columns, lines, is_titled=False)
 
 
-def validation_verdict(record: RunRecord, _: SystemBoard) -> Verdict:
+def validation_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     """In how many languages people accept the paraphrases; where they do not."""
     langs = [lang for lang in _list_languages(record) if lang]
     verdicts = {lang: _find_language_result(record, lang, "accepted") for lang in langs}
     accepted = [lang for lang, row in verdicts.items() if row is not None and row.value == 1]
     refused = [lang for lang, row in verdicts.items() if row is not None and row.value == 0]
     open_ = [lang for lang in langs if lang not in accepted and lang not in refused]
-    accept = claim_count("accepted", len(accepted), len(langs))
+    accept = make_count_claim("accepted", len(accepted), len(langs))
     heading = (
         f"People accept the paraphrases in {accept.n} of {numbers.format_noun_count(accept.of, 'language')}"
     )
@@ -532,7 +549,7 @@ def validation_verdict(record: RunRecord, _: SystemBoard) -> Verdict:
         lede.append((f"Not accepted: {', '.join(refused)}.",))
     if open_:
         lede.append((f"No verdict: {', '.join(open_)}.",))
-    return Verdict((heading,), tuple(lede), (accept, *rating))
+    return VerdictText((heading,), tuple(lede), (accept, *rating))
 
 
 def _state_mean_rating(record: RunRecord) -> tuple[Claim, ...]:
@@ -540,7 +557,7 @@ def _state_mean_rating(record: RunRecord) -> tuple[Claim, ...]:
     whole = _find_language_result(record, "", "mean_rating")
     if whole is None or whole.value is None:
         return ()
-    claim = claim_value("", "mean_rating", whole.value, whole.ci_low, whole.ci_high)
+    claim = make_value_claim("", "mean_rating", whole.value, whole.ci_low, whole.ci_high)
     return (replace(claim, margin=_rating_threshold(record)),)
 
 
@@ -574,7 +591,7 @@ def _rating_threshold(record: RunRecord) -> float:
     return float(rules.get("threshold", THRESHOLD))
 
 
-def _rating_line(record: RunRecord, lang: str) -> TableLine:
+def _rating_line(record: RunRecord, lang: str) -> LabelledTableRow:
     units = (
         ("mean_rating", RATING),
         ("median_rating", RATING),
@@ -587,7 +604,7 @@ def _rating_line(record: RunRecord, lang: str) -> TableLine:
     mean = results[0].value if results[0] is not None else None
     n = max((row.n for row in shares if row is not None), default=0)
     drawn = _draw_rating_shares([0.0 if row is None or row.value is None else row.value for row in shares])
-    return TableLine(
+    return LabelledTableRow(
         lang or "All",
         (
             TableCell((drawn, _draw_mean_rating(mean, _rating_threshold(record)))),
@@ -615,7 +632,9 @@ def _draw_rating_shares(shares: list[float]) -> Markup:
     for grade, share in enumerate(shares):
         if share:
             title = f"<title>{grade}: {numbers.format_percent(share)}</title>"
-            place = f'x="{format_percent_place(100 * start)}" width="{format_percent_place(100 * share)}"'
+            place = (
+                f'x="{format_percent_position(100 * start)}" width="{format_percent_position(100 * share)}"'
+            )
             parts.append(f'<rect class="q{grade}" {place} height="12">{title}</rect>')
         start += share
     return Markup(f'<svg class="stack" aria-hidden="true">{"".join(parts)}</svg>')
@@ -623,14 +642,14 @@ def _draw_rating_shares(shares: list[float]) -> Markup:
 
 def _draw_mean_rating(mean: float | None, threshold: float) -> Markup:
     """The mean as a diamond on a line from 0 to 5, the bar across it."""
-    bar = format_percent_place(100 * threshold / 5)
+    bar = format_percent_position(100 * threshold / 5)
     parts = [
         '<line class="g" x1="0" x2="100%" y1="8" y2="8"/>',
         f'<line class="d" x1="{bar}" x2="{bar}" y2="16"/>',
     ]
     if mean is not None:
         parts.append(
-            f'<svg x="{format_percent_place(100 * mean / 5)}" y="8" overflow="visible">'
+            f'<svg x="{format_percent_position(100 * mean / 5)}" y="8" overflow="visible">'
             '<path class="n" d="M0-6 5 0 0 6-5 0Z"/></svg>'
         )
     return Markup(f'<svg class="scale5" aria-hidden="true">{"".join(parts)}</svg>')

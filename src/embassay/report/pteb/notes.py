@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.wordings.records import USABLE
-from embassay.report.pteb.conclusions import PARAPHRASE, find_only_control, list_control_labels
+from embassay.report.pteb.conclusions import PARAPHRASE, find_only_control_source, list_control_source_labels
 from embassay.report.record import RunRecord, count_text_outcomes
 
 Found = tuple[str, str, str, str]
@@ -21,7 +21,7 @@ def pteb_notes(record: RunRecord) -> Iterator[Found]:
     yield from _control_only_notes(record)
     yield from _unscored_cell_notes(record)
     yield from _paraphrase_outcome_notes(record)
-    yield from _other_data_notes(record)
+    yield from _written_for_other_data_notes(record)
     yield from _imprecise_drop_notes(record)
     yield from _until_ci_notes(record)
     yield from _few_runs_notes(record)
@@ -29,14 +29,14 @@ def pteb_notes(record: RunRecord) -> Iterator[Found]:
 
 def _count_paraphrase_outcomes(record: RunRecord) -> Counter[str]:
     """How many paraphrases came to what, of all sources but controls."""
-    aside = list_control_labels(record)
+    aside = list_control_source_labels(record)
     sources = record.wording_sources
     return count_text_outcomes(source for source in sources if source.get("label", "") not in aside)
 
 
 def _control_only_notes(record: RunRecord) -> Iterator[Found]:
     """Nobody paraphrased."""
-    if name := find_only_control(record):
+    if name := find_only_control_source(record):
         how = {"permuted": "are in another order", "copied": "are as they were"}[name]
         yield (
             "control",
@@ -71,10 +71,10 @@ def _paraphrase_outcome_notes(record: RunRecord) -> Iterator[Found]:
         follows = "Their items are left out on both sides in that run."
         if record.arguments.get("on_failure") == "original":
             follows = "The original text replaces them, which makes drops smaller."
-        share = numbers.format_share(lost / total, total)
+        share = numbers.format_share_with_count(lost / total, total)
         yield "lost", f"{share} paraphrases cannot be used: {told}.", follows, ""
     if copied := counts.get("copied", 0):
-        share = numbers.format_share(copied / total, total)
+        share = numbers.format_share_with_count(copied / total, total)
         kept = "left out" if record.arguments.get("exclude_copied") else "kept"
         if copied >= COPIES * total:
             yield (
@@ -85,7 +85,7 @@ def _paraphrase_outcome_notes(record: RunRecord) -> Iterator[Found]:
             )
 
 
-def _other_data_notes(record: RunRecord) -> Iterator[Found]:
+def _written_for_other_data_notes(record: RunRecord) -> Iterator[Found]:
     """Sets that were written for other data."""
     for warning in record.manifest.get("paraphrases", {}).get("warnings", ()):
         yield "other data", warning, "", ""

@@ -9,16 +9,16 @@ from typing import Any
 
 from markupsafe import Markup
 
-from embassay.document.blocks import STEPS, Table, TableLine, make_result_cell
+from embassay.document.blocks import STEPS, LabelledTableRow, Table, make_result_cell
 from embassay.document.marks import (
     CLASSES,
-    Scale,
+    LinearScale,
     draw_difference_mark,
-    fit_scale,
-    format_percent_place,
+    fit_axis_scale,
+    format_percent_position,
     name_grid_class,
 )
-from embassay.document.plots import Axis, Point, draw_scatter
+from embassay.document.plots import PlotAxis, PlotPoint, draw_scatter_plot
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.pteb.drops import parse_variant_source
@@ -29,7 +29,7 @@ from embassay.report.record import APART, OVERALL, RunRecord
 
 
 @dataclass(frozen=True)
-class LossTableRow:
+class ParaphraseLossRow:
     """A system with its losses, one per column; `is_more` beyond the first twelve."""
 
     row: BoardRow
@@ -38,18 +38,18 @@ class LossTableRow:
 
 
 @dataclass(frozen=True)
-class LossTable:
+class ParaphraseLossTable:
     """A table; its title names what the columns are; of several the first is their mean."""
 
     title: str
     id: str
     columns: tuple[str, ...]
-    rows: tuple[LossTableRow, ...]
+    rows: tuple[ParaphraseLossRow, ...]
     ranked: bool
     """Whether its first column is the score that the board ranks by."""
 
 
-def make_loss_tables(losses: ParaphraseLosses) -> tuple[LossTable, ...]:
+def make_paraphrase_loss_tables(losses: ParaphraseLosses) -> tuple[ParaphraseLossTable, ...]:
     """One table over the tasks, and one for each task of several datasets."""
     tasks, record = losses.board.tasks, losses.record
     tables = []
@@ -82,13 +82,13 @@ def make_loss_tables(losses: ParaphraseLosses) -> tuple[LossTable, ...]:
 
 def _make_loss_table(
     title: str, name: str, columns: list[str], rows: list[tuple[BoardRow, list[ParaphraseLoss]]], ranked: bool
-) -> LossTable:
+) -> ParaphraseLossTable:
     contenders = sum(row.system.ranked for row, _ in rows)
     lines = (
-        LossTableRow(row, tuple(found), contenders > TOP and TOP <= i < contenders)
+        ParaphraseLossRow(row, tuple(found), contenders > TOP and TOP <= i < contenders)
         for i, (row, found) in enumerate(rows)
     )
-    return LossTable(title, name, tuple(columns), tuple(lines), ranked)
+    return ParaphraseLossTable(title, name, tuple(columns), tuple(lines), ranked)
 
 
 def change_by_source_table(losses: ParaphraseLosses) -> Table | None:
@@ -104,7 +104,7 @@ def change_by_source_table(losses: ParaphraseLosses) -> Table | None:
             for source in sources
         ]
         tables.append(
-            TableLine(
+            LabelledTableRow(
                 row.label,
                 tuple(make_result_cell(result, POINTS, signed=True) for result in lines),
                 row.system.kind,
@@ -169,7 +169,9 @@ def _make_stability_table(
     systems: Sequence[str] = plain["systems"]
     ranges = zip(plain["rank_low"], plain["rank_high"], strict=True) if plain["rank_low"] else None
     words = (
-        [numbers.format_rank(low, high) for low, high in ranges] if ranges else ["no interval"] * len(systems)
+        [numbers.format_rank_range(low, high) for low, high in ranges]
+        if ranges
+        else ["no interval"] * len(systems)
     )
     beats = plain["beats"] or [()] * len(systems)
     rows = (
@@ -214,7 +216,7 @@ SHARES = {"copied": "Copies", "failed": "Not usable"}
 
 
 @dataclass(frozen=True)
-class RunMean:
+class MeanAcrossRuns:
     """A mean over runs as text, with the least and the most of one run; `exact` is for sorting."""
 
     text: str
@@ -231,7 +233,7 @@ class ParaphraseQuality:
     paraphraser: str
     texts: int
     runs: int
-    figures: tuple[RunMean, ...]
+    figures: tuple[MeanAcrossRuns, ...]
     rejected: str
 
 
@@ -282,13 +284,13 @@ def _quality_line(
     )  # fmt: skip
 
 
-def _quality_figure(name: str, rows: Sequence[Result]) -> RunMean:
+def _quality_figure(name: str, rows: Sequence[Result]) -> MeanAcrossRuns:
     if not rows:
-        return RunMean(numbers.NONE)
+        return MeanAcrossRuns(numbers.NONE)
     values = [row.value or 0.0 for row in rows]
     printed = [_format_quality(name, value) for value in (fmean(values), min(values), max(values))]
     span = f"{printed[1]}–{printed[2]}" if printed[1] != printed[2] else ""
-    return RunMean(printed[0], span, fmean(values))
+    return MeanAcrossRuns(printed[0], span, fmean(values))
 
 
 def _format_quality(name: str, value: float) -> str:
@@ -313,7 +315,7 @@ class DumbbellChart:
     title: str
     id: str
     row: BoardRow
-    scale: Scale
+    scale: LinearScale
     rows: tuple[DumbbellRow, ...]
     several: bool = True
 
@@ -330,7 +332,7 @@ def pair_dumbbells_by_dataset(
     )
 
 
-def dumbbell_charts(losses: ParaphraseLosses) -> tuple[DumbbellChart, ...]:
+def loss_dumbbell_charts(losses: ParaphraseLosses) -> tuple[DumbbellChart, ...]:
     """A chart per ranked system, in the order of the board, each on its own scale."""
     rows = [row for row in losses.rows if row.system.ranked]
     lost = {row.system.name: _list_system_losses(losses, row) for row in rows}
@@ -342,13 +344,13 @@ def dumbbell_charts(losses: ParaphraseLosses) -> tuple[DumbbellChart, ...]:
 
 def _dumbbell_chart(row: BoardRow, lost: list[ParaphraseLoss], *, several: bool) -> DumbbellChart:
     values = [value for loss in lost for value in _collect_loss_values(loss)]
-    scale = fit_scale(values, within=(-1.0, 1.0), most=5, factor=POINTS.factor)
+    scale = fit_axis_scale(values, within=(-1.0, 1.0), most=5, factor=POINTS.factor)
     ordered = sorted(lost, key=_loss_sort_key)
     drawn = tuple(_draw_dumbbell(loss, scale, several=several) for loss in ordered)
     return DumbbellChart(row.label, f"drops-{row.system.index}", row, scale, drawn, several=several)
 
 
-def draw_loss(loss: ParaphraseLoss, scale: Scale) -> Markup:
+def draw_loss_dumbbell(loss: ParaphraseLoss, scale: LinearScale) -> Markup:
     """A hollow circle at the original score, a line to the mean, a tick at every run.
 
     Line and ticks are one path in a drawing that stretches (its strokes do not).
@@ -360,7 +362,7 @@ def draw_loss(loss: ParaphraseLoss, scale: Scale) -> Markup:
     circle = (
         ""
         if before is None
-        else f'<circle class="w" cx="{format_percent_place(scale.at(before))}" cy="8" r="5"/>'
+        else f'<circle class="w" cx="{format_percent_position(scale.at(before))}" cy="8" r="5"/>'
     )
     return Markup(
         f'<svg class="iv {name_grid_class(scale)} k{CLASSES[loss.row.system.kind]}" aria-hidden="true">'
@@ -376,10 +378,10 @@ def _list_system_losses(losses: ParaphraseLosses, row: BoardRow) -> list[Paraphr
     ]
 
 
-def _draw_dumbbell(loss: ParaphraseLoss, scale: Scale, *, several: bool) -> DumbbellRow:
+def _draw_dumbbell(loss: ParaphraseLoss, scale: LinearScale, *, several: bool) -> DumbbellRow:
     task = loss.task.short if loss.task else ""
     names = (loss.dataset, task) if several else (task, loss.dataset)
-    return DumbbellRow(*names, loss, draw_loss(loss, scale))
+    return DumbbellRow(*names, loss, draw_loss_dumbbell(loss, scale))
 
 
 def _collect_loss_values(loss: ParaphraseLoss) -> Sequence[float]:
@@ -395,7 +397,7 @@ ANALYSES = (("averaged", "averaged over runs"), ("pooled", "every run separately
 
 
 @dataclass(frozen=True)
-class BaselineShift:
+class SystemBaselineDifference:
     """One system by one analysis. `shift` is the system less the baseline: negative = the baseline is better."""
 
     row: BoardRow
@@ -422,19 +424,19 @@ class BaselineShift:
 
 
 @dataclass(frozen=True)
-class BaselinePlot:
+class BaselineDifferencePlot:
     """One scope; `missing` are systems without a comparison, each with its reason."""
 
     title: str
     id: str
     baseline: BoardRow
     datasets: int
-    scale: Scale
-    rows: tuple[BaselineShift, ...]
+    scale: LinearScale
+    rows: tuple[SystemBaselineDifference, ...]
     missing: tuple[tuple[BoardRow, str], ...]
 
 
-def baseline_plots(record: RunRecord, board: SystemBoard) -> tuple[BaselinePlot, ...]:
+def baseline_shift_plots(record: RunRecord, board: SystemBoard) -> tuple[BaselineDifferencePlot, ...]:
     """A plot per scope of two datasets or more (of one, if there is no other), the leading scope first."""
     scopes: Mapping[str, Any] = record.compared.get("baseline", {}).get("scopes", {})
     titles = {OVERALL: "All tasks"} | {task.name: task.title for task in board.tasks}
@@ -447,7 +449,7 @@ def baseline_plots(record: RunRecord, board: SystemBoard) -> tuple[BaselinePlot,
 
 def _baseline_plot(
     record: RunRecord, board: SystemBoard, title: str, name: str, plain: Mapping[str, Any]
-) -> BaselinePlot | None:
+) -> BaselineDifferencePlot | None:
     if plain.get("reason") or not plain.get("systems"):
         return None
     tested = [
@@ -462,27 +464,27 @@ def _baseline_plot(
         for end in (contrast["shift"], contrast["ci_low"], contrast["ci_high"])
         if end is not None
     ]
-    scale = fit_scale([*edges, 0.0], within=None, factor=POINTS.factor)
+    scale = fit_axis_scale([*edges, 0.0], within=None, factor=POINTS.factor)
     missing = tuple(
         (board.row(row["system"]), row["reason"]) for row in plain["systems"] if row.get("reason")
     )
     rows = tuple(_compare_baseline(record, row, words, contrast, scale) for row, _, words, contrast in tested)
     place = name.replace(":", "-")
-    return BaselinePlot(
+    return BaselineDifferencePlot(
         title, f"baseline-{place}", board.row(plain["baseline"]), len(plain["datasets"]), scale, rows, missing
     )
 
 
 def _compare_baseline(
-    record: RunRecord, row: BoardRow, words: str, contrast: Mapping[str, Any], scale: Scale
-) -> BaselineShift:
+    record: RunRecord, row: BoardRow, words: str, contrast: Mapping[str, Any], scale: LinearScale
+) -> SystemBaselineDifference:
     # The protocol's shift is baseline less system; here, as in every other plot, it is system less baseline.
     shift = -contrast["shift"]
     low, high = (None if contrast[end] is None else -contrast[end] for end in ("ci_high", "ci_low"))
     ends = (low, high) if low is not None and high is not None else (None, None)
     mark = draw_difference_mark(ends[0], shift, ends[1], row.system.kind, scale)
     sure = contrast["p_holm"] < record.alpha
-    return BaselineShift(
+    return SystemBaselineDifference(
         row, words, shift, ends[0], ends[1], contrast["p_holm"], contrast["n"], contrast["method"], sure, mark
     )
 
@@ -491,7 +493,7 @@ FEWEST, FEWEST_DISTANCES = 6, 3
 
 
 @dataclass(frozen=True)
-class DropChart:
+class ScoreDropChart:
     """The chart and one sentence that says what it shows."""
 
     svg: Markup
@@ -499,7 +501,7 @@ class DropChart:
     n: int
 
 
-def plot_against_original(losses: ParaphraseLosses) -> DropChart | None:
+def plot_change_by_original_score(losses: ParaphraseLosses) -> ScoreDropChart | None:
     """Change against original score; None for under six points."""
     points = [
         loss
@@ -511,15 +513,17 @@ def plot_against_original(losses: ParaphraseLosses) -> DropChart | None:
     ]
     if len(points) < FEWEST:
         return None
-    x = fit_scale([loss.before.value or 0.0 for loss in points], within=(-1.0, 1.0), factor=POINTS.factor)
-    y = fit_scale([0.0, *(loss.drop or 0.0 for loss in points)], within=None, factor=POINTS.factor)
-    svg = draw_scatter(
+    x = fit_axis_scale(
+        [loss.before.value or 0.0 for loss in points], within=(-1.0, 1.0), factor=POINTS.factor
+    )
+    y = fit_axis_scale([0.0, *(loss.drop or 0.0 for loss in points)], within=None, factor=POINTS.factor)
+    svg = draw_scatter_plot(
         [_loss_point(loss) for loss in points],
-        Axis(x, "original score, points"),
-        Axis(y, "change, points", 0.0),
+        PlotAxis(x, "original score, points"),
+        PlotAxis(y, "change, points", 0.0),
     )
     across = f"{len(points)} points: original score on the horizontal axis, change from paraphrasing on the vertical."
-    return DropChart(svg, f"{across} {_say_largest_loss(points)}", len(points))
+    return ScoreDropChart(svg, f"{across} {_say_largest_loss(points)}", len(points))
 
 
 def _say_largest_loss(points: Sequence[ParaphraseLoss]) -> str:
@@ -535,14 +539,14 @@ def _say_largest_loss(points: Sequence[ParaphraseLoss]) -> str:
     )
 
 
-def _loss_point(loss: ParaphraseLoss) -> Point:
-    return Point(loss.before.value or 0.0, loss.drop or 0.0, loss.row.system.kind)
+def _loss_point(loss: ParaphraseLoss) -> PlotPoint:
+    return PlotPoint(loss.before.value or 0.0, loss.drop or 0.0, loss.row.system.kind)
 
 
-def plot_against_distance(losses: ParaphraseLosses) -> DropChart | None:
+def plot_change_by_edit_distance(losses: ParaphraseLosses) -> ScoreDropChart | None:
     """Change against the edit distance of the paraphrases, by source; None where under three distances are known."""
     record, board = losses.record, losses.board
-    distances = _mean_distances(record)
+    distances = _mean_edit_distances(record)
     if len(set(distances.values())) < FEWEST_DISTANCES:
         return None
     several = len({source for _, source in distances}) > 1
@@ -561,20 +565,22 @@ def plot_against_distance(losses: ParaphraseLosses) -> DropChart | None:
     ]
     if len(found) < FEWEST:
         return None
-    x = fit_scale([distance for _, _, distance, _ in found])
-    y = fit_scale([0.0, *(change for *_, change in found)], within=None, factor=POINTS.factor)
-    points = [Point(distance, change, row.system.kind) for row, _, distance, change in found]
-    svg = draw_scatter(points, Axis(x, "edit distance of the paraphrases"), Axis(y, "change, points", 0.0))
+    x = fit_axis_scale([distance for _, _, distance, _ in found])
+    y = fit_axis_scale([0.0, *(change for *_, change in found)], within=None, factor=POINTS.factor)
+    points = [PlotPoint(distance, change, row.system.kind) for row, _, distance, change in found]
+    svg = draw_scatter_plot(
+        points, PlotAxis(x, "edit distance of the paraphrases"), PlotAxis(y, "change, points", 0.0)
+    )
     row, dataset, distance, change = min(found, key=lambda point: point[3])
     summary = (
         f"{len(found)} points: edit distance on the horizontal axis, change from paraphrasing on the vertical. The "
         "lowest, "
         f"{POINTS.change(change)} points, is for {row.label} on {dataset}, at {distance:.2f}."
     )
-    return DropChart(svg, summary, len(found))
+    return ScoreDropChart(svg, summary, len(found))
 
 
-def _mean_distances(record: RunRecord) -> dict[tuple[str, str], float]:
+def _mean_edit_distances(record: RunRecord) -> dict[tuple[str, str], float]:
     """The mean edit distance over runs by dataset and source."""
     distances: dict[tuple[str, str], list[float]] = {}
     for (task, dataset, subset, variant, _, measure), row in record.rows.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from embassay.document.blocks import Block, Column, Heading, Table, TextBlock, make_number_columns
+from embassay.document.blocks import Block, Column, Heading, ParagraphBlock, Table, make_number_columns
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.pteb.validity.conclusions import DOUBT, INVALID, SHARE, VALID
@@ -34,11 +34,11 @@ def paraphrase_validity_blocks(
     heads: list[str | Column] = ["Task", "Dataset", "System", *make_number_columns(*counts)]
     rows = [_validity_row(record, key, titles, labels) for key in keys]
     yield Table.of("valid-changes", heads, rows)
-    yield TextBlock(HOW)
+    yield ParagraphBlock(HOW)
     for reason in dict.fromkeys(
         reason for key in keys if (reason := _explain_undefined_row(record, key, titles))
     ):
-        yield TextBlock(reason)
+        yield ParagraphBlock(reason)
 
 
 def _validity_row(record: RunRecord, key: Key, titles: dict[str, str], labels: dict[str, str]) -> list[str]:

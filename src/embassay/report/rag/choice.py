@@ -12,17 +12,17 @@ from embassay.document.blocks import (
     Block,
     CautionNotes,
     Column,
-    CommandText,
+    CommandInSentence,
     Heading,
     PageFactsLine,
+    ParagraphBlock,
     Part,
     Sentence,
-    SystemNamePart,
+    SystemNameInSentence,
     Table,
     TableCell,
-    TextBlock,
-    Verdict,
-    join_names,
+    VerdictText,
+    join_names_with_and,
     make_number_columns,
 )
 from embassay.limits import WHOLE, parse_record_json, read_bounded_file
@@ -30,7 +30,7 @@ from embassay.protocols.choose.belief import LIKELY, TRUSTED
 from embassay.protocols.choose.options import AS_GOOD, FEW, UNLIKELY
 from embassay.protocols.choose.studies import find_last_study
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import Claim, Relation, claim_value
+from embassay.protocols.kernel.claims import Claim, Relation, make_value_claim
 from embassay.protocols.kernel.tables import SCORE
 from embassay.protocols.questions import OF_MODELS
 from embassay.records import Result
@@ -38,7 +38,7 @@ from embassay.report.board import SystemBoard
 from embassay.report.cards.findings import SystemFinding, make_finding
 from embassay.report.matrix import question_matrix_blocks
 from embassay.report.notes import list_run_notes, show_gravest_notes
-from embassay.report.record import RecordSystem, RunRecord, shorten_names_to_labels
+from embassay.report.record import RunRecord, SystemOfRun, shorten_names_to_labels
 from embassay.report.runs import ReportRun
 
 TASK = "choice"
@@ -53,27 +53,30 @@ BIAS = (
 )
 
 
-def choice_verdict(record: RunRecord, board: SystemBoard) -> Verdict:
+def choice_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     """Which one, and how sure; or that nobody can say, and what would decide."""
     del board
     choices = _read_choices(record)
     if not choices:
-        return Verdict(("No choice could be made",), (("Fewer than two systems have answered.",),))
+        return VerdictText(("No choice could be made",), (("Fewer than two systems have answered.",),))
     dataset, choice = next(iter(choices.items()))
-    pick, picked = _name_systems(record)[choice["pick"]], _state_picked_system(record, dataset, choice)
-    chances, alike = _state_pick_chances(record, choice), _state_equal_systems(choice)
+    pick, picked = (
+        _map_systems_to_names(record)[choice["pick"]],
+        _state_picked_system(record, dataset, choice),
+    )
+    chances, alike = _state_pick_chances(record, choice), _state_near_best_systems(choice)
     labels_needed = _state_labels_needed(choice)
-    odds = _state_best_odds(record, dataset, choice)
+    odds = _state_possible_best_systems(record, dataset, choice)
     if picked.kind == "use":
         percent = numbers.format_percent(choice["p_best"])
         heading: Sentence = ("Use ", pick, f" ({percent} likely to be the best)")
     else:
-        heading = ("Undecided: ", *_say_best_odds(record, odds))
+        heading = ("Undecided: ", *_say_possible_best_systems(record, odds))
     lede = tuple(_write_choice_lede(record, dataset, choice, chances, alike, labels_needed))
-    return Verdict(heading, lede, (picked, *odds, *chances, *alike, *labels_needed))
+    return VerdictText(heading, lede, (picked, *odds, *chances, *alike, *labels_needed))
 
 
-def _find_best_chances(record: RunRecord, dataset: str) -> dict[str, float]:
+def _find_chances_of_being_best(record: RunRecord, dataset: str) -> dict[str, float]:
     """How likely each system is the best."""
     return {
         system.name: row.value
@@ -83,9 +86,11 @@ def _find_best_chances(record: RunRecord, dataset: str) -> dict[str, float]:
     }
 
 
-def _state_best_odds(record: RunRecord, dataset: str, choice: Mapping[str, Any]) -> tuple[Claim, ...]:
+def _state_possible_best_systems(
+    record: RunRecord, dataset: str, choice: Mapping[str, Any]
+) -> tuple[Claim, ...]:
     """Who may be the best, the likeliest first and of equal ones the pick, and who hardly can be."""
-    chances = _find_best_chances(record, dataset)
+    chances = _find_chances_of_being_best(record, dataset)
     names = sorted(chances, key=lambda name: (-chances[name], name != choice["pick"]))
     return tuple(
         Claim(
@@ -96,9 +101,9 @@ def _state_best_odds(record: RunRecord, dataset: str, choice: Mapping[str, Any])
     )  # fmt: skip
 
 
-def _say_best_odds(record: RunRecord, odds: Sequence[Claim]) -> Iterator[Part]:
+def _say_possible_best_systems(record: RunRecord, odds: Sequence[Claim]) -> Iterator[Part]:
     """`minilm (50%) or all-mpnet-base-v2 (40%) may be best; bm25 is unlikely`."""
-    names = _name_systems(record)
+    names = _map_systems_to_names(record)
     likely = [claim for claim in odds if claim.relation == "keeps"]
     for place, claim in enumerate(likely[:NAMED]):
         last = place == min(len(likely), NAMED) - 1 and len(likely) <= NAMED
@@ -114,14 +119,14 @@ def _say_best_odds(record: RunRecord, odds: Sequence[Claim]) -> Iterator[Part]:
         yield f"; the other {numbers.spell_count(len(unlikely))} are unlikely"
     elif unlikely:
         yield "; "
-        yield from join_names(unlikely)
+        yield from join_names_with_and(unlikely)
         yield f" {'is' if len(unlikely) == 1 else 'are'} unlikely"
 
 
 def _state_picked_system(record: RunRecord, dataset: str, choice: Mapping[str, Any]) -> Claim:
     """What the pick is: of least expected loss, and the one to use where that is little; else the likeliest best where
     it is that."""
-    chances = _find_best_chances(record, dataset)
+    chances = _find_chances_of_being_best(record, dataset)
     others = tuple(name for name in chances if name != choice["pick"])
     # Who loses least in the mean need not be the likeliest best.
     least = Claim(choice["pick"], "least", "expected_regret", others, choice["expected_regret"])
@@ -137,13 +142,13 @@ def _state_pick_chances(record: RunRecord, choice: Mapping[str, Any]) -> tuple[C
     pick, n = choice["pick"], len(record.ranked_systems) - len(choice["missing"])
     return (
         Claim(pick, "is", "p_best", value=choice["p_best"], of=n),
-        claim_value(pick, "p_near", choice["p_near"]),
-        claim_value(pick, "expected_regret", choice["expected_regret"]),
-        claim_value("", "expected_regret", choice["regret_of_random"], kind="random pick"),
+        make_value_claim(pick, "p_near", choice["p_near"]),
+        make_value_claim(pick, "expected_regret", choice["expected_regret"]),
+        make_value_claim("", "expected_regret", choice["regret_of_random"], kind="random pick"),
     )
 
 
-def _state_equal_systems(choice: Mapping[str, Any]) -> tuple[Claim, ...]:
+def _state_near_best_systems(choice: Mapping[str, Any]) -> tuple[Claim, ...]:
     """Who would do as well: near the best with a high chance."""
     return tuple(
         Claim(name, "keeps", "p_near", margin=AS_GOOD, kind="as good") for name in choice.get("as_good") or ()
@@ -166,10 +171,10 @@ def _state_label_chance(choice: Mapping[str, Any]) -> Claim:
     return Claim("", relation, "chance_with_labels", value=chance, margin=LIKELY, n=int(most))
 
 
-def _name_systems(record: RunRecord) -> dict[str, SystemNamePart]:
+def _map_systems_to_names(record: RunRecord) -> dict[str, SystemNameInSentence]:
     """System -> its name as a sentence shows it."""
     label = record.system_labels
-    return {system.name: SystemNamePart(label[system.name], system.index) for system in record.systems}
+    return {system.name: SystemNameInSentence(label[system.name], system.index) for system in record.systems}
 
 
 def _write_choice_lede(
@@ -185,7 +190,7 @@ def _write_choice_lede(
         lost = "Almost no passage is found by its own sentence, so no choice can be made."
         yield (f"{few if told['questions'] < FEW else lost} What they suggest:",)
     yield (
-        _name_systems(record)[told["pick"]],
+        _map_systems_to_names(record)[told["pick"]],
         f" has {_add_indefinite_article(p_best)} chance of being best of {best.of} on {dataset} and "
         f"{_add_indefinite_article(p_near)} chance of being within {told['tolerance']:g} nDCG@10 of the best. "
         f"Expected loss: {regret} (random pick: {lot})."
@@ -272,27 +277,27 @@ def choice_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     for dataset, choice in choices.items():
         yield Heading("Which one, and how sure", "choose-systems")
         yield replace(_move_regret_columns_first(_systems_table(record, dataset)), title=dataset)
-        yield TextBlock(
+        yield ParagraphBlock(
             "Regret is the expected distance below the best nDCG@10. Price is per "
             "million tokens; time is for its cell on this machine, including cached vectors."
         )
         yield Heading("Signals from the documents alone", "choose-signals")
-        yield TextBlock(BIAS)
-        yield replace(_signals_table(record, dataset), title=f"nDCG@10 on {dataset}")
+        yield ParagraphBlock(BIAS)
+        yield replace(_question_signals_table(record, dataset), title=f"nDCG@10 on {dataset}")
         yield from _model_drafts_blocks(record, dataset)
         yield Heading("What would decide", "choose-labels")
-        yield TextBlock(_say_what_would_decide(choice))
+        yield ParagraphBlock(_say_what_would_decide(choice))
         if (record.path / TO_GRADE).exists():
-            yield TextBlock(
+            yield ParagraphBlock(
                 (
                     "Questions to judge next: ",
-                    CommandText(TO_GRADE),
+                    CommandInSentence(TO_GRADE),
                     f" ({_say_amount_to_judge(record.path)}).",
                 )
             )
             yield from _next_command_blocks(record)
         yield replace(_more_labels_table(choice), title="What judged questions would achieve")
-        yield TextBlock(f"The weights of the signals were fitted on {', '.join(choice['trained_on'])}.")
+        yield ParagraphBlock(f"The weights of the signals were fitted on {', '.join(choice['trained_on'])}.")
     yield from question_matrix_blocks(record.path) if alone else ()
 
 
@@ -303,13 +308,13 @@ def choice_view(run: Path, record: RunRecord, board: SystemBoard, wide: bool) ->
     for dataset, choice in _read_choices(record).items():
         yield _systems_table(record, dataset)
         if wide:
-            yield _signals_table(record, dataset)
+            yield _question_signals_table(record, dataset)
         notes += [f"{name} did not answer and is left out." for name in choice["missing"]]
     notes += _model_question_notes(record)
     yield CautionNotes(tuple(notes), more=(BIAS,))
     if (run / TO_GRADE).exists():
-        yield TextBlock(
-            ("To judge next: ", CommandText(str(run / TO_GRADE)), f" ({_say_amount_to_judge(run)})")
+        yield ParagraphBlock(
+            ("To judge next: ", CommandInSentence(str(run / TO_GRADE)), f" ({_say_amount_to_judge(run)})")
         )
         yield from _next_command_blocks(record)
 
@@ -359,16 +364,16 @@ def _model_drafts_blocks(record: RunRecord, dataset: str) -> Iterator[Block]:
 
 def _next_command_blocks(record: RunRecord) -> Iterator[Block]:
     """The commands that have them judged, by people or by a model, and that choose again."""
-    if people := suggest_people_commands(record):
-        yield TextBlock("By hand, in a browser:")
+    if people := suggest_human_study_commands(record):
+        yield ParagraphBlock("By hand, in a browser:")
         for command in people:
-            yield TextBlock((CommandText(command),))
-        yield TextBlock("Or by a language model (--dry-run shows its cost):")
-    for command in suggest_golden_commands(record):
-        yield TextBlock((CommandText(command),))
+            yield ParagraphBlock((CommandInSentence(command),))
+        yield ParagraphBlock("Or by a language model (--dry-run shows its cost):")
+    for command in suggest_golden_set_commands(record):
+        yield ParagraphBlock((CommandInSentence(command),))
 
 
-def suggest_people_commands(record: RunRecord) -> tuple[str, ...]:
+def suggest_human_study_commands(record: RunRecord) -> tuple[str, ...]:
     """What serves the questions to people, and the choice with what they marked; none where there is no study."""
     study = find_last_study(record.path)
     if study is None:
@@ -383,7 +388,7 @@ def _build_choose_again_command(record: RunRecord, labels: str) -> str:
     return f"embassay choose {quote(record.arguments['datasets'][0])} {systems} --labels {quote(labels)} --out {out}"
 
 
-def suggest_golden_commands(record: RunRecord) -> tuple[str, ...]:
+def suggest_golden_set_commands(record: RunRecord) -> tuple[str, ...]:
     """A golden set of the questions to judge, its pools those of the likeliest systems, and the choice with it."""
     arguments, run = record.arguments, str(record.path)
     corpus = quote(arguments["datasets"][0])
@@ -402,8 +407,8 @@ def suggest_golden_commands(record: RunRecord) -> tuple[str, ...]:
     )
 
 
-def _sort_systems_by_regret(record: RunRecord, dataset: str) -> list[RecordSystem]:
-    def find_regret(system: RecordSystem) -> float:
+def _sort_systems_by_regret(record: RunRecord, dataset: str) -> list[SystemOfRun]:
+    def find_regret(system: SystemOfRun) -> float:
         row = record.find(TASK, system.name, "expected_regret", dataset=dataset)
         return row.value if row is not None and row.value is not None else float("inf")
 
@@ -438,7 +443,7 @@ def _move_regret_columns_first(table: Table) -> Table:
     return replace(table, columns=tuple(table.columns[place] for place in order), lines=lines)
 
 
-def _list_system_entries(record: RunRecord, dataset: str, system: RecordSystem) -> Iterator[TableCell]:
+def _list_system_entries(record: RunRecord, dataset: str, system: SystemOfRun) -> Iterator[TableCell]:
     rows = {
         name: record.find(TASK, system.name, name, dataset=dataset)
         for name in ("p_best", "p_near", "expected_regret", "against_pick")
@@ -453,7 +458,7 @@ def _list_system_entries(record: RunRecord, dataset: str, system: RecordSystem) 
         return
     price = system.facts.get("usd_per_million_tokens")
     yield TableCell("0" if price is None else f"{price:g}")
-    seconds = sum(cell.seconds or 0.0 for cell in record.list_cells(TASK, system.name))
+    seconds = sum(cell.seconds or 0.0 for cell in record.list_system_task_cells(TASK, system.name))
     yield TableCell(numbers.format_duration(seconds), exact=str(seconds))
 
 
@@ -471,7 +476,7 @@ def _difference_to_pick_entry(row: Result | None) -> TableCell:
     return TableCell(numbers.format_change(row.value), small, ",".join(map(str, (row.value, *ends))))
 
 
-def _signals_table(record: RunRecord, dataset: str) -> Table:
+def _question_signals_table(record: RunRecord, dataset: str) -> Table:
     """A line per system, a column per family of questions."""
     label = record.system_labels
     asked = {f"model: {kind}": f"a model's: {kind}" for kind in OF_MODELS}

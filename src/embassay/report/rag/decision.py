@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from embassay.document.blocks import (
     Block,
+    LabelledTableRow,
+    ParagraphBlock,
     Table,
     TableCell,
-    TableLine,
-    TextBlock,
-    Verdict,
+    VerdictText,
     make_number_columns,
 )
 from embassay.protocols.kernel import tables as numbers
@@ -23,29 +23,34 @@ from embassay.protocols.kernel.quantities import (
     forecast_more_labels,
 )
 from embassay.protocols.rag.decision.protocol import (
-    ComparisonStanding,
-    DecisionRecord,
-    LabelOutlook,
-    claim_decision,
+    DecisionStudyRecord,
+    MoreLabelsForecast,
+    RunComparisonEstimate,
+    list_decision_claims,
 )
-from embassay.protocols.rag.scoring.correction import Correction, Corrections, GradeBias, LabelGain
+from embassay.protocols.rag.scoring.correction import (
+    CorrectedRunEstimate,
+    JudgeCorrectionResults,
+    JudgeGradeBias,
+    MoreLabelsGain,
+)
 from embassay.protocols.rag.scoring.score import ScoringRecord
 from embassay.report.notes import sample_size_outlook_table
 from embassay.stats import t_quantile
 
 
-def decision_view(decision: DecisionRecord) -> Iterator[Block]:
+def decision_terminal_view(decision: DecisionStudyRecord) -> Iterator[Block]:
     """On a terminal."""
     lede = tuple((sentence,) for sentence in decision.lede)
-    yield Verdict((decision.verdict,), lede, tuple(claim_decision(decision)))
+    yield VerdictText((decision.verdict,), lede, tuple(list_decision_claims(decision)))
     yield _standings_table(decision)
     if decision.ahead:
         yield make_label_outlook_table(decision.ahead)
 
 
-def _standings_table(decision: DecisionRecord) -> Table:
+def _standings_table(decision: DecisionStudyRecord) -> Table:
     lines = tuple(
-        TableLine(
+        LabelledTableRow(
             f"{standing.a} minus {standing.b or 'the threshold'}",
             (
                 TableCell(f"{standing.value:+.3f}"),
@@ -59,12 +64,12 @@ def _standings_table(decision: DecisionRecord) -> Table:
     return Table("decision", "Where it stands", "Comparison", columns, lines, is_sortable=False)
 
 
-def _format_standing_interval(standing: ComparisonStanding) -> str:
+def _format_standing_interval(standing: RunComparisonEstimate) -> str:
     low, high = standing.ends
     return f"{low:+.3f} to {high:+.3f}"
 
 
-def _say_standing(standing: ComparisonStanding) -> str:
+def _say_standing(standing: RunComparisonEstimate) -> str:
     if not standing.sign:
         return "open"
     if standing.b:
@@ -72,11 +77,11 @@ def _say_standing(standing: ComparisonStanding) -> str:
     return "met" if standing.better == standing.a else "missed"
 
 
-def make_label_outlook_table(ahead: Sequence[LabelOutlook]) -> Table:
+def make_label_outlook_table(ahead: Sequence[MoreLabelsForecast]) -> Table:
     """What more labels would achieve."""
     priced = any(step.usd is not None for step in ahead)
     lines = tuple(
-        TableLine(
+        LabelledTableRow(
             f"{step.more:,} more",
             (
                 TableCell(f"± {step.half:.3f}"), TableCell(numbers.format_percent(step.chance)),
@@ -122,20 +127,22 @@ def undecided_runs_blocks(score: ScoringRecord, price: float | None = None) -> I
     rows = forecast_more_items_for_pair(pair.difference, half, pair.n, len(compared.pairs))
     labels = score.judgements.documents / max(score.judgements.queries, 1)
     title = f"What more questions like these would achieve, {pair.a} minus {pair.b}"
-    yield TextBlock(f"{title}:")
+    yield ParagraphBlock(f"{title}:")
     yield sample_size_outlook_table(title, "Questions", rows, labels=[labels] * len(rows), price=price)
 
 
-def corrections_view(corrections: Corrections, headline: str, price: float | None = None) -> Iterator[Block]:
+def judge_corrections_view(
+    corrections: JudgeCorrectionResults, headline: str, price: float | None = None
+) -> Iterator[Block]:
     """What people's grades made of the judge's: by one measure, and where the judge is off."""
     yield corrected_runs_table(corrections, headline)
-    yield make_bias_table(corrections.off)
-    yield TextBlock(_say_agreement(corrections))
+    yield make_judge_bias_table(corrections.off)
+    yield ParagraphBlock(_say_agreement(corrections))
     if corrections.ahead:
-        yield make_labels_table(corrections.ahead, price)
+        yield make_more_labels_table(corrections.ahead, price)
 
 
-def corrected_runs_table(corrections: Corrections, headline: str) -> Table:
+def corrected_runs_table(corrections: JudgeCorrectionResults, headline: str) -> Table:
     """Each run, and each difference, by people and judge beside either alone."""
     rows = [row for row in corrections.rows if row.measure == headline]
     columns = make_number_columns("Corrected, 95%", "People alone, 95%", "Judge alone", "Labels", "Worth")
@@ -149,11 +156,11 @@ def corrected_runs_table(corrections: Corrections, headline: str) -> Table:
     )
 
 
-def _correction_line(correction: Correction) -> TableLine:
+def _correction_line(correction: CorrectedRunEstimate) -> LabelledTableRow:
     sign = "+" if correction.other else ""
     ends = [f"{value:{sign}.3f}" for value in (correction.value, correction.low, correction.high)]
     own = [f"{value:{sign}.3f}" for value in (correction.alone, correction.alone_low, correction.alone_high)]
-    return TableLine(
+    return LabelledTableRow(
         f"{correction.run} minus {correction.other}" if correction.other else correction.run,
         (
             TableCell(f"{ends[0]} {ends[1]}–{ends[2]}"), TableCell(f"{own[0]} {own[1]}–{own[2]}"),
@@ -176,7 +183,8 @@ def judged_quantity_blocks(
     if not found:
         return
     lines = tuple(
-        TableLine(quantity.name, tuple(map(TableCell, _quantity_figures(quantity)))) for quantity in found
+        LabelledTableRow(quantity.name, tuple(map(TableCell, _quantity_figures(quantity))))
+        for quantity in found
     )
     heads = make_number_columns("Corrected, 95%", "People alone, 95%", "Judge alone", "Labels", "Worth")
     yield Table(f"quantities-{title}", title, title, heads, lines, is_sortable=False)
@@ -190,7 +198,7 @@ def judged_quantity_blocks(
             biased,
             is_sortable=False,
         )
-    yield TextBlock(f"{found[0].name}: {found[0].use}.")
+    yield ParagraphBlock(f"{found[0].name}: {found[0].use}.")
     if rows := forecast_more_labels(found[0], bar):
         chance = "" if bar is None else "Chance of a decision"
         takes = None if labels is None else [labels] * len(rows)
@@ -218,23 +226,23 @@ def _format_quantity_interval(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"{low:.3f}–{high:.3f}"
 
 
-def _judge_bias_line(label: str, off: JudgeBias | GradeBias) -> TableLine:
+def _judge_bias_line(label: str, off: JudgeBias | JudgeGradeBias) -> LabelledTableRow:
     ends = "–"
     if off.low is not None and off.high is not None:
         ends = f"{numbers.format_change(off.low, 2)} to {numbers.format_change(off.high, 2)}"
-    return TableLine(
+    return LabelledTableRow(
         label, (TableCell(numbers.format_change(off.mean, 2)), TableCell(ends), TableCell(f"{off.n:,}"))
     )
 
 
-def make_bias_table(off: Sequence[GradeBias]) -> Table:
+def make_judge_bias_table(off: Sequence[JudgeGradeBias]) -> Table:
     """How far the judge's grades are above people's."""
     lines = tuple(_judge_bias_line(row.kind, row) for row in off)
     columns = make_number_columns("Judge minus people", "95%", "Passages")
     return Table("judge-off", "Where the judge is wrong", "Passages", columns, lines, is_sortable=False)
 
 
-def _say_agreement(corrections: Corrections) -> str:
+def _say_agreement(corrections: JudgeCorrectionResults) -> str:
     kappa = "" if corrections.kappa is None else f", weighted kappa {corrections.kappa:.2f}"
     return (
         f"{corrections.passages:,} passages of {numbers.format_noun_count(corrections.queries, 'query')} have "
@@ -242,10 +250,10 @@ def _say_agreement(corrections: Corrections) -> str:
     )
 
 
-def make_labels_table(ahead: Sequence[LabelGain], price: float | None = None) -> Table:
+def make_more_labels_table(ahead: Sequence[MoreLabelsGain], price: float | None = None) -> Table:
     """What more labels of people would buy, where runs cannot be told apart; with what they cost at a `price` each."""
     lines = tuple(
-        TableLine(
+        LabelledTableRow(
             f"{bought.run} minus {bought.other}",
             (
                 TableCell(f"{bought.more:,} more {bought.unit}"),
@@ -262,5 +270,5 @@ def make_labels_table(ahead: Sequence[LabelGain], price: float | None = None) ->
     return Table("bought", "What more labels would achieve", "Runs", columns, lines, is_sortable=False)
 
 
-def _format_labels_cost(bought: LabelGain, price: float) -> str:
+def _format_labels_cost(bought: MoreLabelsGain, price: float) -> str:
     return f"${bought.more * bought.labels * price:,.2f}"

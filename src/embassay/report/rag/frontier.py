@@ -17,16 +17,21 @@ from markupsafe import Markup, escape
 from embassay.document.blocks import (
     Block,
     CautionNotes,
+    ParagraphBlock,
     StyledWords,
     Table,
     TableCell,
-    TextBlock,
-    Verdict,
+    VerdictText,
     make_number_columns,
 )
-from embassay.document.marks import LogScale, Scale, fit_log_scale, fit_scale
+from embassay.document.marks import LinearScale, LogTimeScale, fit_axis_scale, fit_log_scale
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.rag.sweep.findings.record import Findings, StackSummary, SweepConditions, SweepPart
+from embassay.protocols.rag.sweep.findings.record import (
+    StackSummary,
+    SweepDatasetFindings,
+    SweepFindings,
+    SweepRulesPricesAndSeed,
+)
 from embassay.protocols.rag.sweep.findings.sentences import format_ms, format_ratio, format_usd
 from embassay.protocols.rag.tradeoffs import ROUNDING
 from embassay.report.cards.findings import SystemFinding, make_finding
@@ -43,7 +48,7 @@ class FrontierRow:
     equal: tuple[str, ...] = ()
 
 
-def pick_frontier_rows(part: SweepPart, asked: SweepConditions) -> tuple[FrontierRow, ...]:
+def pick_frontier_rows(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> tuple[FrontierRow, ...]:
     """The rows of the main frontier, fastest first, and among them the recommended stack where a smaller prompt took it
     off the frontier. For equal ones stands the recommended one, else that of the smallest K: they differ in what these
     queries never reach."""
@@ -63,7 +68,7 @@ def pick_frontier_rows(part: SweepPart, asked: SweepConditions) -> tuple[Frontie
     return tuple(spots)
 
 
-def _is_equal_stack(a: StackSummary, other: StackSummary, asked: SweepConditions) -> bool:
+def _is_equal_stack(a: StackSummary, other: StackSummary, asked: SweepRulesPricesAndSeed) -> bool:
     pairs = (
         (a.cost, other.cost),
         (a.latency, other.latency),
@@ -79,7 +84,9 @@ FEW = 12
 """So many stacks of the frontier are shown unless all are asked for; the recommended one always is."""
 
 
-def undecided_stacks_table(part: SweepPart, labels: float = 0.0, price: float | None = None) -> Table | None:
+def undecided_stacks_table(
+    part: SweepDatasetFindings, labels: float = 0.0, price: float | None = None
+) -> Table | None:
     """What more queries would achieve for the named stacks that cannot be told apart from the recommended one in
     quality; a
     query takes so many `labels`, 0 where that is not known. None where there are none."""
@@ -116,19 +123,19 @@ def find_sweep_strengths(run: ReportRun, system: str) -> Iterator[SystemFinding]
 
 
 def sweep_view(
-    findings: Findings, run: Path, wide: bool = False, labels: float = 0.0, price: float | None = None
+    findings: SweepFindings, run: Path, wide: bool = False, labels: float = 0.0, price: float | None = None
 ) -> Iterator[Block]:
     """A sweep: verdict, frontier, what more queries would buy (of so many `labels` each, at a `price`), notes and
     paths."""
     part = findings.parts[0]
-    yield Verdict((part.verdict,), tuple((sentence,) for sentence in part.lede))
+    yield VerdictText((part.verdict,), tuple((sentence,) for sentence in part.lede))
     spots = pick_frontier_rows(part, findings.asked)
     shown = _pick_shown_stacks(part, [spot.stack for spot in spots], wide)
     titles = (f"{findings.asked.measure}, 95%", "p50", "$/1,000", "p95", "%PROC")
     rows = (_frontier_table_row(part, findings, id, place) for place, id in shown)
     yield Table.of("frontier", ("Frontier, fastest first", *make_number_columns(*titles)), rows)
     if (table := undecided_stacks_table(part, labels, price)) is not None:
-        yield TextBlock(f"{table.title}:")
+        yield ParagraphBlock(f"{table.title}:")
         yield table
     equal = sum(len(spot.equal) for spot in spots)
     signs = tuple(_explain_frontier_signs(part))
@@ -136,7 +143,7 @@ def sweep_view(
     yield from say_where_report_is(run, "tables")
 
 
-def _explain_frontier_signs(part: SweepPart) -> Iterator[str]:
+def _explain_frontier_signs(part: SweepDatasetFindings) -> Iterator[str]:
     """What the star means, and what it is to be on the frontier."""
     chosen = part.recommendation.stack
     if not chosen:
@@ -145,7 +152,7 @@ def _explain_frontier_signs(part: SweepPart) -> Iterator[str]:
     yield f"{RECOMMENDED}{off} {UNBEATEN}"
 
 
-def _pick_shown_stacks(part: SweepPart, order: Sequence[str], wide: bool) -> list[tuple[int, str]]:
+def _pick_shown_stacks(part: SweepDatasetFindings, order: Sequence[str], wide: bool) -> list[tuple[int, str]]:
     """The stacks with their places: all, or the best of them, which wait longest, and the recommended one."""
     placed = list(enumerate(order, start=1))
     if wide or len(placed) <= FEW:
@@ -154,7 +161,9 @@ def _pick_shown_stacks(part: SweepPart, order: Sequence[str], wide: bool) -> lis
     return [spot for spot in placed if spot[1] in best]
 
 
-def _frontier_table_row(part: SweepPart, findings: Findings, id: str, place: int) -> list[TableCell]:
+def _frontier_table_row(
+    part: SweepDatasetFindings, findings: SweepFindings, id: str, place: int
+) -> list[TableCell]:
     stack, chosen = part.stack(id), id == part.recommendation.stack
     total, mark = stack.time("total"), "*" if chosen else ""
     times = ("n/a", "n/a") if total is None else (format_ms(total.p50), format_ms(total.p95))
@@ -180,7 +189,7 @@ def _format_reached_share(stack: StackSummary, measure: str) -> str:
     return "n/a" if share is None else format_ratio(share)
 
 
-def _frontier_notes(findings: Findings, hidden: int, equal: int, wide: bool) -> Iterator[str]:
+def _frontier_notes(findings: SweepFindings, hidden: int, equal: int, wide: bool) -> Iterator[str]:
     part = findings.parts[0]
     if hidden:
         yield f"{numbers.format_noun_count(hidden, 'faster stack')} on the frontier: --wide shows them."
@@ -201,7 +210,7 @@ def _frontier_notes(findings: Findings, hidden: int, equal: int, wide: bool) -> 
     if wide:
         yield from (f"{advice.line}: {advice.text}" for advice in tested)
     elif tested:
-        yield say_recommendations_held(part)
+        yield say_paper_recommendations_held(part)
     asked = findings.asked
     how = f"{numbers.format_count(asked.resamples)} resamples, seed {asked.seed}"
     yield f"Intervals: percentile bootstrap over queries, {how}."
@@ -216,7 +225,7 @@ STATES = {
 """What became of one recommendation of the paper, and of several."""
 
 
-def say_recommendations_held(part: SweepPart) -> str:
+def say_paper_recommendations_held(part: SweepDatasetFindings) -> str:
     """How many of the paper's recommendations hold here."""
     counts = {state: sum(advice.status == state for advice in part.guidance) for state in STATES}
     words = [f"{n} {STATES[state][n > 1]}" for state, n in counts.items() if n]
@@ -249,12 +258,14 @@ class FrontierPlot:
     scale: tuple[float, float, float, float]
 
 
-def frontier_plot(part: SweepPart, asked: SweepConditions, order: Sequence[str]) -> FrontierPlot:
+def frontier_plot(
+    part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed, order: Sequence[str]
+) -> FrontierPlot:
     """The plot of a part; `order` are the stacks of its table, numbered from 1."""
     valued = [stack for stack in part.stacks if stack.value(asked.measure) is not None]
     shown = [stack for stack in valued if stack.id in order]
     x = fit_log_scale([end for stack in valued for end in (stack.latency, _stack_p95_latency(stack))])
-    y = fit_scale(
+    y = fit_axis_scale(
         [_stack_quality(stack, asked) for stack in valued]
         + [end for stack in shown for end in _collect_quality_ends(stack, asked)]
     )
@@ -263,7 +274,7 @@ def frontier_plot(part: SweepPart, asked: SweepConditions, order: Sequence[str])
     drawn = sorted(ties, key=lambda stack: ("latency" in stack.on, part.frontiers[0].name in stack.on))
     parts = [
         _draw_time_limits(part, asked, x), _draw_grid(x, y, asked), _draw_frontier_steps(part, asked, x, y),
-        _draw_whiskers(shown, asked, x, y),
+        _draw_interval_whiskers(shown, asked, x, y),
         *(_draw_stack_point(stack, part, asked, x, y) for stack in drawn),
         _draw_point_numbers(part, asked, order, x, y),
         _draw_recommended_ring(part, asked, x, y)
@@ -274,7 +285,7 @@ def frontier_plot(part: SweepPart, asked: SweepConditions, order: Sequence[str])
 
 
 def _make_plot_row(
-    stack: StackSummary, asked: SweepConditions, x: LogScale, y: Scale
+    stack: StackSummary, asked: SweepRulesPricesAndSeed, x: LogTimeScale, y: LinearScale
 ) -> tuple[str, float, float, float, float, float]:
     quality = _stack_quality(stack, asked)
     return (
@@ -287,7 +298,7 @@ def _make_plot_row(
     )
 
 
-def _stack_quality(stack: StackSummary, asked: SweepConditions) -> float:
+def _stack_quality(stack: StackSummary, asked: SweepRulesPricesAndSeed) -> float:
     return stack.value(asked.measure) or 0.0
 
 
@@ -296,25 +307,25 @@ def _stack_p95_latency(stack: StackSummary) -> float:
     return stack.latency if total is None else max(total.p95, stack.latency)
 
 
-def _collect_quality_ends(stack: StackSummary, asked: SweepConditions) -> list[float]:
+def _collect_quality_ends(stack: StackSummary, asked: SweepRulesPricesAndSeed) -> list[float]:
     quality = stack.measured(asked.measure)
     ends = () if quality is None else (quality.value.low, quality.value.high)
     return [end for end in ends if end is not None]
 
 
-def _stack_x_position(stack: StackSummary, x: LogScale) -> float:
+def _stack_x_position(stack: StackSummary, x: LogTimeScale) -> float:
     return round(_chart_x_position(x, stack.latency), 2)
 
 
-def _chart_x_position(x: LogScale, value: float) -> float:
+def _chart_x_position(x: LogTimeScale, value: float) -> float:
     return LEFT + WIDE * x.at(value) / 100
 
 
-def _chart_y_position(y: Scale, value: float) -> float:
+def _chart_y_position(y: LinearScale, value: float) -> float:
     return round(TOP + (100 - y.at(value)) / 100 * HEIGHT, 1)
 
 
-def _draw_grid(x: LogScale, y: Scale, asked: SweepConditions) -> str:
+def _draw_grid(x: LogTimeScale, y: LinearScale, asked: SweepRulesPricesAndSeed) -> str:
     right, bottom = LEFT + WIDE, TOP + HEIGHT
     rows = "".join(
         f'<line class="g" x1="{LEFT:g}%" x2="{right:g}%" '
@@ -333,7 +344,7 @@ def _draw_grid(x: LogScale, y: Scale, asked: SweepConditions) -> str:
     )
 
 
-def _draw_time_limits(part: SweepPart, asked: SweepConditions, x: LogScale) -> str:
+def _draw_time_limits(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed, x: LogTimeScale) -> str:
     """The times over the limit as ground, and what is within jitter of the recommended point."""
     right, recommendation = LEFT + WIDE, part.recommendation
     start = right if asked.sla_ms is None else _chart_x_position(x, asked.sla_ms)
@@ -346,7 +357,9 @@ def _draw_time_limits(part: SweepPart, asked: SweepConditions, x: LogScale) -> s
     return band + shade
 
 
-def _draw_frontier_steps(part: SweepPart, asked: SweepConditions, x: LogScale, y: Scale) -> str:
+def _draw_frontier_steps(
+    part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed, x: LogTimeScale, y: LinearScale
+) -> str:
     """The frontier by time: level until the next point, then up."""
     frontier = part.find_frontier("latency")
     stacks = [part.stack(id) for id in frontier.stacks] if frontier is not None else []
@@ -360,7 +373,9 @@ def _draw_frontier_steps(part: SweepPart, asked: SweepConditions, x: LogScale, y
     return "".join(f'<line class="s1" x1="{a}%" y1="{b}" x2="{c}%" y2="{d}"/>' for a, b, c, d in lines)
 
 
-def _draw_whiskers(shown: Sequence[StackSummary], asked: SweepConditions, x: LogScale, y: Scale) -> str:
+def _draw_interval_whiskers(
+    shown: Sequence[StackSummary], asked: SweepRulesPricesAndSeed, x: LogTimeScale, y: LinearScale
+) -> str:
     """Of the numbered points the interval upright, and the way from the drawn percentile to p95 across."""
     parts = []
     for stack in shown:
@@ -376,7 +391,11 @@ def _draw_whiskers(shown: Sequence[StackSummary], asked: SweepConditions, x: Log
 
 
 def _draw_stack_point(
-    stack: StackSummary, part: SweepPart, asked: SweepConditions, x: LogScale, y: Scale
+    stack: StackSummary,
+    part: SweepDatasetFindings,
+    asked: SweepRulesPricesAndSeed,
+    x: LogTimeScale,
+    y: LinearScale,
 ) -> str:
     """Filled: on the frontier by time; hollow: on it for its price; a grey ring: dominated."""
     on = "e" if "latency" in stack.on else "w" if part.frontiers[0].name in stack.on else "ring"
@@ -389,7 +408,11 @@ def _draw_stack_point(
 
 
 def _draw_point_numbers(
-    part: SweepPart, asked: SweepConditions, order: Sequence[str], x: LogScale, y: Scale
+    part: SweepDatasetFindings,
+    asked: SweepRulesPricesAndSeed,
+    order: Sequence[str],
+    x: LogTimeScale,
+    y: LinearScale,
 ) -> str:
     """The place in the table beside each point of it; where there is no room the title alone tells it."""
     spots = [
@@ -411,14 +434,16 @@ def _draw_point_numbers(
     return "".join(parts)
 
 
-def _draw_recommended_ring(part: SweepPart, asked: SweepConditions, x: LogScale, y: Scale) -> str:
+def _draw_recommended_ring(
+    part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed, x: LogTimeScale, y: LinearScale
+) -> str:
     """A ring around the recommended point, or the nearest where none keeps the limits."""
     stack = part.stack(part.recommendation.stack or part.recommendation.nearest)
     at, down = _stack_x_position(stack, x), _chart_y_position(y, _stack_quality(stack, asked))
     return f'<circle class="pick" cx="{at}%" cy="{down}" r="10"/>'
 
 
-def _summarize_frontier_plot(part: SweepPart, asked: SweepConditions) -> str:
+def _summarize_frontier_plot(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> str:
     """What the plot shows: the ends of the frontier, and how many stacks lie below it."""
     on = sorted(
         (part.stack(id) for id in part.frontiers[0].stacks), key=lambda stack: (stack.latency, stack.id)

@@ -8,50 +8,50 @@ from statistics import mean, median
 
 from embassay.document.blocks import (
     Block,
-    Bullets,
+    BulletList,
     CautionNotes,
+    CollapsibleBlocks,
     Column,
-    CommandText,
-    Details,
+    CommandInSentence,
+    DrawingLegend,
     Heading,
-    Legend,
-    Link,
+    LabelledTableRow,
     PageFactsLine,
+    PageLink,
+    ParagraphBlock,
     Part,
     Sentence,
     StyledWords,
     Table,
     TableCell,
-    TableLine,
-    TextBlock,
-    Verdict,
+    VerdictText,
     clip_text,
     make_number_columns,
 )
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import Claim, claim_count, claim_value, select_claims_of_kind
-from embassay.protocols.rag.golden.conclusions import claim_golden_set
-from embassay.protocols.rag.golden.final_lists import ListedPassage
-from embassay.protocols.rag.golden.summary import GoldenQuerySummary, GoldenRecord, read_golden_record
-from embassay.protocols.rag.golden.trust import judge_warnings, may_judge_at_random
+from embassay.protocols.kernel.claims import Claim, make_count_claim, make_value_claim, select_claims_of_kind
+from embassay.protocols.rag.golden.conclusions import make_golden_set_claims
+from embassay.protocols.rag.golden.final_lists import FinalListPassage
+from embassay.protocols.rag.golden.summary import GoldenQuerySummary, GoldenRunRecord, read_golden_record
+from embassay.protocols.rag.golden.trust import list_judge_warnings, may_judge_at_random
 from embassay.report.board import SystemBoard
 from embassay.report.rag.decision import judged_quantity_blocks
 from embassay.report.rag.labels import (
     LABELS,
-    FinalList,
+    QuestionTopPassages,
     draw_grade_strips,
     engine_claims_table,
     estimate_bars_table,
     find_claim_targets,
     golden_stages_table,
-    human_check_table,
-    judge_answers_table,
+    human_check_of_lists_table,
+    judge_attempts_faults_table,
     judge_reliability_bars,
     pick_typical_final_list,
-    pool_counts_table,
+    pool_grade_counts_table,
     position_bias_table,
     repeated_grades_table,
-    say_questions_without_good,
+    say_questions_with_poor_pools,
     say_repeated_judgements,
 )
 from embassay.report.rag.tables import (
@@ -68,7 +68,7 @@ from embassay.runs.spending import format_dollars
 from embassay.stats import Estimate
 
 
-def say_why_judging_stopped(golden: GoldenRecord) -> str:
+def say_why_judging_stopped(golden: GoldenRunRecord) -> str:
     """Why the engine asked no more, with how many questions each reason holds for."""
     ranking = golden.ranking
     if ranking is None or not ranking.stopped or ranking.engine == "grades":
@@ -80,7 +80,7 @@ def say_why_judging_stopped(golden: GoldenRecord) -> str:
     return f"It stopped because: {', '.join(parts)}."
 
 
-def say_judge_doubts(golden: GoldenRecord) -> str:
+def say_judge_doubts(golden: GoldenRunRecord) -> str:
     """For how many questions nothing is claimed, and what was found of the judge; empty where there are none."""
     claims = _count_unclaimed_questions(golden)
     if not claims or golden.ranking is None:
@@ -105,12 +105,12 @@ def golden_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield _list_failed_questions(golden)
     if stages := golden_stages_table(golden):
         yield Heading("From questions to ordered passages", "golden-funnel")
-        yield TextBlock(
+        yield ParagraphBlock(
             "Bars: passages of all questions after each stage, from 0. S5 keeps whole grades; S6 orders what it kept."
         )
         yield stages
         if tokens := _say_tokens_per_candidate(golden):
-            yield TextBlock(tokens)
+            yield ParagraphBlock(tokens)
     yield from _pool_blocks(golden)
     yield from _judge_blocks(golden)
     yield from _order_certainty_blocks(golden)
@@ -121,12 +121,12 @@ def golden_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield _questions_block(golden, alone)
     yield Heading("Use it, or recreate it", "golden-files")
     if golden.exports:
-        yield TextBlock(_export_sentence(golden.exports), "")
+        yield ParagraphBlock(_export_sentence(golden.exports), "")
     yield _format_named_values(_list_settings(golden))
-    yield TextBlock((Link("The command, data and versions", f"method-command{run.mark}"),), "")
+    yield ParagraphBlock((PageLink("The command, data and versions", f"method-command{run.mark}"),), "")
 
 
-def _list_failed_questions(golden: GoldenRecord, most: int = 6) -> CautionNotes:
+def _list_failed_questions(golden: GoldenRunRecord, most: int = 6) -> CautionNotes:
     """The questions that failed, each with its stage and reason."""
     failed = golden.failed
     notes = tuple(
@@ -138,52 +138,55 @@ def _list_failed_questions(golden: GoldenRecord, most: int = 6) -> CautionNotes:
         )
         for query in failed[:most]
     )
-    further: Sentence = (f"and {len(failed) - most} more, in ", Link("every question", "golden-questions"))
+    further: Sentence = (
+        f"and {len(failed) - most} more, in ",
+        PageLink("every question", "golden-questions"),
+    )
     mend = "Repeat the command to retry them."
     return CautionNotes(notes, "Not in the set.", (further, mend) if len(failed) > most else (mend,))
 
 
-def _pool_blocks(golden: GoldenRecord) -> Iterator[Block]:
+def _pool_blocks(golden: GoldenRunRecord) -> Iterator[Block]:
     yield Heading("What the pools hold", "golden-labels")
-    yield pool_counts_table(golden)
-    if words := say_questions_without_good(golden):
-        yield TextBlock(f"{words}.")
+    yield pool_grade_counts_table(golden)
+    if words := say_questions_with_poor_pools(golden):
+        yield ParagraphBlock(f"{words}.")
     if drawn := draw_grade_strips(golden):
         figure, left = drawn
-        yield Legend((("q5", "grade 5"), ("q4", "4"), ("q3", "3"), ("q2", "2"), ("q0", "1")))
+        yield DrawingLegend((("q5", "grade 5"), ("q4", "4"), ("q3", "3"), ("q2", "2"), ("q0", "1")))
         yield figure
         further = f" {left} more are in the table." if left else ""
         head = (
             "One column per question, from 0 to 100% of its pool: grade 5 at the bottom, grade 1 at the top. "
         )
-        yield TextBlock(
+        yield ParagraphBlock(
             (f"{head}{figure.summary}{further} The counts are in ",
-             Link("every question", "golden-questions"), ".")
+             PageLink("every question", "golden-questions"), ".")
         )  # fmt: skip
 
 
-def _judge_blocks(golden: GoldenRecord) -> Iterator[Block]:
+def _judge_blocks(golden: GoldenRunRecord) -> Iterator[Block]:
     yield Heading("The judge", "golden-judge")
-    yield TextBlock(say_repeated_judgements(golden.repeated))
-    yield from map(TextBlock, golden.ranking.notes if golden.ranking is not None else ())
+    yield ParagraphBlock(say_repeated_judgements(golden.repeated))
+    yield from map(ParagraphBlock, golden.ranking.notes if golden.ranking is not None else ())
     if steady := judge_reliability_bars(golden):
         yield estimate_bars_table("How consistent the judge is", steady)
     if table := repeated_grades_table(golden.repeated):
         yield table
     if table := position_bias_table(golden.ranking):
         yield Heading("Does the position at which a passage is shown matter?", level=3)
-        yield TextBlock(
+        yield ParagraphBlock(
             "How many ranks better (right of the line) or worse than its grade a passage is ranked when shown in "
             "this position. No bias: 0. Bars: 95% intervals over questions."
         )
         yield table
-    if table := judge_answers_table(golden.judge):
+    if table := judge_attempts_faults_table(golden.judge):
         yield table
     if named := _list_judge_facts(golden):
         yield _format_named_values(named)
 
 
-def _order_certainty_blocks(golden: GoldenRecord) -> Iterator[Block]:
+def _order_certainty_blocks(golden: GoldenRunRecord) -> Iterator[Block]:
     table, stopped = engine_claims_table(golden), say_why_judging_stopped(golden)
     if table is None and not stopped:
         return
@@ -192,10 +195,10 @@ def _order_certainty_blocks(golden: GoldenRecord) -> Iterator[Block]:
         "What the engine itself expects for each question: not the truth, but this judge's order with its noise "
         "averaged out. Only people's labels show how close that is to people: "
     )
-    yield TextBlock(
+    yield ParagraphBlock(
         (
             expected,
-            CommandText("embassay rag check"),
+            CommandInSentence("embassay rag check"),
             f". {_say_calls_per_question(golden)} {stopped}".rstrip(),
         )
     )
@@ -203,7 +206,7 @@ def _order_certainty_blocks(golden: GoldenRecord) -> Iterator[Block]:
         yield table
 
 
-def _human_check_blocks(golden: GoldenRecord) -> Iterator[Block]:
+def _human_check_blocks(golden: GoldenRunRecord) -> Iterator[Block]:
     if golden.human:
         yield Heading("What people say", "golden-human")
     for check in golden.human:
@@ -212,35 +215,35 @@ def _human_check_blocks(golden: GoldenRecord) -> Iterator[Block]:
             numbers.format_noun_count(check.items, "passage"),
             numbers.format_noun_count(check.queries, "question"),
         )
-        yield TextBlock(
+        yield ParagraphBlock(
             f"{check.file}: {passages} of {questions}, {check.moved} moved, {check.changed} graded differently{blind}."
         )
-        yield human_check_table(check)
+        yield human_check_of_lists_table(check)
         yield from judged_quantity_blocks(check.corrected, check.off, "All final lists")
         for remark in check.remarks[:5]:
             text = StyledWords(clip_text(remark.text, 200), "data")
-            yield TextBlock((StyledWords(remark.query_id, "bdi"), f", {remark.doc_id}: ", text))
+            yield ParagraphBlock((StyledWords(remark.query_id, "bdi"), f", {remark.doc_id}: ", text))
 
 
-def _final_list_blocks(final: FinalList, most: int | None) -> Iterator[Block]:
+def _final_list_blocks(final: QuestionTopPassages, most: int | None) -> Iterator[Block]:
     yield Heading("One question in full", "golden-list")
-    yield TextBlock(
+    yield ParagraphBlock(
         (
             StyledWords(final.query_id, "bdi"),
             ", the median question by its passages of grade 4 and 5. A single list shows what the set looks like, "
             "not how good it is.",
         )
     )
-    yield TextBlock(final.question, "data")
+    yield ParagraphBlock(final.question, "data")
     if final.rewrite:
-        yield TextBlock(("Searched as: ", StyledWords(final.rewrite, "data")))
+        yield ParagraphBlock(("Searched as: ", StyledWords(final.rewrite, "data")))
     passages = final.passages[:most]
-    yield Bullets(
+    yield BulletList(
         tuple(map(_passage_line, passages)), "ranking finals", tuple(passage.place for passage in passages)
     )
 
 
-def _passage_line(passage: ListedPassage) -> Sentence:
+def _passage_line(passage: FinalListPassage) -> Sentence:
     grade = f"grade {passage.grade}" if passage.grade else "no grade"
     style = "state good" if passage.grade and passage.grade >= 4 else "state"
     return (
@@ -252,39 +255,39 @@ def _passage_line(passage: ListedPassage) -> Sentence:
     )
 
 
-def _questions_block(golden: GoldenRecord, alone: bool, most: int = 300) -> Block:
+def _questions_block(golden: GoldenRunRecord, alone: bool, most: int = 300) -> Block:
     """The table one click away; of a large set, or in a report of several runs, where it is."""
     counted = f"{numbers.format_noun_count(len(golden.queries), 'question')} with counts of grades and calls"
     if alone and len(golden.queries) <= most:
-        return Details(counted, (_queries_table(golden.queries),))
+        return CollapsibleBlocks(counted, (_queries_table(golden.queries),))
     elsewhere = ", and in the report of this run alone" if len(golden.queries) <= most else ""
-    return TextBlock((f"{counted}: in ", CommandText("tables/queries.csv"), f"{elsewhere}."))
+    return ParagraphBlock((f"{counted}: in ", CommandInSentence("tables/queries.csv"), f"{elsewhere}."))
 
 
 def _export_sentence(exports: Mapping[str, str]) -> Sentence:
     files: list[Part] = []
     for name, path in exports.items():
-        files += [", " if files else "", CommandText(path), f" {name}"]
+        files += [", " if files else "", CommandInSentence(path), f" {name}"]
     if "qrels" not in exports:
         return (*files, ".")
     command = StyledWords(f"embassay rag score --qrels {exports['qrels']} --run run.trec", "command")
     return (*files, ". Score a run against it: ", command)
 
 
-def _format_named_values(values: Sequence[tuple[str, str]]) -> TextBlock:
-    return TextBlock("\n".join(f"{name}: {value}" for name, value in values), "named")
+def _format_named_values(values: Sequence[tuple[str, str]]) -> ParagraphBlock:
+    return ParagraphBlock("\n".join(f"{name}: {value}" for name, value in values), "named")
 
 
-def golden_verdict(record: RunRecord, _: SystemBoard) -> Verdict:
+def golden_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     """The finding of the run in a record."""
     if not (record.path / "golden.json").exists():
-        return Verdict(("Nothing finished yet",))
+        return VerdictText(("Nothing finished yet",))
     return describe_golden_verdict(read_golden_record(record.path / "golden.json"))
 
 
-def describe_golden_verdict(golden: GoldenRecord) -> Verdict:
+def describe_golden_verdict(golden: GoldenRunRecord) -> VerdictText:
     """How many questions are done; what they hold, what judging took, how sure the order is."""
-    claims = claim_golden_set([query.status for query in golden.queries], golden.labels)
+    claims = make_golden_set_claims([query.status for query in golden.queries], golden.labels)
     done, failed = claims["done"], claims["failed"]
     have = "has" if done.of == 1 else "have"
     heading = f"{done.n} of {numbers.format_noun_count(done.of, 'question')} {have} graded"
@@ -301,36 +304,40 @@ def describe_golden_verdict(golden: GoldenRecord) -> Verdict:
     sure, unclaimed = _state_order_certainty(golden), _count_unclaimed_questions(golden)
     lede += [
         (text,)
-        for text in (_judge_cost(golden), _say_order_certainty(golden, sure), say_judge_doubts(golden))
+        for text in (
+            _say_judge_calls_and_cost(golden),
+            _say_order_certainty(golden, sure),
+            say_judge_doubts(golden),
+        )
         if text
     ]
-    return Verdict((heading,), tuple(lede), (*claims.values(), *sure, *unclaimed))
+    return VerdictText((heading,), tuple(lede), (*claims.values(), *sure, *unclaimed))
 
 
-def _count_unclaimed_questions(golden: GoldenRecord) -> tuple[Claim, ...]:
+def _count_unclaimed_questions(golden: GoldenRunRecord) -> tuple[Claim, ...]:
     """Of how many of the questions that are done nothing is claimed; none where the judge gives no reason."""
     if golden.ranking is None or not golden.ranking.doubts:
         return ()
     done = [query for query in golden.queries if query.status == "done"]
-    return (claim_count("nothing claimed", sum(bool(query.doubts) for query in done), len(done)),)
+    return (make_count_claim("nothing claimed", sum(bool(query.doubts) for query in done), len(done)),)
 
 
-def _state_order_certainty(golden: GoldenRecord) -> tuple[Claim, ...]:
+def _state_order_certainty(golden: GoldenRunRecord) -> tuple[Claim, ...]:
     """What the engine expects of the judge's own order, and of how many questions; none where it expects nothing."""
     ranking = golden.ranking
     if ranking is None or not ranking.claims:
         return ()
     done = [query for query in golden.queries if query.status == "done"]
-    about = claim_count("claimed", sum(bool(query.claims) for query in done), len(done))
+    about = make_count_claim("claimed", sum(bool(query.claims) for query in done), len(done))
     expected = (
-        claim_value(ranking.engine, name, ranking.claims[name], kind="expected")
+        make_value_claim(ranking.engine, name, ranking.claims[name], kind="expected")
         for name in ("overlap", "set_errors_at_most_1")
         if name in ranking.claims
     )
     return (about, *expected)
 
 
-def _judge_cost(golden: GoldenRecord) -> str:
+def _say_judge_calls_and_cost(golden: GoldenRunRecord) -> str:
     """What the judge was asked, and for how much."""
     judge = golden.judge
     if judge is None:
@@ -344,7 +351,7 @@ def _judge_cost(golden: GoldenRecord) -> str:
     return f"The judge gave {grades} and {orders}{per} for {format_dollars(judge.usd)}."
 
 
-def _say_order_certainty(golden: GoldenRecord, claims: Sequence[Claim]) -> str:
+def _say_order_certainty(golden: GoldenRunRecord, claims: Sequence[Claim]) -> str:
     """The claims of the engine in a sentence; empty where it makes none."""
     expected = {claim.measure: claim.value or 0.0 for claim in select_claims_of_kind(claims, "expected")}
     if not expected:
@@ -360,7 +367,7 @@ def _say_order_certainty(golden: GoldenRecord, claims: Sequence[Claim]) -> str:
     return f"{claims[1].subject} expects of the judge's own order, on average {over}: {'; '.join(parts)}."
 
 
-def _golden_facts(golden: GoldenRecord, record: RunRecord) -> PageFactsLine:
+def _golden_facts(golden: GoldenRunRecord, record: RunRecord) -> PageFactsLine:
     datasets = [dataset["name"] for dataset in record.dataset_entries]
     return PageFactsLine.of(
         "golden", "RAG, golden set", *datasets, numbers.format_noun_count(len(golden.queries), "question"),
@@ -369,7 +376,7 @@ def _golden_facts(golden: GoldenRecord, record: RunRecord) -> PageFactsLine:
     )  # fmt: skip
 
 
-def _say_tokens_per_candidate(golden: GoldenRecord) -> str:
+def _say_tokens_per_candidate(golden: GoldenRunRecord) -> str:
     tokens = golden.tokens
     if tokens is None:
         return ""
@@ -384,7 +391,7 @@ def _say_tokens_per_candidate(golden: GoldenRecord) -> str:
     )
 
 
-def _list_judge_facts(golden: GoldenRecord) -> tuple[tuple[str, str], ...]:
+def _list_judge_facts(golden: GoldenRunRecord) -> tuple[tuple[str, str], ...]:
     judge_facts = golden.judge
     if judge_facts is None:
         return ()
@@ -411,7 +418,7 @@ def _list_judge_facts(golden: GoldenRecord) -> tuple[tuple[str, str], ...]:
     return tuple((name, value) for name, value in facts if value)
 
 
-def _say_calls_per_question(golden: GoldenRecord) -> str:
+def _say_calls_per_question(golden: GoldenRunRecord) -> str:
     """The spread of calls over questions."""
     calls = sorted(query.calls for query in golden.queries if query.status == "done")
     if not calls or not calls[-1]:
@@ -436,11 +443,11 @@ def _queries_table(queries: Sequence[GoldenQuerySummary]) -> Table:
     )
 
 
-def _query_line(query: GoldenQuerySummary) -> TableLine:
+def _query_line(query: GoldenQuerySummary) -> LabelledTableRow:
     counts = (query.pool, *(reversed(query.grades) if query.grades else (None,) * 5), query.kept, query.calls)
     why = f"{query.stage}: {query.reason}" if query.reason else "not there yet"
     cells = (_count_entry(value, why if query.status != "done" and not value else "") for value in counts)
-    return TableLine(query.query_id, (TableCell(query.status), *cells))
+    return LabelledTableRow(query.query_id, (TableCell(query.status), *cells))
 
 
 def _count_entry(value: int | None, why: str) -> TableCell:
@@ -449,7 +456,7 @@ def _count_entry(value: int | None, why: str) -> TableCell:
     return TableCell(numbers.format_count(value), exact=str(value))
 
 
-def _list_settings(golden: GoldenRecord) -> tuple[tuple[str, str], ...]:
+def _list_settings(golden: GoldenRunRecord) -> tuple[tuple[str, str], ...]:
     settings = golden.settings
     named = [
         ("corpus", settings.corpus),
@@ -478,16 +485,16 @@ TERMINAL_COLUMNS: tuple[str | Column, ...] = (
 )
 
 
-def golden_view(golden: GoldenRecord, run: Path) -> Iterator[Block]:
+def golden_set_view(golden: GoldenRunRecord, run: Path) -> Iterator[Block]:
     """A golden set: verdict, table, notes and paths."""
     yield describe_golden_verdict(golden)
-    yield Table.of("golden", TERMINAL_COLUMNS, _label_rows(golden))
+    yield Table.of("golden", TERMINAL_COLUMNS, _golden_summary_rows(golden))
     yield CautionNotes(tuple(_golden_notes(golden)))
     if paths := "\n".join(_list_export_paths(golden, run)):
-        yield TextBlock((CommandText(paths),))
+        yield ParagraphBlock((CommandInSentence(paths),))
 
 
-def _label_rows(golden: GoldenRecord) -> Iterator[list[str]]:
+def _golden_summary_rows(golden: GoldenRunRecord) -> Iterator[list[str]]:
     """Labels, calls, claims and steadiness, one row each."""
     for name, title in LABELS:
         labels = (golden.labels.get(f"{name}_{of}") for of in ("median", "mean"))
@@ -497,11 +504,11 @@ def _label_rows(golden: GoldenRecord) -> Iterator[list[str]]:
     if any(calls):
         spread = (f"{median(calls):g}", f"{mean(calls):.1f}", str(min(calls)), str(max(calls)))
         yield ["Calls", *spread, "orders by the judge per question"]
-    yield from _claim_rows(golden)
+    yield from _engine_claim_rows(golden)
     yield from _repeatability_rows(golden)
 
 
-def _claim_rows(golden: GoldenRecord) -> Iterator[list[str]]:
+def _engine_claim_rows(golden: GoldenRunRecord) -> Iterator[list[str]]:
     """What the engine claims: that for which it has a target, or all where it has none."""
     done = [query.claims for query in golden.queries if query.status == "done"]
     wanted = find_claim_targets(golden.settings.ranking)
@@ -514,7 +521,7 @@ def _claim_rows(golden: GoldenRecord) -> Iterator[list[str]]:
             yield ["Claimed", *(numbers.format_score(figure) for figure in figures), words]
 
 
-def _repeatability_rows(golden: GoldenRecord) -> Iterator[list[str]]:
+def _repeatability_rows(golden: GoldenRunRecord) -> Iterator[list[str]]:
     """What was judged twice: the value and its interval."""
     repeat, ranking = golden.repeated, golden.ranking
     found: list[tuple[str, Estimate | None, str]] = []
@@ -535,11 +542,11 @@ def _repeatability_rows(golden: GoldenRecord) -> Iterator[list[str]]:
             yield [title, "", numbers.format_score(figure.value), *ends, f"{what}; 95% interval"]
 
 
-def _golden_notes(golden: GoldenRecord) -> Iterator[str]:
+def _golden_notes(golden: GoldenRunRecord) -> Iterator[str]:
     if golden.failed:
         total = numbers.format_noun_count(len(golden.queries), "question")
         yield f"{len(golden.failed)} of {total} failed: {list_failed_questions(golden.failed)}."
-    yield from judge_warnings(golden)
+    yield from list_judge_warnings(golden)
     if note := say_why_judging_stopped(golden):
         yield note
     if note := say_judge_doubts(golden):
@@ -557,7 +564,7 @@ def _golden_notes(golden: GoldenRecord) -> Iterator[str]:
     yield from (note for note in golden.notes if not (golden.failed and "questions failed" in note))
 
 
-def _list_export_paths(golden: GoldenRecord, run: Path) -> Iterator[str]:
+def _list_export_paths(golden: GoldenRunRecord, run: Path) -> Iterator[str]:
     if "qrels" in golden.exports:
         yield f"Judgements: {run / golden.exports['qrels']}"
     check = run / CHECK

@@ -13,34 +13,34 @@ from markupsafe import Markup
 from embassay.document.blocks import (
     Column,
     Figure,
+    LabelledTableRow,
     Said,
     StyledWords,
     Table,
     TableCell,
-    TableLine,
     append_bracketed_interval,
     choose_heat_step,
 )
 from embassay.document.marks import (
-    Scale,
+    LinearScale,
     draw_difference_mark,
     draw_interval_mark,
-    fit_scale,
-    format_percent_place,
+    fit_axis_scale,
+    format_percent_position,
 )
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.rag.golden.final_lists import ListedPassage, read_final_list
+from embassay.protocols.rag.golden.final_lists import FinalListPassage, read_final_list
 from embassay.protocols.rag.golden.stages import QueryFolder
 from embassay.protocols.rag.golden.summary import (
     GoldenQuerySummary,
-    GoldenRecord,
+    GoldenRunRecord,
     GoldenStageSummary,
-    HumanCheck,
-    JudgeCalls,
+    HumanCheckOfJudge,
+    JudgeCallCounts,
     JudgeFacts,
     JudgeRepeatability,
-    RankingFacts,
+    PoolRankingFacts,
 )
 from embassay.records import Result
 from embassay.report.rag.tables import CLAIMS
@@ -57,7 +57,7 @@ COUNTED = {
 MOST_STRIPS = 60
 
 
-def golden_stages_table(golden: GoldenRecord) -> Table | None:
+def golden_stages_table(golden: GoldenRunRecord) -> Table | None:
     """The stages of the run, in their order: questions through each and failed in it, its passages, its time."""
     both = next((stage.counts.get("both", 0) for stage in golden.stages if stage.name == "S3"), 0)
     counts = {stage.name: _count_stage_passages(stage, both) for stage in golden.stages}
@@ -79,10 +79,12 @@ def _count_stage_passages(stage: GoldenStageSummary, either: int) -> list[int]:
     return [n + either if n else 0 for n in counts] if stage.name == "S2" else counts
 
 
-def _stage_line(stage: GoldenStageSummary, counts: Sequence[int], passages: int, most: int) -> TableLine:
+def _stage_line(
+    stage: GoldenStageSummary, counts: Sequence[int], passages: int, most: int
+) -> LabelledTableRow:
     drawn = (
         '<svg class="gaps" aria-hidden="true">'
-        f'<rect class="q4" width="{format_percent_place(100 * passages / most)}"/></svg>'
+        f'<rect class="q4" width="{format_percent_position(100 * passages / most)}"/></svg>'
         if passages
         else ""
     )
@@ -92,10 +94,10 @@ def _stage_line(stage: GoldenStageSummary, counts: Sequence[int], passages: int,
     time = numbers.NONE if stage.seconds is None else numbers.format_duration(stage.seconds)
     total = numbers.format_count(passages) if passages else numbers.NONE
     texts: tuple[Said, ...] = (Markup(drawn), total, parts, numbers.format_count(stage.done), failed, time)
-    return TableLine(f"{stage.name} {stage.title.lower()}", tuple(map(TableCell, texts)))
+    return LabelledTableRow(f"{stage.name} {stage.title.lower()}", tuple(map(TableCell, texts)))
 
 
-def draw_grade_strips(golden: GoldenRecord) -> tuple[Figure, int] | None:
+def draw_grade_strips(golden: GoldenRunRecord) -> tuple[Figure, int] | None:
     """A column per question, most of grade 5 and 4 first: shares of grade 5 (at the foot, darkest) to 1. And how many
     questions have no column."""
     graded = [query for query in golden.queries if query.grades and sum(query.grades)]
@@ -138,7 +140,7 @@ LACKING = (
 )
 
 
-def pool_counts_table(golden: GoldenRecord) -> Table:
+def pool_grade_counts_table(golden: GoldenRunRecord) -> Table:
     """The paper's layout: median and mean of grade 5, grade 4 and both, and their share of the pool."""
 
     def make_cell(name: str, sign: str = "") -> TableCell:
@@ -148,7 +150,7 @@ def pool_counts_table(golden: GoldenRecord) -> Table:
         return TableCell(f"{value:.1f}{sign}", exact=f"{value:.6g}")
 
     rows = [
-        TableLine(
+        LabelledTableRow(
             title,
             (
                 *(make_cell(f"{name}_{of}") for name, _ in LABELS),
@@ -161,7 +163,7 @@ def pool_counts_table(golden: GoldenRecord) -> Table:
     return Table("labels", "Labels of the golden set", "Passages", columns, tuple(rows), is_sortable=False)
 
 
-def say_questions_without_good(golden: GoldenRecord) -> str:
+def say_questions_with_poor_pools(golden: GoldenRunRecord) -> str:
     """How many questions have nothing good in their pool; empty where that is not known."""
     labels = golden.labels
     parts = [
@@ -172,10 +174,10 @@ def say_questions_without_good(golden: GoldenRecord) -> str:
     return "; ".join(parts)
 
 
-SHARE, SIGNED = Scale(0.0, 1.0, 0.5), Scale(-1.0, 1.0, 1.0)
+SHARE, SIGNED = LinearScale(0.0, 1.0, 0.5), LinearScale(-1.0, 1.0, 1.0)
 
 
-def estimate_bars_table(label: str, lines: Sequence[TableLine], scale: Scale = SHARE) -> Table:
+def estimate_bars_table(label: str, lines: Sequence[LabelledTableRow], scale: LinearScale = SHARE) -> Table:
     """Lines of `bar` on one scale."""
     heads = ("Value, 95%", "n")
     what = (Column("What it is"),) if any(len(line.entries) > len(heads) + 1 for line in lines) else ()
@@ -194,7 +196,7 @@ def estimate_bars_table(label: str, lines: Sequence[TableLine], scale: Scale = S
     )
 
 
-def judge_answers_table(judge: JudgeFacts | None) -> Table | None:
+def judge_attempts_faults_table(judge: JudgeFacts | None) -> Table | None:
     """Calls by how many attempts they took, and rejected answers by their fault."""
     kinds = [answer for answer in judge.answers if answer.calls or answer.failed] if judge is not None else []
     if not kinds:
@@ -214,18 +216,18 @@ def judge_answers_table(judge: JudgeFacts | None) -> Table | None:
     )
 
 
-def _judge_answers_line(one: JudgeCalls, most: int) -> TableLine:
+def _judge_answers_line(one: JudgeCallCounts, most: int) -> LabelledTableRow:
     attempts = [*one.attempts, *[0] * (most - len(one.attempts))]
     faults = ", ".join(f"{kind} {numbers.format_count(n)}" for kind, n in one.rejected.items())
     counts = (one.calls, *attempts, one.failed)
     cells = (TableCell(numbers.format_count(n), exact=str(n)) for n in counts)
     rejected = f"{numbers.format_count(sum(one.rejected.values()))}: {faults}" if faults else "none"
-    return TableLine(
+    return LabelledTableRow(
         {"grade": "grades", "order": "orders"}.get(one.kind, one.kind), (*cells, TableCell(rejected))
     )
 
 
-def judge_reliability_bars(golden: GoldenRecord) -> tuple[TableLine, ...]:
+def judge_reliability_bars(golden: GoldenRunRecord) -> tuple[LabelledTableRow, ...]:
     """Repeatability, contradictions and the estimated noise, each from 0 to 1."""
     lines = []
     repeat, ranking = golden.repeated, golden.ranking
@@ -256,8 +258,8 @@ def judge_reliability_bars(golden: GoldenRecord) -> tuple[TableLine, ...]:
 
 
 def estimate_bar_line(
-    title: str, figure: Estimate | None, what: str, scale: Scale = SHARE
-) -> TableLine | None:
+    title: str, figure: Estimate | None, what: str, scale: LinearScale = SHARE
+) -> LabelledTableRow | None:
     """A figure as bar and tick, its text, its n and how to read it; None where there is none."""
     if figure is None:
         return None
@@ -269,7 +271,7 @@ def estimate_bar_line(
             numbers.format_score(figure.value), _format_estimate_interval(figure)
         )
         texts = (mark, value, numbers.format_count(figure.n), what)
-    return TableLine(title, tuple(map(TableCell, texts)))
+    return LabelledTableRow(title, tuple(map(TableCell, texts)))
 
 
 def say_repeated_judgements(repeated: JudgeRepeatability | None) -> str:
@@ -312,7 +314,7 @@ def grade_confusion_table(
     if not most:
         return None
     lines = tuple(
-        TableLine(
+        LabelledTableRow(
             f"grade {grade}", tuple(_count_entry(n, most, bold=i == grade) for i, n in enumerate(row, 1))
         )
         for grade, row in enumerate(table, 1)
@@ -330,7 +332,7 @@ def _count_entry(n: int, most: int, *, bold: bool) -> TableCell:
 CLAIM_COLUMNS = ("Mean", "Lowest", "Highest", "Stops at", "Reached by")
 
 
-def engine_claims_table(golden: GoldenRecord) -> Table | None:
+def engine_claims_table(golden: GoldenRunRecord) -> Table | None:
     """A row per claim: mean, lowest and highest over questions, and the target; None where nothing is claimed."""
     done = [query.claims for query in golden.queries if query.status == "done" and query.claims]
     wanted, rows = find_claim_targets(golden.settings.ranking), []
@@ -352,12 +354,12 @@ def engine_claims_table(golden: GoldenRecord) -> Table | None:
 
 def find_claim_targets(engine: str) -> Mapping[str, float]:
     """What the engine's claims must reach before it stops; none for engines that claim nothing."""
-    from embassay.protocols.rag.ranking.engines import BayesOptions
+    from embassay.protocols.rag.ranking.engines import BayesRankingOptions
     from embassay.spec import COLON
 
     try:
         spec = COLON.parse(engine)
-        bayes_options = BayesOptions(**dict(spec.params)) if spec.name == "bayes" else None  # type: ignore[arg-type]
+        bayes_options = BayesRankingOptions(**dict(spec.params)) if spec.name == "bayes" else None  # type: ignore[arg-type]
     except (UsageError, TypeError, ValueError):
         bayes_options = None
     if bayes_options is None or not bayes_options.stop:
@@ -369,17 +371,19 @@ def find_claim_targets(engine: str) -> Mapping[str, float]:
     }
 
 
-def _claim_line(title: str, values: Sequence[float], target: float | None) -> TableLine:
+def _claim_line(title: str, values: Sequence[float], target: float | None) -> LabelledTableRow:
     figures = (mean(values), min(values), max(values))
     cells = [TableCell(numbers.format_score(figure), exact=f"{figure:.6g}") for figure in figures]
     if target is None:
-        return TableLine(title, (*cells, TableCell(numbers.NONE), TableCell(numbers.NONE)))
+        return LabelledTableRow(title, (*cells, TableCell(numbers.NONE), TableCell(numbers.NONE)))
     reached = sum(value >= target for value in values)
     share = TableCell(f"{reached} of {len(values)}", exact=str(reached))
-    return TableLine(title, (*cells, TableCell(numbers.format_score(target, 2), exact=f"{target:g}"), share))
+    return LabelledTableRow(
+        title, (*cells, TableCell(numbers.format_score(target, 2), exact=f"{target:g}"), share)
+    )
 
 
-def position_bias_table(ranking: RankingFacts | None) -> Table | None:
+def position_bias_table(ranking: PoolRankingFacts | None) -> Table | None:
     """What being shown at a place does, a line per place on one scale."""
     places = ranking.place_bias if ranking is not None else ()
     ends = [
@@ -390,9 +394,9 @@ def position_bias_table(ranking: RankingFacts | None) -> Table | None:
     ]
     if not ends:
         return None
-    scale = fit_scale([*ends, 0.0], within=None)
+    scale = fit_axis_scale([*ends, 0.0], within=None)
     lines = [
-        TableLine(
+        LabelledTableRow(
             f"shown at place {place_bias.place}",
             (
                 TableCell(
@@ -415,7 +419,7 @@ def position_bias_table(ranking: RankingFacts | None) -> Table | None:
     return estimate_bars_table("Bias of places", lines, scale)
 
 
-def human_check_table(check: HumanCheck) -> Table:
+def human_check_of_lists_table(check: HumanCheckOfJudge) -> Table:
     """What a person said of the final lists, all on the scale of a correlation."""
     figures = (
         ("Kendall’s τ-b", check.tau, "the person's order against the judge's, mean over questions"),
@@ -442,16 +446,16 @@ LONG = 280
 
 
 @dataclass(frozen=True)
-class FinalList:
+class QuestionTopPassages:
     """The question (by its rewriting too, where that differs) and the first places of its list."""
 
     query_id: str
     question: str
     rewrite: str
-    passages: tuple[ListedPassage, ...]
+    passages: tuple[FinalListPassage, ...]
 
 
-def pick_typical_final_list(run: Path, golden: GoldenRecord) -> FinalList | None:
+def pick_typical_final_list(run: Path, golden: GoldenRunRecord) -> QuestionTopPassages | None:
     """That of the done question with the most passages of grade 4 and 5 among the typical ones: the median."""
     done = sorted(
         (one for one in golden.queries if one.status == "done" and one.grades), key=_good_grades_sort_key
@@ -467,14 +471,14 @@ def _good_grades_sort_key(query: GoldenQuerySummary) -> tuple[int, str]:
     return sum(query.grades[3:]), query.query_id
 
 
-def _read_final_list(run: Path, query: GoldenQuerySummary, top: int) -> FinalList | None:
+def _read_final_list(run: Path, query: GoldenQuerySummary, top: int) -> QuestionTopPassages | None:
     """None where the list is not there or cannot be read: the page shows what is."""
     try:
         ranked = read_final_list(query.query_id, QueryFolder(run, query.folder).ranked(top))
     except DataError:
         return None
     passages = tuple(replace(passage, text=_cut_text(passage.text)) for passage in ranked.passages)
-    return FinalList(
+    return QuestionTopPassages(
         query.query_id, query.text, query.rewrite if query.rewrite != query.text else "", passages
     )
 

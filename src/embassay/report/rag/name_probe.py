@@ -11,24 +11,24 @@ from embassay.contracts import Kind
 from embassay.document.blocks import (
     Block,
     Column,
-    CommandText,
+    CommandInSentence,
     Figure,
     Heading,
+    LabelledTableRow,
     PageFactsLine,
-    Panes,
+    ParagraphBlock,
     Sentence,
+    TabbedBlocks,
     Table,
     TableCell,
-    TableLine,
-    TextBlock,
-    Verdict,
+    VerdictText,
     append_bracketed_interval,
     make_result_cell,
 )
-from embassay.document.marks import Scale, draw_difference_mark, fit_scale
-from embassay.document.plots import Axis, Point, draw_scatter
+from embassay.document.marks import LinearScale, draw_difference_mark, fit_axis_scale
+from embassay.document.plots import PlotAxis, PlotPoint, draw_scatter_plot
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import Claim, Relation, claim_count
+from embassay.protocols.kernel.claims import Claim, Relation, make_count_claim
 from embassay.protocols.kernel.tables import SCORE, MeasureFormat
 from embassay.protocols.rag.probes.bundles import CONDITIONS
 from embassay.protocols.rag.probes.names import (
@@ -46,7 +46,7 @@ from embassay.protocols.rag.probes.names import (
 from embassay.protocols.rag.probes.resampling import MEASURES, RECALL
 from embassay.report.board import SystemBoard
 from embassay.report.rag.probes import ProbeRecord, change_correlation_table, recall_loss_tables
-from embassay.report.record import RecordSystem, RunRecord
+from embassay.report.record import RunRecord, SystemOfRun
 from embassay.report.runs import ReportRun
 
 PERCENTS = MeasureFormat(1.0, 1, 1)
@@ -58,13 +58,13 @@ BESIDE = 4
 """Systems and languages that stand side by side in a report of several runs; that of the run alone has all."""
 
 
-def names_page(run: ReportRun, alone: bool) -> Iterator[Block]:
+def name_probe_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run; of several runs what stands side by side."""
     where, arguments = ProbeRecord(run.record), run.record.arguments
     yield _names_facts(where)
-    yield names_verdict(run.record, run.board)
+    yield name_probe_verdict(run.record, run.board)
     yield base_margins_table(where)
-    yield TextBlock(
+    yield ParagraphBlock(
         "Name margin: similarity to the right passage minus similarity to the closer of two impostors on the topic. "
         "Topic margin: minus similarity to the author’s passage on another topic. Both: minus similarity to another "
         "author’s passage on another topic. The higher the margin, the further apart they are; systems have "
@@ -73,7 +73,7 @@ def names_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield from _ablation_blocks(where, alone)
     if drawn := _margin_recall_chart(where):
         yield Heading("Does a smaller margin cost recall?", "names-recall")
-        yield TextBlock(
+        yield ParagraphBlock(
             "A test that we added: the passages of all bundles form one collection. Grade 5: right "
             "author and topic; 3: right author; 2: right topic; 1: neither. Filled: identity "
             "destroyed; hollow: writing or layout changed."
@@ -81,65 +81,65 @@ def names_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield drawn
     if losses := tuple(recall_loss_tables(run.record)):
         yield Heading("What damaged names cost in your collections", "names-losses")
-        yield TextBlock(
+        yield ParagraphBlock(
             "Passages get authors (the same author for passages that answer one question), and questions ask for "
             "that author. Ablations rewrite both. Change: compared with the base, with its 95% interval over questions."
         )
         yield from losses if alone else losses[:1]
     if alone:
-        yield Panes("Measure", tuple((table.title, (table,)) for table in _retrieval_tables(where)))
+        yield TabbedBlocks("Measure", tuple((table.title, (table,)) for table in _retrieval_tables(where)))
     measured = (*((name, f"queries, {name}") for name in IDENTITY), (ACROSS, "all conditions"))
     if alone and (table := change_correlation_table(where, HEADLINE, measured)):
         yield table
-        yield TextBlock(
+        yield ParagraphBlock(
             "Spearman’s correlation, over queries (each its mean over runs) or over conditions (each "
             "its mean over queries). Above 0: whatever shrinks the margin also costs retrieval. n/a: nothing "
             "changes, or everything changes equally."
         )
-    yield TextBlock(
+    yield ParagraphBlock(
         "Intervals: 95%, bootstrap over queries with all their runs, corrected for bias and few queries, "
         f"{numbers.format_count(arguments.get('resamples', 0))} resamples, seed {arguments.get('seed')}."
     )
 
 
 def _ablation_blocks(where: ProbeRecord, alone: bool) -> Iterator[Block]:
-    groups = list_ablation_groups(where)
+    groups = list_name_ablation_groups(where)
     if not groups:
         return
     yield Heading("What the name margin depends on", "names-ablations")
-    yield TextBlock(
+    yield ParagraphBlock(
         "Each ablation rewrites the same bundles. Tick: mean change of the margin in percent; bar: its 95% interval "
         "over queries; line: no change. Left: the margin shrinks. Rows with a base margin under 0.02 have no percent "
         "and are counted; “of means” is the change of the means over the same rows."
         + ("" if alone else " Margin: its value and its change.")
     )
     if alone:
-        yield Panes("System", tuple((group.title, (_ablation_table(group),)) for group in groups))
+        yield TabbedBlocks("System", tuple((group.title, (_ablation_table(group),)) for group in groups))
         return
     yield _joint_ablations_table(groups[:BESIDE])
     if len(groups) > BESIDE:
-        files = (CommandText("tables/name_margin_en.csv"), " and ", CommandText("_fr"), ".")
-        yield TextBlock((f"All {len(groups)} are in the report of this run alone, and in ", *files))
+        files = (CommandInSentence("tables/name_margin_en.csv"), " and ", CommandInSentence("_fr"), ".")
+        yield ParagraphBlock((f"All {len(groups)} are in the report of this run alone, and in ", *files))
 
 
-def names_verdict(record: RunRecord, _: SystemBoard) -> Verdict:
+def name_probe_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     """What moves the margin: the identity of names, or how they are written."""
     where = ProbeRecord(record)
     if not any(where.iterate_measured_systems()):
-        return Verdict(("No margin is finished yet.",))
+        return VerdictText(("No margin is finished yet.",))
     moved, margins, masked = (
-        _state_margin_moves(where),
-        _state_extreme_margins(where),
+        _state_ablation_margin_moves(where),
+        _state_extreme_name_margins(where),
         _count_zero_masked_margins(where),
     )
     lede = (*_say_extreme_margins(where, margins), *_say_masked_margins(masked))
-    return Verdict((_say_margin_moves(moved),), lede, (*moved, *margins, *masked))
+    return VerdictText((_say_margin_moves(moved),), lede, (*moved, *margins, *masked))
 
 
-def _state_margin_moves(where: ProbeRecord) -> tuple[Claim, ...]:
+def _state_ablation_margin_moves(where: ProbeRecord) -> tuple[Claim, ...]:
     """By how much percent each group of ablations moves the margin: identity by at least so much, form by at most; none
     where one of them has no percentage."""
-    moved = list(_list_margin_moves(where))
+    moved = list(_list_ablation_margin_moves(where))
     identity = [abs(percent) for group, percent, _ in moved if group == "identity"]
     form = [abs(percent) for group, percent, _ in moved if group != "identity"]
     if not identity or not form:
@@ -156,7 +156,7 @@ def _say_margin_moves(claims: Sequence[Claim]) -> str:
     return "A name's spelling can move the margin as much as its identity"
 
 
-def _list_margin_moves(where: ProbeRecord) -> Iterator[tuple[str, float, str]]:
+def _list_ablation_margin_moves(where: ProbeRecord) -> Iterator[tuple[str, float, str]]:
     """Group, percent and name of every ablation with a percentage, of embedding models where there are any; the mask
     is left out: it takes all by definition."""
     all_of = list(where.iterate_measured_systems())
@@ -168,7 +168,7 @@ def _list_margin_moves(where: ProbeRecord) -> Iterator[tuple[str, float, str]]:
                 yield condition.group, value, name
 
 
-def _state_extreme_margins(where: ProbeRecord) -> tuple[Claim, ...]:
+def _state_extreme_name_margins(where: ProbeRecord) -> tuple[Claim, ...]:
     """The largest and the smallest name margin, of all systems and languages; one alone is stated."""
     margins = {
         (system.name, named): row
@@ -214,7 +214,7 @@ def _count_zero_masked_margins(where: ProbeRecord) -> tuple[Claim, ...]:
         for dataset, _, system in where.iterate_measured_systems()
     ]
     values = [value for value in masked if value is not None]
-    return (claim_count("masked", sum(value == 0 for value in values), len(values)),) if values else ()
+    return (make_count_claim("masked", sum(value == 0 for value in values), len(values)),) if values else ()
 
 
 def _say_masked_margins(claims: Sequence[Claim]) -> Iterator[Sentence]:
@@ -242,7 +242,7 @@ def base_margins_table(where: ProbeRecord) -> Table:
             if has_sd and spread is not None and spread.value is not None
             else TableCell("n/a", why="one run only")
         )
-        lines.append(TableLine(f"{where.labels[system.name]}, {named}", tuple(cells), system.kind))
+        lines.append(LabelledTableRow(f"{where.labels[system.name]}, {named}", tuple(cells), system.kind))
     columns = (*(TITLES[margin] for margin in MARGINS), "Name/topic", "SD between runs")
     return Table("margins", "Base margins", "System", columns, tuple(lines), digits=3)
 
@@ -257,7 +257,7 @@ def _retrieval_tables(where: ProbeRecord) -> Iterator[Table]:
             variant = "" if name == "base" else name
             rows = [where.find(dataset, system.name, variant, measure) for dataset, _, system in cells]
             if any(row is not None for row in rows):
-                lines.append(TableLine(name, tuple(make_result_cell(row, SCORE) for row in rows)))
+                lines.append(LabelledTableRow(name, tuple(make_result_cell(row, SCORE) for row in rows)))
         if lines:
             place = MEASURES.index(measure)
             yield Table(
@@ -279,22 +279,24 @@ def _margin_recall_chart(where: ProbeRecord) -> Figure | None:
         points = [point for _, point in placed]
         if len(points) < 4 or len({point.y for point in points}) < 2:
             continue
-        x = Axis(
-            fit_scale([*(point.x for point in points), 0.0], within=(-100.0, 100.0)),
+        x = PlotAxis(
+            fit_axis_scale([*(point.x for point in points), 0.0], within=(-100.0, 100.0)),
             "Name margin, change in percent",
         )
-        y = Axis(fit_scale([*(point.y for point in points), 0.0], within=None), f"{RECALL}, change")
+        y = PlotAxis(fit_axis_scale([*(point.y for point in points), 0.0], within=None), f"{RECALL}, change")
         label = f"{where.labels[system.name]}, {named}"
         said_points = "; ".join(
             f"{name} {PERCENTS.change(point.x)} percent, {SCORE.change(point.y)}" for name, point in placed
         )
         return Figure(
-            f"Margin lost and recall lost, {label}", draw_scatter(points, x, y), f"{label}: {said_points}."
+            f"Margin lost and recall lost, {label}",
+            draw_scatter_plot(points, x, y),
+            f"{label}: {said_points}.",
         )
     return None
 
 
-def _margin_recall_points(where: ProbeRecord, dataset: str, system: str) -> Iterator[tuple[str, Point]]:
+def _margin_recall_points(where: ProbeRecord, dataset: str, system: str) -> Iterator[tuple[str, PlotPoint]]:
     """Each ablation with its place."""
     for name, condition in CONDITIONS.items():
         percent = where.value(dataset, system, name, PERCENT)
@@ -302,7 +304,7 @@ def _margin_recall_points(where: ProbeRecord, dataset: str, system: str) -> Iter
         if percent is not None and lost is not None:
             kind: Kind = "embedding" if condition.group == "identity" else "classical"
             label = name.replace("_", " ") if condition.group == "identity" else ""
-            yield name, Point(percent, lost, kind, label)
+            yield name, PlotPoint(percent, lost, kind, label)
 
 
 def _names_facts(where: ProbeRecord) -> PageFactsLine:
@@ -324,7 +326,7 @@ WIDEST = 200.0
 
 
 @dataclass(frozen=True)
-class NameAblation:
+class NameAblationCondition:
     """A condition: its mark, and its numbers as text; `why` where it has no percentage."""
 
     name: str
@@ -346,17 +348,19 @@ class NameAblationGroup:
 
     title: str
     id: str
-    scale: Scale
-    conditions: dict[str, NameAblation]
+    scale: LinearScale
+    conditions: dict[str, NameAblationCondition]
 
 
-def list_ablation_groups(where: ProbeRecord) -> list[NameAblationGroup]:
+def list_name_ablation_groups(where: ProbeRecord) -> list[NameAblationGroup]:
     """Those of every system and language that has any."""
     groups = []
     for place, (dataset, named, system) in enumerate(where.iterate_measured_systems()):
         rows = [where.find(dataset, system.name, name, PERCENT) for name in CONDITIONS]
         ends = [end for row in rows if row for end in (row.value, row.ci_low, row.ci_high) if end is not None]
-        scale = fit_scale([*(max(-WIDEST, min(WIDEST, end)) for end in ends), 0.0], within=(-100.0, WIDEST))
+        scale = fit_axis_scale(
+            [*(max(-WIDEST, min(WIDEST, end)) for end in ends), 0.0], within=(-100.0, WIDEST)
+        )
         by_name = {
             ablation.name: ablation
             for group in GROUPS
@@ -416,13 +420,13 @@ def _joint_ablations_table(groups: Sequence[NameAblationGroup]) -> Table:
     )  # fmt: skip
 
 
-def _ablation_line(name: str, *entries: TableCell) -> TableLine:
+def _ablation_line(name: str, *entries: TableCell) -> LabelledTableRow:
     condition = CONDITIONS[name]
     group = GROUPS[condition.group].capitalize()
-    return TableLine(name.replace("_", " "), entries, title=condition.summary, group=group)
+    return LabelledTableRow(name.replace("_", " "), entries, title=condition.summary, group=group)
 
 
-def _ablation_entry(ablation: NameAblation | None) -> TableCell:
+def _ablation_entry(ablation: NameAblationCondition | None) -> TableCell:
     if ablation is None:
         return TableCell("n/a", why="not part of the run", style="task")
     words = f"{ablation.interval}, of means {ablation.of_means}\nmargin {ablation.margin}\n"
@@ -435,8 +439,8 @@ def _ablation_entry(ablation: NameAblation | None) -> TableCell:
 
 
 def _find_ablations(
-    where: ProbeRecord, dataset: str, system: RecordSystem, group: str, scale: Scale
-) -> Iterator[NameAblation]:
+    where: ProbeRecord, dataset: str, system: SystemOfRun, group: str, scale: LinearScale
+) -> Iterator[NameAblationCondition]:
     for name, condition in CONDITIONS.items():
         row = where.find(dataset, system.name, name, PERCENT)
         if condition.group != group or row is None:
@@ -446,7 +450,7 @@ def _find_ablations(
             where.value(dataset, system.name, name, kind) for kind in (OF_MEANS, HEADLINE, EXCLUDED)
         )
         has_ends = row.value is not None and row.ci_low is not None and row.ci_high is not None
-        yield NameAblation(
+        yield NameAblationCondition(
             name,
             Markup("")
             if row.value is None

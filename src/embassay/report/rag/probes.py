@@ -9,28 +9,28 @@ from pathlib import Path
 
 from embassay.document.blocks import (
     Block,
-    Box,
+    BlockBox,
     CautionNotes,
     Column,
-    CommandText,
+    CommandInSentence,
     Figure,
     Heading,
+    LabelledTableRow,
     PageFactsLine,
-    Panes,
+    ParagraphBlock,
     Sentence,
+    TabbedBlocks,
     Table,
     TableCell,
-    TableLine,
-    TextBlock,
-    Verdict,
+    VerdictText,
     file_tables,
     make_number_columns,
     make_result_cell,
 )
-from embassay.document.marks import fit_scale
-from embassay.document.plots import MOST_LINES, Series, draw_line_chart
+from embassay.document.marks import fit_axis_scale
+from embassay.document.plots import MOST_LINES, NamedPlotLine, draw_line_chart
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import Claim, claim_change, claim_count
+from embassay.protocols.kernel.claims import Claim, make_change_claim, make_count_claim
 from embassay.protocols.kernel.tables import SCORE, MeasureFormat
 from embassay.protocols.rag.probes import names as names
 from embassay.protocols.rag.probes import noise as noise
@@ -40,7 +40,7 @@ from embassay.protocols.rag.probes.names import HEADLINE, PERCENT
 from embassay.protocols.rag.probes.noise import ACROSS, COSINE, OVERLAP, RECOVERED, SHARE, TAU
 from embassay.protocols.rag.probes.noise import HEADLINE as LOSS
 from embassay.protocols.rag.probes.options import BASE
-from embassay.protocols.rag.probes.questions import LEVELS, NOISIEST, level_name
+from embassay.protocols.rag.probes.questions import LEVELS, NOISIEST, name_noise_level
 from embassay.protocols.rag.probes.resampling import MEASURES, RECALL
 from embassay.records import Result
 from embassay.report.board import SystemBoard
@@ -53,8 +53,8 @@ from embassay.report.cards.findings import (
 )
 from embassay.report.notes import list_run_notes, show_gravest_notes
 from embassay.report.overview import run_verdict
-from embassay.report.record import RecordSystem, RunRecord, read_run_record, shorten_names_to_labels
-from embassay.report.runs import ReportRun, gather_report_runs
+from embassay.report.record import RunRecord, SystemOfRun, read_run_record, shorten_names_to_labels
+from embassay.report.runs import ReportRun, attach_boards_to_records
 from embassay.report.terminal import say_where_report_is
 
 LANGUAGES = {"en": "English", "fr": "French"}
@@ -77,7 +77,7 @@ class ProbeRecord:
         return tuple((name, langs[name]) for name in self.record.datasets(self.task) if name in langs)
 
     @cached_property
-    def systems(self) -> tuple[RecordSystem, ...]:
+    def systems(self) -> tuple[SystemOfRun, ...]:
         return self.record.systems
 
     @cached_property
@@ -85,17 +85,17 @@ class ProbeRecord:
         """System -> what it is called where there is little room."""
         return self.record.system_labels
 
-    def name_dataset(self, dataset: str, lang: str) -> str:
+    def format_dataset_name(self, dataset: str, lang: str) -> str:
         """What a dataset is called: by its language where that tells it apart."""
         bare = {name: name.rpartition("-")[0] for name, _ in self.datasets if name.endswith(f"-{lang}")}
         return LANGUAGES.get(lang, lang) if bare.get(dataset) in ("bundled", "own") else dataset
 
-    def iterate_measured_systems(self) -> Iterator[tuple[str, str, RecordSystem]]:
+    def iterate_measured_systems(self) -> Iterator[tuple[str, str, SystemOfRun]]:
         """Dataset, what it is called, and system: all that has a headline row."""
         for dataset, lang in self.datasets:
             for system in self.systems:
                 if any(key[1] == dataset and key[4] == system.name for key in self._valued_row_keys):
-                    yield dataset, self.name_dataset(dataset, lang), system
+                    yield dataset, self.format_dataset_name(dataset, lang), system
 
     @cached_property
     def rewriters(self) -> tuple[str, ...]:
@@ -135,7 +135,9 @@ def change_correlation_table(
             ]
             if any(row is not None for row in rows):
                 cells = tuple(make_result_cell(row, CORRELATION, signed=True) for row in rows)
-                lines.append(TableLine(f"{where.labels[system.name]}, {named}, {words}", cells, system.kind))
+                lines.append(
+                    LabelledTableRow(f"{where.labels[system.name]}, {named}, {words}", cells, system.kind)
+                )
     if not any(cell.exact for line in lines for cell in line.entries):
         return None
     columns = tuple(f"{measure}" for measure in MEASURES)
@@ -157,7 +159,7 @@ def recall_loss_tables(record: RunRecord) -> Iterator[Table]:
             ]
             if any(row is not None for row in rows):
                 cells = tuple(make_result_cell(row, SCORE, signed=not is_base) for row in rows)
-                lines.append(TableLine(name.replace("_", " "), cells, title=CONDITIONS[name].summary))
+                lines.append(LabelledTableRow(name.replace("_", " "), cells, title=CONDITIONS[name].summary))
         columns = tuple(called[system.name] for system in record.systems)
         title = f"{RECALL} in {dataset}, and its change by ablation"
         yield Table(f"name-losses-{place}", title, "Condition", columns, tuple(lines), digits=3)
@@ -168,15 +170,15 @@ PERCENTS = MeasureFormat(1.0, 1, 1)
 
 def probe_view(run: Path) -> Iterator[Block]:
     """A probe; DataError when the folder holds no run."""
-    shown = gather_report_runs((read_run_record(run),))[0]
+    shown = attach_boards_to_records((read_run_record(run),))[0]
     here = ProbeRecord(shown.record)
     yield run_verdict(shown)
-    yield _name_margins_table(here) if here.task == names.TASK else _noise_table(here)
+    yield _name_margins_table(here) if here.task == names.TASK else _noise_by_rewriter_table(here)
     for table in recall_loss_tables(here.record):
-        yield TextBlock(f"{table.title}:")
+        yield ParagraphBlock(f"{table.title}:")
         yield table
     yield CautionNotes(tuple(note.plain for note in list_run_notes(shown.record)))
-    yield TextBlock(("Tables: ", CommandText(str(run / "tables"))))
+    yield ParagraphBlock(("Tables: ", CommandInSentence(str(run / "tables"))))
     yield from say_where_report_is(run)
 
 
@@ -228,7 +230,7 @@ _SHORT = {
 }  # fmt: skip
 
 
-def _noise_table(where: ProbeRecord) -> Table:
+def _noise_by_rewriter_table(where: ProbeRecord) -> Table:
     """A row per system and dataset, as asked and after each rewriter."""
     titles = ("Level 0", f"Level {NOISIEST}", "Drop, 95%", "Drop %", "Recovered", RECALL, "Change, 95%")
     return Table.of("noise", ("System", "Data", "Wording", *make_number_columns(*titles)), _noise_rows(where))
@@ -238,7 +240,7 @@ def _noise_rows(where: ProbeRecord) -> Iterator[list[str]]:
     called = shorten_names_to_labels(where.rewriters)
     for dataset, named, system in where.iterate_measured_systems():
         for rewriter in ("", *where.rewriters):
-            clean, noisy = level_name(0, rewriter), level_name(NOISIEST, rewriter)
+            clean, noisy = name_noise_level(0, rewriter), name_noise_level(NOISIEST, rewriter)
             values = [
                 where.value(dataset, system.name, *key)
                 for key in (
@@ -335,7 +337,7 @@ def find_noise_probe_weaknesses(run: ReportRun, system: str) -> Iterator[SystemF
         yield make_finding(run, clause, weight=2, place="noise-levels")
     recall = [
         row
-        for row in _known_results(where, system, level_name(NOISIEST), f"{RECALL} change")
+        for row in _known_results(where, system, name_noise_level(NOISIEST), f"{RECALL} change")
         if _is_surely_below_zero(row)
     ]
     if recall:
@@ -357,7 +359,7 @@ def _is_surely_below_zero(row: Result) -> bool:
 
 
 def _say_in_which_dataset(where: ProbeRecord, row: Result) -> str:
-    said = {name: where.name_dataset(name, lang) for name, lang in where.datasets}
+    said = {name: where.format_dataset_name(name, lang) for name, lang in where.datasets}
     return f" in {said.get(row.dataset, row.dataset)}" if len(said) > 1 else ""
 
 
@@ -368,25 +370,25 @@ def noise_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield noise_verdict(run.record, run.board)
     if drawn := tuple(draw_noise_loss_curves(where))[: None if alone else 2]:
         yield Heading("Similarity to the meaning, by level of noise", "noise-levels")
-        yield TextBlock(
+        yield ParagraphBlock(
             "0: none; 1: a greeting; 2: plus filler; 3: plus politeness and a digression; 4: greeting, apology, "
             "context, hedging and emoji. The question itself is unchanged. Band: 95%."
         )
-        yield Box("two", drawn)
+        yield BlockBox("two", drawn)
     yield noise_drops_table(where)
-    yield TextBlock(
+    yield ParagraphBlock(
         "Rows with a rewriter’s name: after rewriting. Recovered: the share of the drop that it recovers; 1 means "
         "all of it. A lexical metric’s similarity grows with question length: look at its retrieval instead."
     )
     yield from _retrieval_loss_blocks(tuple(_retrieval_tables(where))[: None if alone else 1])
-    measured = ((level_name(NOISIEST), f"queries, level {NOISIEST}"), (ACROSS, "all levels"))
+    measured = ((name_noise_level(NOISIEST), f"queries, level {NOISIEST}"), (ACROSS, "all levels"))
     if alone and (table := change_correlation_table(where, COSINE, measured)):
         yield table
-        yield TextBlock(
+        yield ParagraphBlock(
             "Spearman’s correlation over queries, or over levels as asked and rewritten. Above 0: whatever moves a "
             "question further away also costs retrieval. n/a: nothing changes."
         )
-    yield TextBlock(
+    yield ParagraphBlock(
         "Intervals: 95%, bootstrap over queries with all their runs, corrected for bias and few queries, "
         f"{numbers.format_count(arguments.get('resamples', 0))} resamples, seed {arguments.get('seed')}."
     )
@@ -395,23 +397,23 @@ def noise_page(run: ReportRun, alone: bool) -> Iterator[Block]:
 def _retrieval_loss_blocks(tables: Sequence[Table]) -> Iterator[Block]:
     if tables:
         yield Heading("What retrieval loses", "noise-retrieval")
-        yield TextBlock(
+        yield ParagraphBlock(
             "Change from the clean question, paired over queries, with its 95% interval; p from the paired bootstrap. "
             "Overlap and τ-b: how much of the clean question’s first 10 is still there, and in what order."
         )
-        yield Panes("Measure", tuple((table.title, (table,)) for table in tables))
+        yield TabbedBlocks("Measure", tuple((table.title, (table,)) for table in tables))
 
 
-def noise_verdict(record: RunRecord, _: SystemBoard) -> Verdict:
+def noise_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     """How much of the similarity the noisiest questions lose, and how much comes back."""
     where = ProbeRecord(record)
     lost = _collect_measure_values(where, "", SHARE)
     if not lost:
-        return Verdict(("No drop is finished yet.",))
-    lowered = claim_count("lowered", sum(share > 0 for share in lost), len(lost))
+        return VerdictText(("No drop is finished yet.",))
+    lowered = make_count_claim("lowered", sum(share > 0 for share in lost), len(lost))
     recovered, recall = _state_recovered_share(where), _state_recall_changes(where)
     lede = (*_say_recovered_share(where, recovered), *_say_recall_changes(where, recall))
-    return Verdict((_say_similarity_lowered(lowered, lost),), lede, (lowered, *recovered, *recall))
+    return VerdictText((_say_similarity_lowered(lowered, lost),), lede, (lowered, *recovered, *recall))
 
 
 def _say_similarity_lowered(claim: Claim, lost: list[float]) -> str:
@@ -425,7 +427,9 @@ def _say_similarity_lowered(claim: Claim, lost: list[float]) -> str:
 def _state_recovered_share(where: ProbeRecord) -> tuple[Claim, ...]:
     """The least and the most that each rewriter brings back of the drop, of embedding models."""
     spreads = {
-        rewriter: _collect_measure_values(where, level_name(NOISIEST, rewriter), RECOVERED, embeddings=True)
+        rewriter: _collect_measure_values(
+            where, name_noise_level(NOISIEST, rewriter), RECOVERED, embeddings=True
+        )
         for rewriter in where.rewriters
     }
     return tuple(
@@ -446,9 +450,10 @@ def _say_recovered_share(where: ProbeRecord, claims: Sequence[Claim]) -> Iterato
 def _state_recall_changes(where: ProbeRecord) -> tuple[Claim, ...]:
     """How recall changes at the noisiest level, of every system and dataset, most lost first."""
     claims = [
-        claim_change(system.name, f"{RECALL} change", row.value, row.ci_low, row.ci_high, kind=named)
+        make_change_claim(system.name, f"{RECALL} change", row.value, row.ci_low, row.ci_high, kind=named)
         for dataset, named, system in where.iterate_measured_systems()
-        if (row := where.find(dataset, system.name, level_name(NOISIEST), f"{RECALL} change")) is not None
+        if (row := where.find(dataset, system.name, name_noise_level(NOISIEST), f"{RECALL} change"))
+        is not None
         and row.value is not None
     ]
     return tuple(sorted(claims, key=lambda claim: claim.value or 0.0))
@@ -493,9 +498,11 @@ def noise_drops_table(where: ProbeRecord) -> Table:
     lines, called = [], shorten_names_to_labels(where.rewriters)
     for dataset, named, system in where.iterate_measured_systems():
         for rewriter in ("", *where.rewriters):
-            variant = level_name(NOISIEST, rewriter)
+            variant = name_noise_level(NOISIEST, rewriter)
             cells = [
-                make_result_cell(where.find(dataset, system.name, level_name(0, rewriter), COSINE), SCORE),
+                make_result_cell(
+                    where.find(dataset, system.name, name_noise_level(0, rewriter), COSINE), SCORE
+                ),
                 make_result_cell(where.find(dataset, system.name, variant, COSINE), SCORE),
                 make_result_cell(where.find(dataset, system.name, variant, LOSS), SCORE),
                 make_result_cell(where.find(dataset, system.name, variant, SHARE), PERCENTS),
@@ -504,7 +511,7 @@ def noise_drops_table(where: ProbeRecord) -> Table:
                 else TableCell(numbers.NONE, why="as asked"),
             ]
             label = f"{where.labels[system.name]}, {named}" + (f", {called[rewriter]}" if rewriter else "")
-            lines.append(TableLine(label, tuple(cells), system.kind))
+            lines.append(LabelledTableRow(label, tuple(cells), system.kind))
     columns = ("Level 0", f"Level {NOISIEST}", "Drop", "Drop, percent", "Recovered")
     return Table("drops", "Drop and recovery", "System", columns, tuple(lines), digits=3)
 
@@ -515,11 +522,11 @@ def _retrieval_tables(where: ProbeRecord) -> Iterator[Table]:
     for place, measure in enumerate(MEASURES):
         lines = []
         for dataset, said, system in where.iterate_measured_systems():
-            clean = where.find(dataset, system.name, level_name(0), measure)
+            clean = where.find(dataset, system.name, name_noise_level(0), measure)
             if clean is None:
                 continue
             for rewriter in ("", *where.rewriters):
-                variant = level_name(NOISIEST, rewriter)
+                variant = name_noise_level(NOISIEST, rewriter)
                 p = where.value(dataset, system.name, variant, f"p({measure} change)")
                 cells = (
                     make_result_cell(clean, SCORE),
@@ -534,7 +541,7 @@ def _retrieval_tables(where: ProbeRecord) -> Iterator[Table]:
                     make_result_cell(where.find(dataset, system.name, variant, TAU), SCORE),
                 )
                 label = f"{where.labels[system.name]}, {said}" + (f", {called[rewriter]}" if rewriter else "")
-                lines.append(TableLine(label, cells, system.kind))
+                lines.append(LabelledTableRow(label, cells, system.kind))
         if lines:
             columns = ("Clean", f"Level {NOISIEST}", "Change", "p", "Overlap@10", "τ-b")
             yield Table(f"noise-retrieval-{place}", measure, "System", columns, tuple(lines), digits=3)
@@ -543,7 +550,7 @@ def _retrieval_tables(where: ProbeRecord) -> Iterator[Table]:
 def _noise_facts(where: ProbeRecord) -> PageFactsLine:
     counts = {row.dataset: row.n for key, row in where.record.rows.items() if key[5] == LOSS and not key[3]}
     queries = ", ".join(
-        f"{where.name_dataset(dataset, lang)} {numbers.format_noun_count(counts.get(dataset, 0), 'query')}"
+        f"{where.format_dataset_name(dataset, lang)} {numbers.format_noun_count(counts.get(dataset, 0), 'query')}"
         for dataset, lang in where.datasets
     )
     runs = where.record.arguments.get("runs", 0)
@@ -571,24 +578,27 @@ def draw_noise_loss_curves(where: ProbeRecord) -> Iterator[Figure]:
             f"{one.name} from {_format_point_value(one, 0)} to {_format_point_value(one, -1)}"
             for one in series[:MOST_LINES]
         )
-        name = where.name_dataset(dataset, lang)
+        name = where.format_dataset_name(dataset, lang)
         more = f"{len(series) - MOST_LINES} more in the table" if len(series) > MOST_LINES else ""
         yield Figure(
-            name, draw_line_chart(series, ticks, fit_scale(ends), "Level of noise"), f"{name}: {words}.", more
+            name,
+            draw_line_chart(series, ticks, fit_axis_scale(ends), "Level of noise"),
+            f"{name}: {words}.",
+            more,
         )
 
 
-def _format_point_value(series: Series, place: int) -> str:
+def _format_point_value(series: NamedPlotLine, place: int) -> str:
     return SCORE.text(series.points[place][1].value or 0.0)
 
 
-def _noise_curve_series(where: ProbeRecord, dataset: str) -> list[Series]:
+def _noise_curve_series(where: ProbeRecord, dataset: str) -> list[NamedPlotLine]:
     systems = [system for system in where.systems if where.value(dataset, system.name, "", LOSS) is not None]
     models = [system for system in systems if system.kind == "embedding"] or systems
     ways = ("", *where.rewriters[:1]) if len(models) <= 2 else ("",)
     called = shorten_names_to_labels(where.rewriters)
     return [
-        Series(where.labels[system.name] + (f", {called[way]}" if way else ""), points, system.kind)
+        NamedPlotLine(where.labels[system.name] + (f", {called[way]}" if way else ""), points, system.kind)
         for way in ways
         for system in models
         if (points := tuple(_curve_points(where, dataset, system, way)))
@@ -596,20 +606,20 @@ def _noise_curve_series(where: ProbeRecord, dataset: str) -> list[Series]:
 
 
 def _curve_points(
-    where: ProbeRecord, dataset: str, system: RecordSystem, rewriter: str
+    where: ProbeRecord, dataset: str, system: SystemOfRun, rewriter: str
 ) -> Iterator[tuple[float, Result]]:
     for level in range(len(LEVELS)):
-        row = where.find(dataset, system.name, level_name(level, rewriter), COSINE)
+        row = where.find(dataset, system.name, name_noise_level(level, rewriter), COSINE)
         if row is not None and row.value is not None:
             yield level / NOISIEST, row
 
 
-def versions_verdict(record: RunRecord, _: SystemBoard) -> Verdict:
+def passage_versions_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     """How often the current passage ranks first, by system, and what the two remedies make of it."""
     names = [system.name for system in record.ranked_systems]
     first = _find_current_first_shares(record, names, "")
     if not first:
-        return Verdict(("No question's list has either version.",))
+        return VerdictText(("No question's list has either version.",))
     claims = tuple(
         Claim(name, "is", "current_first", value=row.value, low=row.ci_low, high=row.ci_high)
         for name, row in first.items()
@@ -622,7 +632,7 @@ def versions_verdict(record: RunRecord, _: SystemBoard) -> Verdict:
     lede = tuple(
         f"With {said} it does in {_format_share_range(rows)}." for said, rows in after.items() if rows
     )
-    return Verdict((heading,), ((" ".join(lede),),) if lede else (), claims)
+    return VerdictText((heading,), ((" ".join(lede),),) if lede else (), claims)
 
 
 def _format_share_range(rows: Mapping[str, Result]) -> str:
@@ -639,12 +649,12 @@ def _find_current_first_shares(record: RunRecord, names: Sequence[str], remedy: 
     return {name: row for name, row in rows.items() if row is not None and row.value is not None}
 
 
-def versions_page(run: ReportRun, alone: bool) -> Iterator[Block]:
+def passage_versions_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a probe of versions: what ranks first, by remedy and by change, and copies."""
     del alone
-    yield versions_verdict(run.record, run.board)
+    yield passage_versions_verdict(run.record, run.board)
     yield from show_gravest_notes(list_run_notes(run.record), run.mark)
-    yield TextBlock(
+    yield ParagraphBlock(
         "Nothing in a text says which of two versions is current, so a search that ignores dates ranks the current one "
         "first half of the time: 0.5 is by chance. Recency puts the newest of near-duplicates first; deduplication "
         "keeps only the best ranked one, which may be old."

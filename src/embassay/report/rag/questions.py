@@ -12,24 +12,24 @@ from embassay.document.blocks import (
     Block,
     CautionNotes,
     Column,
-    CommandText,
+    CommandInSentence,
     Heading,
+    ParagraphBlock,
     Sentence,
     Table,
-    TextBlock,
-    Verdict,
+    VerdictText,
     clip_text,
     make_number_columns,
 )
-from embassay.document.claims import describe_first, describe_gap_of_best_two
+from embassay.document.claims import describe_first_ranked, describe_gap_of_best_two
 from embassay.limits import WHOLE, parse_record_json, read_bounded_file
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import (
     Claim,
-    claim_count,
-    claim_pair_comparison,
-    claim_possible_leaders,
-    claim_value,
+    make_count_claim,
+    make_leader_claims,
+    make_pair_comparison_claim,
+    make_value_claim,
 )
 from embassay.protocols.kernel.comparisons import describe_undecided_pair
 from embassay.protocols.kernel.tables import SCORE
@@ -75,21 +75,23 @@ def _question_blocks(run: Path) -> Iterator[Block]:
     unanswered = _read_json_lines(run / "export" / "no_answer.jsonl")
     if notes := (*_question_notes(asked), *_unanswered_notes(unanswered)):
         yield CautionNotes(notes)
-    yield TextBlock(("The set, a folder that works with every -d: ", CommandText(str(run / "export"))), "")
+    yield ParagraphBlock(
+        ("The set, a folder that works with every -d: ", CommandInSentence(str(run / "export"))), ""
+    )
 
 
-def answers_view(run: Path, wide: bool = False) -> Iterator[Block]:
+def answer_correctness_view(run: Path, wide: bool = False) -> Iterator[Block]:
     """What runs' passages are good for: which run's answers are right most often, and every figure."""
     del wide
     record = read_run_record(run)
-    yield answers_verdict(record)
+    yield answer_correctness_verdict(record)
     # A table for each run: its name beside every figure would leave a terminal no room for the values.
     for place, system in enumerate(dict.fromkeys(row.system for row in record.rows.values())):
         heads: list[str | Column] = [system, "prompt", *make_number_columns("value, 95%", "n")]
         rows = [_answer_row(row) for row in record.rows.values() if row.system == system]
         yield Table.of(f"answers-{place}", heads, rows)
-    yield from map(TextBlock, (*_answer_notes(record), *record.manifest.get("warnings", ())))
-    yield TextBlock(("Answers: ", CommandText(str(run / "answers"))))
+    yield from map(ParagraphBlock, (*_answer_notes(record), *record.manifest.get("warnings", ())))
+    yield ParagraphBlock(("Answers: ", CommandInSentence(str(run / "answers"))))
 
 
 def _answer_row(row: Result) -> list[str]:
@@ -99,7 +101,7 @@ def _answer_row(row: Result) -> list[str]:
     return [row.measure, row.variant or "as found", value, f"{row.n:,}"]
 
 
-def answers_verdict(record: RunRecord, _: SystemBoard | None = None) -> Verdict:
+def answer_correctness_verdict(record: RunRecord, _: SystemBoard | None = None) -> VerdictText:
     """Which runs may be first by the share of right answers, and what lies between the two best."""
     scored = {
         system.name: row
@@ -109,39 +111,39 @@ def answers_verdict(record: RunRecord, _: SystemBoard | None = None) -> Verdict:
     }
     values = {name: row.value or 0.0 for name, row in scored.items()}
     if not values:
-        return Verdict(("No answer could be graded, so nothing is known",))
+        return VerdictText(("No answer could be graded, so nothing is known",))
     scope = record.scope(ANSWERS)
     ranked = [name for name in scope.systems if name in values]
     if len(values) == 1:
         [(name, value)] = values.items()
         row = scored[name]
-        claim = claim_value(name, ACCURACY, value, row.ci_low, row.ci_high)
+        claim = make_value_claim(name, ACCURACY, value, row.ci_low, row.ci_high)
         share = f"{numbers.format_percent(value, 1)} of {numbers.format_noun_count(row.n, 'question')}"
-        return Verdict(
-            (f"{name} leads to right answers on {share}",), tuple(_say_share_interval(row)), (claim,)
+        return VerdictText(
+            (f"{name} leads to right answers on {share}",), tuple(_say_right_share_interval(row)), (claim,)
         )
     first = tuple(name for name in scope.first if name in values)
     if not first:
-        return Verdict(("No ranking on right answers: differences cannot be tested",))
+        return VerdictText(("No ranking on right answers: differences cannot be tested",))
     alone = len(first) == 1 and scope.ranges[first[0]][1] == 1
-    claims = claim_possible_leaders(ACCURACY, first, ranked, alone=alone)
-    heading = describe_first(claims, str, " on right answers", every="run", noun="run", anyone="run")
+    claims = make_leader_claims(ACCURACY, first, ranked, alone=alone)
+    heading = describe_first_ranked(claims, str, " on right answers", every="run", noun="run", anyone="run")
     pair = scope.pair(*ranked[:2])
     if pair is None:
-        return Verdict(heading, (), claims)
+        return VerdictText(heading, (), claims)
     apart = pair.p_adjusted < record.alpha
-    gap = claim_pair_comparison(
+    gap = make_pair_comparison_claim(
         ACCURACY, pair.a, pair.b, pair.difference, pair.ci_low, pair.ci_high, apart=apart
     )
     said = describe_undecided_pair(pair.p, pair.p_adjusted, len(scope.ranges))
-    return Verdict(
+    return VerdictText(
         heading,
         (describe_gap_of_best_two(gap, str, values.__getitem__, SCORE, said, claims),),
         (*claims, gap),
     )
 
 
-def _say_share_interval(row: Result) -> Iterator[Sentence]:
+def _say_right_share_interval(row: Result) -> Iterator[Sentence]:
     """How far the share of right answers may be off."""
     if row.ci_low is not None and row.ci_high is not None:
         yield (
@@ -171,12 +173,12 @@ ACCURACY, ANSWERS = "accuracy", "answer"
 """The measure of answers, and the scope of its comparisons."""
 
 
-def questions_verdict(record: RunRecord, _: SystemBoard) -> Verdict:
+def questions_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     """How many questions there are, and from whom."""
     return _question_sources_verdict(record.path, _read_json_lines(record.path / "export" / "queries.jsonl"))
 
 
-def _question_sources_verdict(run: Path, asked: list[dict[str, Any]]) -> Verdict:
+def _question_sources_verdict(run: Path, asked: list[dict[str, Any]]) -> VerdictText:
     manifest = RunFolder(run).read_manifest() or {}
     # Counted are the questions of the export, which is what -d reads.
     return describe_questions_verdict(
@@ -184,11 +186,13 @@ def _question_sources_verdict(run: Path, asked: list[dict[str, Any]]) -> Verdict
     )
 
 
-def describe_questions_verdict(asked: Sequence[Mapping[str, Any]], statuses: Mapping[str, str]) -> Verdict:
+def describe_questions_verdict(
+    asked: Sequence[Mapping[str, Any]], statuses: Mapping[str, str]
+) -> VerdictText:
     """How many questions there are, from whom, and which kinds of them are not finished."""
-    total = claim_count("questions", len(asked), len(asked))
+    total = make_count_claim("questions", len(asked), len(asked))
     sources = tuple(
-        claim_count("source", n, len(asked), subject=name)
+        make_count_claim("source", n, len(asked), subject=name)
         for name, n in Counter(question["source"] for question in asked).items()
     )
     unfinished = [kind for kind, status in statuses.items() if status != "done"]
@@ -198,8 +202,8 @@ def describe_questions_verdict(asked: Sequence[Mapping[str, Any]], statuses: Map
     if unfinished:
         lede.append(("Not finished: " + ", ".join(unfinished) + ".",))
     heading = (f"{numbers.format_noun_count(total.n, 'question')} about these documents",)
-    claims = (total, *sources, claim_count("unfinished", len(unfinished), len(statuses)))
-    return Verdict(heading, tuple(lede), claims)
+    claims = (total, *sources, make_count_claim("unfinished", len(unfinished), len(statuses)))
+    return VerdictText(heading, tuple(lede), claims)
 
 
 def _say_source_share(claim: Claim) -> str:

@@ -11,48 +11,48 @@ from markupsafe import Markup
 from embassay.contracts import Kind
 from embassay.document.blocks import (
     Block,
-    Box,
-    Bullets,
+    BlockBox,
+    BulletList,
     Column,
-    CommandText,
+    CommandInSentence,
+    DrawingLegend,
     Figure,
     Heading,
-    Legend,
-    Link,
+    LabelledTableRow,
     PageFactsLine,
-    Panes,
+    PageLink,
+    ParagraphBlock,
     Sentence,
     StyledWords,
+    TabbedBlocks,
     Table,
     TableCell,
-    TableLine,
-    TextBlock,
-    Verdict,
+    VerdictText,
     append_bracketed_interval,
     file_tables,
     make_result_cell,
 )
 from embassay.document.marks import (
-    Scale,
-    draw_axis,
+    LinearScale,
+    draw_axis_labels,
     draw_difference_mark,
     draw_interval_mark,
-    fit_scale,
-    format_percent_place,
+    fit_axis_scale,
+    format_percent_position,
 )
-from embassay.document.plots import Series, draw_line_chart
+from embassay.document.plots import NamedPlotLine, draw_line_chart
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import VERBS, Claim
 from embassay.protocols.kernel.tables import MeasureFormat
-from embassay.protocols.rag.scoring.conclusions import claim_run_pair, comparison_claims
+from embassay.protocols.rag.scoring.conclusions import claim_run_pair, list_comparison_claims
 from embassay.protocols.rag.scoring.correction import CORRECTED
 from embassay.protocols.rag.scoring.score import (
-    CitedNumber,
-    MeasureComparison,
     MeasureFacts,
-    RunPair,
-    RunReading,
+    NumberInSentence,
+    RunComparisonByMeasure,
+    RunInterpretation,
+    RunPairDifference,
     ScoringRecord,
     read_scoring_record,
 )
@@ -64,13 +64,13 @@ from embassay.report.notes import list_run_notes, show_gravest_notes
 from embassay.report.rag.decision import undecided_runs_blocks
 from embassay.report.rag.tables import (
     TASK,
-    advice_blocks,
     all_measures_table,
     choose_measure_unit,
+    constant_sensitivity_grids,
     describe_intervals,
     find_possible_leaders,
     run_overlap_table,
-    sensitivity_grids,
+    scoring_advice_blocks,
 )
 from embassay.report.record import RunRecord
 from embassay.report.runs import ReportRun, read_scoring
@@ -81,21 +81,21 @@ TRIO = ("RA-nWG", "N-Recall4+", "Harm")
 FORESTS = 6
 
 
-def score_page(run: ReportRun, alone: bool) -> Iterator[Block]:
+def scoring_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run; of several runs its first parts. DataError where its `score.json` is damaged."""
     record, score = run.record, read_scoring_record(run.record.path / "score.json")
     settings = score.settings
     yield _score_facts(score)
     yield describe_scoring_verdict(score)
     yield from _show_measure_panels(record, score)
-    yield from _pool_or_ordering_blocks(record, score)
+    yield from _reading_blocks_by_cutoff(record, score)
     if chart := _draw_lines_by_cutoff(record, score):
         yield chart
     yield from _difference_blocks(record, score, FORESTS if alone else 1)
     yield from undecided_runs_blocks(score) if alone and not (record.path / CORRECTED).exists() else ()
     if alike := run_overlap_table(score):
         yield alike
-        yield TextBlock(
+        yield ParagraphBlock(
             "Overlap: share of the first K that both runs have. τ-b: how similarly the common documents are "
             "ordered; 1 is the same order. Below each, its 95% interval."
         )
@@ -103,36 +103,38 @@ def score_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield all_measures_table(record, score)
     words = f"Intervals: {settings.confidence:.0%}, {describe_intervals(score)}."
     all_in = f"All {len(score.measures)} measures with their intervals are in the report of this run alone, and in "
-    elsewhere: Sentence = (all_in, CommandText("tables/rag_score.csv"), ". ")
-    yield TextBlock((*(() if alone else elsewhere), words), id="score-measures")
-    if tables := sensitivity_grids(score)[: None if alone else 1]:
+    elsewhere: Sentence = (all_in, CommandInSentence("tables/rag_score.csv"), ". ")
+    yield ParagraphBlock((*(() if alone else elsewhere), words), id="score-measures")
+    if tables := constant_sensitivity_grids(score)[: None if alone else 1]:
         yield Heading("Do the constants of RA-nWG matter?", "score-sensitivity")
-        yield TextBlock(
+        yield ParagraphBlock(
             "Each cell is a different choice of rarity (α) and of the caps for grades 4 and 3. τ: Kendall’s τ-b "
             "between the runs’ order and the default’s; under it, the largest change in a run’s value. The darker "
             "the cell, the larger the change; the lightest is under 0.01. Bold: the default."
         )
-        yield Panes("K", tuple((table.title, (table,)) for table in tables))
-    yield from advice_blocks(score)
+        yield TabbedBlocks("K", tuple((table.title, (table,)) for table in tables))
+    yield from scoring_advice_blocks(score)
     yield from _worst_queries_blocks(record, score, MOST if alone else 6)
     yield from question_matrix_blocks(record.path) if alone else ()
     if score.notes and alone:
         yield Heading("Read with care", "score-notes")
-        yield Bullets(tuple(note.text for note in score.notes))
+        yield BulletList(tuple(note.text for note in score.notes))
     elif score.notes:
-        yield TextBlock((Link(f"{len(score.notes)} notes on this scoring", f"method-notes{run.mark}"),))
+        yield ParagraphBlock(
+            (PageLink(f"{len(score.notes)} notes on this scoring", f"method-notes{run.mark}"),)
+        )
 
 
-def score_verdict(record: RunRecord, _: SystemBoard) -> Verdict:
+def scoring_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     """The finding of the scoring in a record."""
     return describe_scoring_verdict(read_scoring_record(record.path / "score.json"))
 
 
-def describe_scoring_verdict(score: ScoringRecord) -> Verdict:
+def describe_scoring_verdict(score: ScoringRecord) -> VerdictText:
     """The sentences of the record, with what they state of the headline measure."""
     comparison = score.find_comparison(score.headline)
-    claims = () if comparison is None else tuple(comparison_claims(comparison))
-    return Verdict((score.verdict,), tuple((sentence,) for sentence in score.lede), claims)
+    claims = () if comparison is None else tuple(list_comparison_claims(comparison))
+    return VerdictText((score.verdict,), tuple((sentence,) for sentence in score.lede), claims)
 
 
 def _score_facts(score: ScoringRecord) -> PageFactsLine:
@@ -168,15 +170,15 @@ def _show_measure_panels(record: RunRecord, score: ScoringRecord) -> Iterator[Bl
     panels = [_measure_panel(record, score, base) for base in _list_panel_measures(score)]
     if panels:
         yield Heading("Runs side by side", "score-runs")
-        pairs = Link("the paired differences", "score-pairs")
-        yield TextBlock((
+        pairs = PageLink("the paired differences", "score-pairs")
+        yield ParagraphBlock((
             "Each panel has its own scale, printed on top. Tick: mean over queries; bar: its 95% "
             "interval. Overlapping bars are not the test: see ", pairs, ". Bold: may be first; none if all may."
         ))  # fmt: skip
-        yield Box("panels", tuple(panels))
+        yield BlockBox("panels", tuple(panels))
 
 
-def _measure_panel(record: RunRecord, score: ScoringRecord, base: str) -> Box:
+def _measure_panel(record: RunRecord, score: ScoringRecord, base: str) -> BlockBox:
     """A measure at every cutoff, each with its runs, best first."""
     measures = [measure_facts for measure_facts in score.measures if measure_facts.base == base]
     where = score.judgements.name
@@ -187,7 +189,7 @@ def _measure_panel(record: RunRecord, score: ScoringRecord, base: str) -> Box:
     ]
     rows = [row for _, _, row in cells if row is not None and row.value is not None]
     scale, kinds = (
-        fit_scale(_collect_interval_ends(rows), factor=choose_measure_unit(measures[0].name).factor),
+        fit_axis_scale(_collect_values_and_ends(rows), factor=choose_measure_unit(measures[0].name).factor),
         list_run_kinds(record),
     )
     lines = []
@@ -197,20 +199,20 @@ def _measure_panel(record: RunRecord, score: ScoringRecord, base: str) -> Box:
         )
         mark = draw_interval_mark(row, kinds[run], scale, width=120)
         shown = TableCell((mark, *value.text), bold=value.bold, title=value.small or value.why)
-        lines.append(TableLine(run, (shown,), kinds[run], group=f"@{measure.cutoff}"))
+        lines.append(LabelledTableRow(run, (shown,), kinds[run], group=f"@{measure.cutoff}"))
     way = "lower is better" if measures[0].direction == "lower" else "higher is better"
     table = Table(
-        "", base, "Run", (Column((draw_axis(scale, labels=2), "Value"), style="num"),), tuple(lines), "marks", 3,
+        "", base, "Run", (Column((draw_axis_labels(scale, labels=2), "Value"), style="num"),), tuple(lines), "marks", 3,
         is_titled=False, is_sortable=False, export=""
     )  # fmt: skip
-    said_of = TextBlock(", ".join(filter(None, (way, _describe_unit_counts(score, rows)))))
-    return Box(
+    said_of = ParagraphBlock(", ".join(filter(None, (way, _describe_unit_counts(score, rows)))))
+    return BlockBox(
         "panel",
         (Heading(base, f"score-panel-{_list_panel_measures(score).index(base) + 1}", 3), said_of, table),
     )
 
 
-def _collect_interval_ends(rows: Iterable[Result]) -> list[float]:
+def _collect_values_and_ends(rows: Iterable[Result]) -> list[float]:
     """Values and ends of intervals, for a scale."""
     return [end for row in rows for end in (row.value, row.ci_low, row.ci_high) if end is not None]
 
@@ -254,7 +256,7 @@ def _draw_lines_by_cutoff(record: RunRecord, score: ScoringRecord) -> Figure | N
     ends = "; ".join(
         f"{line.name} {numbers.format_score(line.points[-1][1].value or 0.0)}" for line in curves
     )
-    scale = fit_scale(_collect_interval_ends(row for line in curves for _, row in line.points))
+    scale = fit_axis_scale(_collect_values_and_ends(row for line in curves for _, row in line.points))
     drawn = draw_line_chart(series, [(k / ks[-1], str(k)) for k in ks], scale, "K, passages read")
     summary = f"{base} at K from {ks[0]} to {ks[-1]}. At K = {ks[-1]}: {ends}."
     return Figure(f"{base} by K", drawn, summary, "band: 95%; at most four runs")
@@ -262,14 +264,14 @@ def _draw_lines_by_cutoff(record: RunRecord, score: ScoringRecord) -> Figure | N
 
 def _run_series(
     record: RunRecord, score: ScoringRecord, run: str, measures: Sequence[MeasureFacts], most: int
-) -> Series:
+) -> NamedPlotLine:
     """The values of a run by cutoff, each at its share of the largest."""
     points = [
         (measure.cutoff or 0, record.find(TASK, run, measure.name, dataset=score.judgements.name))
         for measure in measures
     ]
     placed = [(k / most, row) for k, row in points if row is not None and row.value is not None]
-    return Series(run, tuple(sorted(placed, key=lambda point: point[0])), list_run_kinds(record)[run])
+    return NamedPlotLine(run, tuple(sorted(placed, key=lambda point: point[0])), list_run_kinds(record)[run])
 
 
 MOST = 12
@@ -281,10 +283,10 @@ def _worst_queries_blocks(record: RunRecord, score: ScoringRecord, most: int) ->
     if not (lines := list_worst_query_lines(record, score)[:most]):
         return
     yield Heading("Queries that lose most", "score-worst")
-    yield TextBlock((
+    yield ParagraphBlock((
         f"Worst mean {score.headline} over the runs, and the average loss over runs. One query has no interval: it "
         "shows what happened, not which run is better. Every query is in ",
-        CommandText("tables/rag_per_query.csv"), " and ", CommandText("items/"), "."
+        CommandInSentence("tables/rag_per_query.csv"), " and ", CommandInSentence("items/"), "."
     ))  # fmt: skip
     heads = (*(run.name for run in score.runs), "Mean", "Lost in the ordering", "Lost in the pool")
     yield Table(
@@ -293,7 +295,7 @@ def _worst_queries_blocks(record: RunRecord, score: ScoringRecord, most: int) ->
     )  # fmt: skip
 
 
-def list_worst_query_lines(record: RunRecord, score: ScoringRecord) -> tuple[TableLine, ...]:
+def list_worst_query_lines(record: RunRecord, score: ScoringRecord) -> tuple[LabelledTableRow, ...]:
     """The first by their mean over the runs, worst first; those where the headline is undefined are none."""
     measure = next(
         (measure_facts for measure_facts in score.measures if measure_facts.name == score.headline), None
@@ -303,7 +305,7 @@ def list_worst_query_lines(record: RunRecord, score: ScoringRecord) -> tuple[Tab
     names = (score.headline, f"PROC@{measure.cutoff}")
     runs = [_read_query_values(record, score, run.name, names) for run in score.runs]
     queries = dict.fromkeys(query for values in runs for query, _ in values)
-    means = {query: _mean_value([values.get((query, names[0])) for values in runs]) for query in queries}
+    means = {query: _mean_over_runs([values.get((query, names[0])) for values in runs]) for query in queries}
     valued = {query: value for query, value in means.items() if value is not None}
     sign = -1.0 if measure.direction == "lower" else 1.0
     ordered = sorted(valued, key=lambda query: (sign * valued[query], query))[:MOST]
@@ -315,10 +317,10 @@ def list_worst_query_lines(record: RunRecord, score: ScoringRecord) -> tuple[Tab
 
 def _make_worst_query_line(
     query: str, mean: float, runs: Sequence[Values], names: tuple[str, str], place: int
-) -> TableLine:
+) -> LabelledTableRow:
     """The value of each run, their mean, and what they lose to ordering and pool in the mean."""
     values = [values.get((query, names[0])) for values in runs]
-    ceiling = _mean_value([values.get((query, names[1])) for values in runs])
+    ceiling = _mean_over_runs([values.get((query, names[1])) for values in runs])
     lost = ceiling is not None and names[0].startswith("RA-nWG")
     cells = (
         *("n/a" if value is None else numbers.format_score(value) for value in values),
@@ -327,10 +329,10 @@ def _make_worst_query_line(
         numbers.format_score(1.0 - (ceiling or 0.0)) if lost else numbers.NONE,
     )
     id = f"score-query-{place}"
-    return TableLine((Link(query, id),), tuple(map(TableCell, cells)), id=id)
+    return LabelledTableRow((PageLink(query, id),), tuple(map(TableCell, cells)), id=id)
 
 
-def _mean_value(values: Sequence[float | None]) -> float | None:
+def _mean_over_runs(values: Sequence[float | None]) -> float | None:
     """Over the runs that have a value; None where none has."""
     defined = [value for value in values if value is not None]
     return sum(defined) / len(defined) if defined else None
@@ -341,7 +343,7 @@ def _read_query_values(
 ) -> Values:
     import polars as pl
 
-    path = RunFolder(record.path).items_path(TASK, score.judgements.name, run)
+    path = RunFolder(record.path).locate_cell_items(TASK, score.judgements.name, run)
     if not path.exists():
         return {}
     frame = read_parquet(path).filter(pl.col("measure").is_in(list(measures)) & pl.col("value").is_not_null())
@@ -355,21 +357,21 @@ def _difference_blocks(record: RunRecord, score: ScoringRecord, most: int) -> It
     compared.sort(key=lambda comparison: comparison.measure != score.headline)
     if compared:
         yield Heading("Which differences hold", "score-pairs")
-        yield TextBlock(
+        yield ParagraphBlock(
             "Paired over the same items: the first run minus the second, its 95% interval, and p after Holm’s "
             "correction for all pairs of the measure. Right of the line: the first run is higher."
         )
         tables = [run_pairs_table(record, comparison, i) for i, comparison in enumerate(compared[:most])]
-        yield Panes("Measure", tuple((table.title, (table,)) for table in tables))
+        yield TabbedBlocks("Measure", tuple((table.title, (table,)) for table in tables))
 
 
-def run_pairs_table(record: RunRecord, compared: MeasureComparison, place: int) -> Table:
+def run_pairs_table(record: RunRecord, compared: RunComparisonByMeasure, place: int) -> Table:
     """The pairs of one measure: `a` less `b` as a drawing and as text, and in words."""
     unit = choose_measure_unit(compared.measure)
     ends = [
         end for pair in compared.pairs for end in (pair.low, pair.high, pair.difference) if end is not None
     ]
-    scale = fit_scale([*ends, 0.0], within=None, factor=unit.factor)
+    scale = fit_axis_scale([*ends, 0.0], within=None, factor=unit.factor)
     heads, kinds = (
         (f"{compared.measure}, difference, 95%", "p (Holm)", _say_what_is_paired(compared)),
         list_run_kinds(record),
@@ -383,20 +385,22 @@ def run_pairs_table(record: RunRecord, compared: MeasureComparison, place: int) 
     )  # fmt: skip
 
 
-def _say_what_is_paired(compared: MeasureComparison) -> str:
+def _say_what_is_paired(compared: RunComparisonByMeasure) -> str:
     """What the pairs are paired over: queries, or what people graded."""
     units = dict.fromkeys(pair.unit for pair in compared.pairs)
     return " or ".join(units).capitalize()
 
 
-def _run_pair_line(pair: RunPair, unit: MeasureFormat, scale: Scale, kind: Kind) -> TableLine:
+def _run_pair_line(
+    pair: RunPairDifference, unit: MeasureFormat, scale: LinearScale, kind: Kind
+) -> LabelledTableRow:
     claim = claim_run_pair(pair, "")
     bounded = pair.low is not None and pair.high is not None
     change = unit.change(pair.difference)
     interval = unit.interval(pair.low or 0.0, pair.high or 0.0) if bounded else "no interval"
     known = [value for value in (pair.difference, pair.low, pair.high) if value is not None]
     exact = ",".join(f"{value * unit.factor:.6g}" for value in known)
-    return TableLine(
+    return LabelledTableRow(
         f"{pair.a} − {pair.b}",
         (
             TableCell((draw_difference_mark(pair.low, pair.difference, pair.high, kind, scale),)),
@@ -408,7 +412,7 @@ def _run_pair_line(pair: RunPair, unit: MeasureFormat, scale: Scale, kind: Kind)
     )
 
 
-def _format_claim_verdict(claim: Claim, pair: RunPair) -> str:
+def _format_claim_verdict(claim: Claim, pair: RunPairDifference) -> str:
     """The claim as a cell of the table."""
     if claim.relation == "level":
         return "cannot be told apart"
@@ -427,30 +431,30 @@ FINDINGS = {
 CEILING_COLUMNS = ("RA-nWG", "PROC", "%PROC", "Lost in the ordering", "Lost in the pool")
 
 
-def _pool_or_ordering_blocks(record: RunRecord, score: ScoringRecord) -> Iterator[Block]:
+def _reading_blocks_by_cutoff(record: RunRecord, score: ScoringRecord) -> Iterator[Block]:
     """Every reading of the scoring, cutoff by cutoff."""
     kinds = list_run_kinds(record)
     if not (ordered := sorted(score.readings, key=lambda reading: reading.cutoff)):
         return
     yield Heading("Is it the pool or the ordering?", "score-ceilings")
-    yield TextBlock(
+    yield ParagraphBlock(
         "From 0 to 1, left to right: what the run reaches, what a perfect order of its pool would add, and what no "
         "order of that pool can reach. Lines: The two borders have 95% intervals. PROC: the best that reordering "
         "could do. %PROC: the share of it that is reached."
     )
-    yield Legend((("q4", "reached"), ("q2", "lost in the ordering"), ("q0", "lost in the pool")))
+    yield DrawingLegend((("q4", "reached"), ("q2", "lost in the ordering"), ("q0", "lost in the pool")))
     columns = (
-        Column("", Scale(0.0, 1.0, 1.0), "bar"), *(Column(head, style="num") for head in CEILING_COLUMNS),
+        Column("", LinearScale(0.0, 1.0, 1.0), "bar"), *(Column(head, style="num") for head in CEILING_COLUMNS),
         Column("Loses more", style="")
     )  # fmt: skip
     yield Table(
         "ceilings", "Reached, lost in the ordering and lost in the pool, by run and K", "Run", columns,
         tuple(_ceiling_line(reading, kinds[reading.run]) for reading in ordered), digits=3, is_titled=False
     )  # fmt: skip
-    yield Bullets(tuple(_reading_sentences(ordered)))
+    yield BulletList(tuple(_reading_sentences(ordered)))
 
 
-def _reading_sentences(ordered: Sequence[RunReading]) -> Iterator[Sentence]:
+def _reading_sentences(ordered: Sequence[RunInterpretation]) -> Iterator[Sentence]:
     """What each reading says, once where several runs share a reason for saying nothing; figures stand in the table."""
     runs_of: dict[str, list[str]] = {}
     for reading in ordered:
@@ -461,19 +465,19 @@ def _reading_sentences(ordered: Sequence[RunReading]) -> Iterator[Sentence]:
         yield (StyledWords(", ".join(runs), "b"), f": {text}")
 
 
-def _ceiling_line(reading: RunReading, kind: Kind) -> TableLine:
+def _ceiling_line(reading: RunInterpretation, kind: Kind) -> LabelledTableRow:
     """The drawing, the figures under the headings of CEILING_COLUMNS, and which loss is larger."""
     figures = {evidence.what.partition("@")[0].lower(): evidence for evidence in reading.evidence}
     entries = (
-        _cited_number_entry(figures.get(name.lower()), PERCENT if name == "%PROC" else numbers.SCORE)
+        _figure_over_interval_entry(figures.get(name.lower()), PERCENT if name == "%PROC" else numbers.SCORE)
         for name in CEILING_COLUMNS
     )
     mark = _draw_ceiling(figures.get("ra-nwg"), figures.get("proc"))
     larger = TableCell(FINDINGS.get(reading.finding, reading.finding))
-    return TableLine(f"{reading.run}@{reading.cutoff}", (TableCell((mark,)), *entries, larger), kind)
+    return LabelledTableRow(f"{reading.run}@{reading.cutoff}", (TableCell((mark,)), *entries, larger), kind)
 
 
-def _cited_number_entry(evidence: CitedNumber | None, unit: MeasureFormat) -> TableCell:
+def _figure_over_interval_entry(evidence: NumberInSentence | None, unit: MeasureFormat) -> TableCell:
     """The figure over its interval."""
     if evidence is None:
         return TableCell("n/a", why="undefined on these judgements")
@@ -484,26 +488,26 @@ def _cited_number_entry(evidence: CitedNumber | None, unit: MeasureFormat) -> Ta
     return TableCell(unit.text(evidence.point) + sign, small, exact)
 
 
-def _draw_ceiling(reached: CitedNumber | None, ceiling: CitedNumber | None) -> Markup:
+def _draw_ceiling(reached: NumberInSentence | None, ceiling: NumberInSentence | None) -> Markup:
     """From 0 to 1: reached, lost in the ordering, lost in the pool; whiskers over the intervals of the two borders."""
     if reached is None:
         return Markup("")
     actual = _clamp_to_unit_interval(reached.point)
     best = max(actual, _clamp_to_unit_interval(ceiling.point)) if ceiling is not None else actual
     parts = [
-        f'<rect class="q4" width="{format_percent_place(100 * actual)}"/>',
-        f'<rect class="q2" x="{format_percent_place(100 * actual)}" '
-        f'width="{format_percent_place(100 * (best - actual))}"/>',
-        f'<rect class="q0" x="{format_percent_place(100 * best)}" width="{format_percent_place(100 * (1 - best))}"/>',
+        f'<rect class="q4" width="{format_percent_position(100 * actual)}"/>',
+        f'<rect class="q2" x="{format_percent_position(100 * actual)}" '
+        f'width="{format_percent_position(100 * (best - actual))}"/>',
+        f'<rect class="q0" x="{format_percent_position(100 * best)}" width="{format_percent_position(100 * (1 - best))}"/>',
         *(_draw_whisker(evidence) for evidence in (reached, ceiling) if evidence is not None),
     ]
     return Markup(f'<svg class="gaps" aria-hidden="true">{"".join(parts)}</svg>')
 
 
-def _draw_whisker(evidence: CitedNumber) -> str:
+def _draw_whisker(evidence: NumberInSentence) -> str:
     if evidence.low is None:
         return ""
-    low, high = (format_percent_place(100 * _clamp_to_unit_interval(end)) for end in evidence.ends)
+    low, high = (format_percent_position(100 * _clamp_to_unit_interval(end)) for end in evidence.ends)
     return f'<line class="z" x1="{low}" x2="{high}" y1="8" y2="8"/>'
 
 
@@ -550,7 +554,7 @@ def _find_rank_and_value(run: ReportRun, system: str) -> tuple[tuple[int, int], 
     )
 
 
-def sessions_verdict(record: RunRecord, _: SystemBoard) -> Verdict:
+def session_evidence_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     """Which stack's sessions surface the most evidence, and whether the second can be told apart from it."""
     dataset = next(iter(record.datasets("sessions")), "")
     rows = {
@@ -559,7 +563,7 @@ def sessions_verdict(record: RunRecord, _: SystemBoard) -> Verdict:
     }
     known = {name: row for name, row in rows.items() if row is not None and row.value is not None}
     if not known:
-        return Verdict(("No session counts.",))
+        return VerdictText(("No session counts.",))
     order = sorted(known, key=lambda name: (-(known[name].value or 0.0), name))
     claims = tuple(
         Claim(
@@ -575,7 +579,7 @@ def sessions_verdict(record: RunRecord, _: SystemBoard) -> Verdict:
         for pair in _read_csv_rows(record.path / "tables" / "sessions_pairs.csv")
         if float(pair["p (Holm)"]) >= record.alpha
     ]
-    return Verdict((heading,), ((" ".join(lede),),) if lede else (), claims)
+    return VerdictText((heading,), ((" ".join(lede),),) if lede else (), claims)
 
 
 def _read_csv_rows(path: Path) -> list[dict[str, str]]:
@@ -585,13 +589,15 @@ def _read_csv_rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def sessions_page(run: ReportRun, alone: bool) -> Iterator[Block]:
+def search_sessions_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of sessions: what calls surfaced together, what that took, and stacks compared."""
     del alone
-    yield sessions_verdict(run.record, run.board)
+    yield session_evidence_verdict(run.record, run.board)
     yield from show_gravest_notes(list_run_notes(run.record), run.mark)
     for name in ("sessions", "sessions_effort", "sessions_pairs"):
         for table in file_tables(run.record.path, name):
             yield Heading(table.title, table.id)
             yield table
-    yield TextBlock(("Figures of every session: ", CommandText(str(run.record.path / "sessions.jsonl"))))
+    yield ParagraphBlock(
+        ("Figures of every session: ", CommandInSentence(str(run.record.path / "sessions.jsonl")))
+    )

@@ -8,23 +8,23 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
-from embassay.document.blocks import Block, Table, TableCell, TableLine, Verdict
-from embassay.document.marks import Scale, draw_difference_mark, fit_scale
-from embassay.document.marks import format_percent_place as across
+from embassay.document.blocks import Block, LabelledTableRow, Table, TableCell, VerdictText
+from embassay.document.marks import LinearScale, draw_difference_mark, fit_axis_scale
+from embassay.document.marks import format_percent_position as across
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.sweep.findings.record import (
     FILE,
     AlternativeStack,
-    AxisEffect,
-    DepthStep,
-    Findings,
+    AxisValueEffect,
+    CandidateDepthStep,
     IndexMemory,
-    IndexQuality,
+    IndexVersusFlat,
     RoutingResult,
-    SourceAdvice,
+    SourceAdviceVerdict,
     StackSummary,
-    SweepConditions,
-    SweepPart,
+    SweepDatasetFindings,
+    SweepFindings,
+    SweepRulesPricesAndSeed,
     UnmeasuredStack,
     WinShare,
     read_findings,
@@ -36,7 +36,7 @@ from embassay.protocols.rag.sweep.findings.sentences import (
     format_usd,
     format_usd_difference,
 )
-from embassay.protocols.rag.sweep.findings.sentences import sweep_claims as part_claims
+from embassay.protocols.rag.sweep.findings.sentences import list_sweep_claims as part_claims
 from embassay.report.board import SystemBoard
 from embassay.report.matrix import question_matrix_blocks
 from embassay.report.rag.frontier import (
@@ -52,7 +52,7 @@ from embassay.stats import Estimate
 MIB = 2**20
 
 
-def stack_markup(id: str, place: int | None = None) -> Markup:
+def stack_id_markup(id: str, place: int | None = None) -> Markup:
     """A stack by its id, which breaks between its parts only; with its number on the frontier."""
     parts = Markup("/<wbr>").join(Markup("<span>{}</span>").format(part) for part in id.split("/"))
     return parts if place is None else Markup("{} {}").format(place, parts)
@@ -80,12 +80,12 @@ def milliseconds_entry(value: float | None, few: bool = False) -> TableCell:
     return TableCell(format_ms(value), "few samples" if few else "", f"{value:.6g}")
 
 
-def dollars_entry(value: float) -> TableCell:
+def price_per_1000_entry(value: float) -> TableCell:
     """A price per 1,000 queries."""
     return TableCell(format_usd(value), exact=f"{value:.6g}")
 
 
-def time_entries(stack: StackSummary) -> tuple[TableCell, TableCell]:
+def query_time_entries(stack: StackSummary) -> tuple[TableCell, TableCell]:
     """p50 and p95 of a query."""
     total = stack.time("total")
     if total is None:
@@ -93,7 +93,7 @@ def time_entries(stack: StackSummary) -> tuple[TableCell, TableCell]:
     return milliseconds_entry(total.p50), milliseconds_entry(total.p95, total.few)
 
 
-def reached_share_entry(stack: StackSummary, measure: str) -> TableCell:
+def proc_percent_entry(stack: StackSummary, measure: str) -> TableCell:
     """%PROC of a measure."""
     quality = stack.measured(measure)
     return estimate_entry(quality.reached if quality is not None else None, factor=100, sign="%")
@@ -106,14 +106,14 @@ def score_entry(value: float | None) -> TableCell:
     return TableCell(numbers.format_score(value), exact=f"{value:.6g}")
 
 
-def change_entry(value: float | None) -> TableCell:
+def percent_change_entry(value: float | None) -> TableCell:
     """A change in percent."""
     if value is None:
         return TableCell("n/a", why="flat search finds nothing")
     return TableCell(f"{numbers.format_change(value, 1)}%", exact=f"{value:.6g}")
 
 
-def memory_entry(memory: IndexMemory) -> TableCell:
+def measured_over_formula_memory(memory: IndexMemory) -> TableCell:
     """What was measured over what the formula says."""
     parts = (memory.vectors, memory.graph)
     formula = None if None in parts else sum(value or 0.0 for value in parts)
@@ -130,7 +130,7 @@ def _format_bytes(value: float) -> str:
 
 
 def frontier_table(
-    part: SweepPart, asked: SweepConditions, spots: Sequence[FrontierRow], place: int
+    part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed, spots: Sequence[FrontierRow], place: int
 ) -> Table:
     """The stacks that no other one dominates, fastest first, numbered as in the plot."""
     lines = []
@@ -138,13 +138,13 @@ def frontier_table(
         stack = part.stack(spot.stack)
         quality = stack.measured(asked.measure)
         entries = (
-            *time_entries(stack),
-            dollars_entry(stack.cost),
+            *query_time_entries(stack),
+            price_per_1000_entry(stack.cost),
             estimate_entry(quality.value if quality is not None else None),
-            reached_share_entry(stack, asked.measure),
+            proc_percent_entry(stack, asked.measure),
             TableCell("; ".join(filter(None, (_stack_remark(stack, part, asked), _list_equal_stacks(spot))))),
         )
-        lines.append(TableLine(stack_markup(stack.id, number), entries))
+        lines.append(LabelledTableRow(stack_id_markup(stack.id, number), entries))
     columns = ("p50", "p95", "$ per 1,000", asked.measure, "%PROC", "In words")
     title = "The frontier, fastest first"
     return Table(f"frontier-{place}", title, "Stack", columns, tuple(lines), digits=3)
@@ -157,7 +157,7 @@ def _list_equal_stacks(spot: FrontierRow) -> str:
     return f"equal: {spot.equal[0]}" if len(spot.equal) == 1 else f"{len(spot.equal)} more are equal"
 
 
-def _stack_remark(stack: StackSummary, part: SweepPart, asked: SweepConditions) -> str:
+def _stack_remark(stack: StackSummary, part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> str:
     """Recommended, or which limit it does not keep."""
     over = []
     if asked.sla_ms is not None and stack.latency > asked.sla_ms:
@@ -177,29 +177,30 @@ def _stack_remark(stack: StackSummary, part: SweepPart, asked: SweepConditions) 
     )
 
 
-def scenario_table(part: SweepPart, asked: SweepConditions) -> Table:
+def choice_scenarios_table(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> Table:
     """The stacks that stand for ways to choose."""
     lines = []
     for scenario in part.scenarios:
         stack = part.stack(scenario.stack or scenario.nearest)
         quality = stack.measured(asked.measure)
         words = (
-            stack_markup(stack.id)
+            stack_id_markup(stack.id)
             if scenario.stack
-            else Markup("none; nearest {}").format(stack_markup(stack.id))
+            else Markup("none; nearest {}").format(stack_id_markup(stack.id))
         )
         entries = (
-            TableCell(words), estimate_entry(quality.value if quality is not None else None), *time_entries(stack),
-            dollars_entry(stack.cost), TableCell(scenario.how)
+            TableCell(words), estimate_entry(quality.value if quality is not None else None),
+            *query_time_entries(stack),
+            price_per_1000_entry(stack.cost), TableCell(scenario.how)
         )  # fmt: skip
-        lines.append(TableLine(scenario.name, entries))
+        lines.append(LabelledTableRow(scenario.name, entries))
     columns = ("Stack", asked.measure, "p50", "p95", "$ per 1,000", "How it is found")
     return Table(
         "sweep-scenarios", "Scenarios", "Scenario", columns, tuple(lines), digits=3, is_sortable=False
     )
 
 
-def list_shown_families(part: SweepPart, asked: SweepConditions) -> frozenset[str]:
+def list_selectable_families(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> frozenset[str]:
     """The families that a reader may choose: of the stacks on the frontier, and of each mode and reranker the best."""
     best: dict[tuple[str, str], StackSummary] = {}
     for stack in part.stacks:
@@ -210,14 +211,14 @@ def list_shown_families(part: SweepPart, asked: SweepConditions) -> frozenset[st
     return frozenset(step.family for step in part.steps if step.less in ids or step.more in ids)
 
 
-def _quality_sort_key(stack: StackSummary, asked: SweepConditions) -> float:
+def _quality_sort_key(stack: StackSummary, asked: SweepRulesPricesAndSeed) -> float:
     value = stack.value(asked.measure)
     return -1.0 if value is None else value
 
 
-def larger_k_gain_table(part: SweepPart, asked: SweepConditions) -> Table | None:
+def larger_k_gain_table(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> Table | None:
     """What the next larger K brings to the measure that decides, of the families on the frontier."""
-    shown = list_shown_families(part, asked)
+    shown = list_selectable_families(part, asked)
     steps = [step for step in part.steps if step.measure == asked.measure and step.family in shown]
     deep = {
         (step.less, step.more): step for step in part.steps if step.measure == _switch_measure_cutoff(asked)
@@ -229,14 +230,14 @@ def larger_k_gain_table(part: SweepPart, asked: SweepConditions) -> Table | None
     return Table("sweep-steps", "From each K to the next", "Stack", columns, lines, digits=3)
 
 
-def _switch_measure_cutoff(asked: SweepConditions) -> str:
+def _switch_measure_cutoff(asked: SweepRulesPricesAndSeed) -> str:
     base, _, k = asked.measure.partition("@")
     return f"{base}@{10 if k == '30' else 30}"
 
 
-def _larger_k_gain_line(one: DepthStep, other: DepthStep | None) -> TableLine:
-    return TableLine(
-        Markup("{}, K {} to {}").format(stack_markup(one.family), one.k, one.next_k),
+def _larger_k_gain_line(one: CandidateDepthStep, other: CandidateDepthStep | None) -> LabelledTableRow:
+    return LabelledTableRow(
+        Markup("{}, K {} to {}").format(stack_id_markup(one.family), one.k, one.next_k),
         (
             estimate_entry(one.gain, signed=True),
             estimate_entry(other.gain if other is not None else None, signed=True),
@@ -250,9 +251,9 @@ def _larger_k_gain_line(one: DepthStep, other: DepthStep | None) -> TableLine:
     )
 
 
-def routing_table(part: SweepPart, asked: SweepConditions) -> Table | None:
+def routing_table(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> Table | None:
     """Routing by each signal, where it saves something: rate, price, time, and quality against both fixed K."""
-    shown = list_shown_families(part, asked)
+    shown = list_selectable_families(part, asked)
     routes = [route for route in part.routes if route.family in shown and _can_routing_save(route, asked)]
     if not routes:
         return None
@@ -275,19 +276,19 @@ def routing_table(part: SweepPart, asked: SweepConditions) -> Table | None:
     )
 
 
-def _can_routing_save(route: RoutingResult, asked: SweepConditions) -> bool:
+def _can_routing_save(route: RoutingResult, asked: SweepRulesPricesAndSeed) -> bool:
     """Whether the large K costs or takes more than the small one: else there is nothing to save by routing."""
     return (
         route.usd_more > route.usd_less or route.milliseconds_more - route.milliseconds_less > asked.jitter_ms
     )
 
 
-def _routing_line(route: RoutingResult, keys: Sequence[tuple[str, int]]) -> TableLine:
+def _routing_line(route: RoutingResult, keys: Sequence[tuple[str, int]]) -> LabelledTableRow:
     deltas = {(other.measure, other.k): other.difference for other in route.against}
     between = f"{format_usd(route.usd_less)}–{format_usd(route.usd_more)}"
     slow = f"{numbers.format_score(route.milliseconds_less, 1)}–{numbers.format_score(route.milliseconds_more, 1)}"
-    return TableLine(
-        Markup("{}, {}").format(stack_markup(route.family), route.signal),
+    return LabelledTableRow(
+        Markup("{}, {}").format(stack_id_markup(route.family), route.signal),
         (
             estimate_entry(route.escalated, factor=100, sign="%"),
             TableCell(format_usd(route.usd), between, f"{route.usd:.6g}"),
@@ -297,7 +298,7 @@ def _routing_line(route: RoutingResult, keys: Sequence[tuple[str, int]]) -> Tabl
     )
 
 
-def index_comparison_table(part: SweepPart) -> Table | None:
+def index_comparison_table(part: SweepDatasetFindings) -> Table | None:
     """Every index against flat search with the same vectors."""
     if not part.indexes:
         return None
@@ -311,27 +312,27 @@ def index_comparison_table(part: SweepPart) -> Table | None:
 
 
 def _index_comparison_line(
-    quality: IndexQuality, cutoffs: Sequence[str], measures: Sequence[str]
-) -> TableLine:
+    quality: IndexVersusFlat, cutoffs: Sequence[str], measures: Sequence[str]
+) -> LabelledTableRow:
     dims = "" if quality.dims is None else f" {quality.dims}d"
-    return TableLine(
+    return LabelledTableRow(
         f"{quality.encoder}{dims} {quality.index}",
         (
             *(score_entry(quality.recall.get(k)) for k in cutoffs),
-            *(change_entry(quality.changes.get(name)) for name in measures),
+            *(percent_change_entry(quality.changes.get(name)) for name in measures),
             TableCell(
                 format_ms(quality.retrieve_ms),
                 f"flat {format_ms(quality.retrieve_ms_flat)}",
                 f"{quality.retrieve_ms:.6g}",
             ),
             milliseconds_entry(quality.retrieve_p95),
-            memory_entry(quality.memory),
+            measured_over_formula_memory(quality.memory),
             TableCell("yes" if quality.within else "no"),
         ),
     )
 
 
-def all_stacks_table(part: SweepPart, findings: Findings, most: int) -> Table:
+def all_stacks_table(part: SweepDatasetFindings, findings: SweepFindings, most: int) -> Table:
     """Every stack, the best by the measure that decides first; `most` rows of them."""
     asked = findings.asked
     ordered = sorted(
@@ -346,22 +347,22 @@ def all_stacks_table(part: SweepPart, findings: Findings, most: int) -> Table:
 
 
 def _stack_line(
-    stack: StackSummary, asked: SweepConditions, names: Sequence[str], place: int | None
-) -> TableLine:
+    stack: StackSummary, asked: SweepRulesPricesAndSeed, names: Sequence[str], place: int | None
+) -> LabelledTableRow:
     first, *others = names
     quality = stack.measured(first)
     second = stack.per_second
     reached = stack.measured(asked.measure)
     share = reached.reached.value if reached is not None and reached.reached is not None else None
-    return TableLine(
-        stack_markup(stack.id),
+    return LabelledTableRow(
+        stack_id_markup(stack.id),
         (
             estimate_entry(quality.value if quality is not None else None),
             *(score_entry(stack.value(name)) for name in others),
             TableCell("n/a", why="no ceiling") if share is None else TableCell(format_ratio(share),
                                                                        exact=f"{100 * share:.6g}"),
-            *time_entries(stack),
-            dollars_entry(stack.cost),
+            *query_time_entries(stack),
+            price_per_1000_entry(stack.cost),
             TableCell("n/a", why="needs measures at 10 and 30") if second is None else TableCell(
                 numbers.format_score(second, 2), exact=f"{second:.6g}"),
             TableCell("no" if place is None else f"{place}"),
@@ -386,15 +387,15 @@ class StackTimeBar:
 
 
 @dataclass(frozen=True)
-class StageBarChart:
+class StackTimeBarChart:
     """The bars of the frontier, on one scale from 0; `more` stacks have none."""
 
     rows: tuple[StackTimeBar, ...]
-    scale: Scale
+    scale: LinearScale
     more: int
 
 
-def draw_stage_bars(part: SweepPart, asked: SweepConditions) -> StageBarChart:
+def draw_stage_bars(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> StackTimeBarChart:
     """p50 by stage of the stacks on the frontier, and of the recommended one."""
     order = [spot.stack for spot in pick_frontier_rows(part, asked)]
     chosen = part.recommendation.stack
@@ -402,12 +403,12 @@ def draw_stage_bars(part: SweepPart, asked: SweepConditions) -> StageBarChart:
     shown = [id for i, id in enumerate(order) if i < MOST or id == chosen]
     stacks = [part.stack(id) for id in shown]
     sums = [sum(time.p50 for time in stack.times if time.stage in SHADES) for stack in stacks]
-    scale = fit_scale([0.0, *sums], within=(0.0, float("inf")))
+    scale = fit_axis_scale([0.0, *sums], within=(0.0, float("inf")))
     rows = (_stage_bar(order.index(stack.id) + 1, stack, scale) for stack in stacks)
-    return StageBarChart(tuple(rows), scale, len(order) - len(shown))
+    return StackTimeBarChart(tuple(rows), scale, len(order) - len(shown))
 
 
-def _stage_bar(place: int, stack: StackSummary, scale: Scale) -> StackTimeBar:
+def _stage_bar(place: int, stack: StackSummary, scale: LinearScale) -> StackTimeBar:
     stages = [time for time in stack.times if time.stage in SHADES]
     rects, start = [], 0.0
     for time in stages:
@@ -421,7 +422,7 @@ def _stage_bar(place: int, stack: StackSummary, scale: Scale) -> StackTimeBar:
     mark = Markup(f'<svg class="stack" aria-hidden="true">{"".join(rects)}</svg>')
     return StackTimeBar(
         place,
-        stack_markup(stack.id),
+        stack_id_markup(stack.id),
         mark,
         format_ms(total.p50) if total else "",
         format_ms(total.p95) if total else "",
@@ -448,11 +449,13 @@ class AxisEffectForest:
 
     title: str
     id: str
-    scale: Scale
+    scale: LinearScale
     rows: tuple[AxisEffectRow, ...]
 
 
-def axis_effect_forests(part: SweepPart, asked: SweepConditions) -> tuple[AxisEffectForest, ...]:
+def axis_effect_forests(
+    part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed
+) -> tuple[AxisEffectForest, ...]:
     """A forest for each measure, that which decides first."""
     measures = list(dict.fromkeys(effect.measure for effect in part.effects))
     return tuple(
@@ -462,7 +465,7 @@ def axis_effect_forests(part: SweepPart, asked: SweepConditions) -> tuple[AxisEf
 
 
 def _effect_forest(
-    measure: str, place: int, effects: Sequence[AxisEffect], asked: SweepConditions
+    measure: str, place: int, effects: Sequence[AxisValueEffect], asked: SweepRulesPricesAndSeed
 ) -> AxisEffectForest:
     valued = [effect for effect in effects if effect.quality.value is not None]
     ends = [
@@ -471,13 +474,13 @@ def _effect_forest(
         for end in (effect.quality.value, effect.quality.low, effect.quality.high)
         if end is not None
     ]
-    scale = fit_scale([*ends, 0.0], within=None)
+    scale = fit_axis_scale([*ends, 0.0], within=None)
     return AxisEffectForest(
         measure, f"effects-{place}", scale, tuple(_effect_row(effect, scale, asked) for effect in valued)
     )
 
 
-def _effect_row(effect: AxisEffect, scale: Scale, asked: SweepConditions) -> AxisEffectRow:
+def _effect_row(effect: AxisValueEffect, scale: LinearScale, asked: SweepRulesPricesAndSeed) -> AxisEffectRow:
     value, low, high = effect.quality.value or 0.0, effect.quality.low, effect.quality.high
     ends = (low, high) if low is not None and high is not None else ()
     milliseconds = effect.milliseconds.value or 0.0
@@ -511,7 +514,7 @@ class SweepScope:
     """A dataset, or all together: its recommendation, plot and frontier."""
 
     title: str
-    part: SweepPart
+    part: SweepDatasetFindings
     plot: FrontierPlot
     table: Table
     data: str
@@ -523,18 +526,18 @@ class SweepPage:
     """The content of the page; parts that the sweep does not have are empty or None."""
 
     facts: tuple[str, ...]
-    verdict: Verdict
-    asked: SweepConditions
+    verdict: VerdictText
+    asked: SweepRulesPricesAndSeed
     scopes: tuple[SweepScope, ...]
     alternatives: tuple[AlternativeStack, ...]
     undecided: Table | None
     scenarios: Table
-    bars: StageBarChart
+    bars: StackTimeBarChart
     steps: Table | None
     routes: Table | None
     effects: tuple[AxisEffectForest, ...]
     indexes: Table | None
-    guidance: tuple[tuple[str, SourceAdvice], ...]
+    guidance: tuple[tuple[str, SourceAdviceVerdict], ...]
     untested: tuple[str, ...]
     stacks: Table
     total: int
@@ -558,21 +561,21 @@ def sweep_page(record: RunRecord, _: SystemBoard) -> SweepPage | None:
     )
 
 
-def sweep_verdict(record: RunRecord, _: SystemBoard) -> Verdict:
+def sweep_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     """The finding of the run in a record."""
     if not (record.path / FILE).exists():
-        return Verdict(("Nothing finished yet",))
+        return VerdictText(("Nothing finished yet",))
     return describe_sweep_verdict(read_findings(record.path / FILE))
 
 
-def describe_sweep_verdict(findings: Findings) -> Verdict:
+def describe_sweep_verdict(findings: SweepFindings) -> VerdictText:
     """The sentences of the first part: over all datasets where there are several."""
     part = findings.parts[0]
     claims = tuple(part_claims(part, findings.asked))
-    return Verdict((part.verdict,), tuple((sentence,) for sentence in part.lede), claims)
+    return VerdictText((part.verdict,), tuple((sentence,) for sentence in part.lede), claims)
 
 
-def make_sweep_page(findings: Findings) -> SweepPage:
+def make_sweep_page(findings: SweepFindings) -> SweepPage:
     """The page of a record of findings."""
     part, asked = findings.parts[0], findings.asked
     skipped = [left for left in findings.left if not left.failed]
@@ -583,7 +586,7 @@ def make_sweep_page(findings: Findings) -> SweepPage:
         scopes=tuple(_make_sweep_scope(part, asked, i) for i, part in enumerate(findings.parts)),
         alternatives=part.recommendation.alternatives,
         undecided=undecided_stacks_table(part),
-        scenarios=scenario_table(part, asked),
+        scenarios=choice_scenarios_table(part, asked),
         bars=draw_stage_bars(part, asked),
         steps=larger_k_gain_table(part, asked),
         routes=routing_table(part, asked),
@@ -610,7 +613,7 @@ def make_sweep_page(findings: Findings) -> SweepPage:
     )
 
 
-def _make_sweep_scope(part: SweepPart, asked: SweepConditions, place: int) -> SweepScope:
+def _make_sweep_scope(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed, place: int) -> SweepScope:
     spots = pick_frontier_rows(part, asked)
     order = tuple(spot.stack for spot in spots)
     recommendation = part.recommendation
@@ -634,7 +637,7 @@ def _make_sweep_scope(part: SweepPart, asked: SweepConditions, place: int) -> Sw
     )  # fmt: skip
 
 
-def _pack_plot_data(plot: FrontierPlot, asked: SweepConditions) -> str:
+def _pack_plot_data(plot: FrontierPlot, asked: SweepRulesPricesAndSeed) -> str:
     """What the script chooses from again, as JSON."""
     fields = {
         "rows": plot.rows, "scale": plot.scale, "target": asked.target, "jitter": asked.jitter_ms,
@@ -644,7 +647,7 @@ def _pack_plot_data(plot: FrontierPlot, asked: SweepConditions) -> str:
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def _sweep_facts(findings: Findings) -> tuple[str, ...]:
+def _sweep_facts(findings: SweepFindings) -> tuple[str, ...]:
     part, asked = findings.parts[0], findings.asked
     prices = ", ".join(f"{name} {format_usd(price)}" for name, price in sorted(asked.prices.items()) if price)
     facts = (
@@ -660,7 +663,7 @@ def _sweep_facts(findings: Findings) -> tuple[str, ...]:
     return tuple(facts)
 
 
-def _say_what_was_computed(findings: Findings) -> str:
+def _say_what_was_computed(findings: SweepFindings) -> str:
     """What was computed, and what was found computed."""
     names = (("embedded", "text"), ("reranked", "pair"), ("built", "index"))
     words = {"embedded": "embedded", "reranked": "reranked", "built": "built"}

@@ -10,21 +10,21 @@ from embassay.document.blocks import (
     CautionNotes,
     Column,
     Heading,
+    LabelledTableRow,
     Said,
     StyledWords,
     Table,
     TableCell,
-    TableLine,
-    Verdict,
+    VerdictText,
     choose_heat_step,
     make_number_columns,
     make_result_cell,
 )
-from embassay.document.blocks import TextBlock as Paragraph
+from embassay.document.blocks import ParagraphBlock as Paragraph
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import LOWER, VERBS
 from embassay.protocols.rag.golden.summary import GoldenQuerySummary, read_golden_record
-from embassay.protocols.rag.golden.trust import judge_warnings
+from embassay.protocols.rag.golden.trust import list_judge_warnings
 from embassay.protocols.rag.scoring.conclusions import (
     NEXT,
     claim_run_pair,
@@ -34,14 +34,14 @@ from embassay.protocols.rag.scoring.conclusions import (
 from embassay.protocols.rag.scoring.score import (
     BOOTSTRAP,
     MeasureFacts,
-    RunPair,
-    RunValue,
+    RaNwgSensitivityCell,
+    RunMeasureValue,
+    RunPairDifference,
     ScoringRecord,
-    SensitivityCell,
     read_scoring_record,
 )
-from embassay.protocols.rag.scoring.tables import resampled_unit
-from embassay.protocols.rag.sweep.findings.record import FILE, Findings, read_findings
+from embassay.protocols.rag.scoring.tables import name_resampled_unit
+from embassay.protocols.rag.sweep.findings.record import FILE, SweepFindings, read_findings
 from embassay.report.record import RunRecord
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def rag_notes(record: RunRecord) -> Iterator[NoteParts]:
             yield "warning", note.text, "", ""
 
 
-def _sweep_notes(findings: Findings) -> Iterator[NoteParts]:
+def _sweep_notes(findings: SweepFindings) -> Iterator[NoteParts]:
     failed = [left for left in findings.left if left.failed]
     if failed:
         yield (
@@ -147,7 +147,7 @@ def _golden_notes(record: RunRecord) -> Iterator[NoteParts]:
             "They are not in the golden set.",
             "Repeat the command to continue.",
         )
-    for text in judge_warnings(golden):
+    for text in list_judge_warnings(golden):
         yield "judge", text, "", ""
     for text in golden.notes:
         if not (failed and "questions failed" in text):
@@ -161,9 +161,9 @@ DEFAULT_CELL = "* marks the default cell; change and tau are relative to it."
 PERCENT = numbers.MeasureFormat(100.0, 1, 1)
 
 
-def score_view(score: ScoringRecord, wide: bool = False) -> Iterator[Block]:
+def scoring_view(score: ScoringRecord, wide: bool = False) -> Iterator[Block]:
     """A scoring: verdict, tables, notes."""
-    yield Verdict((score.verdict,), tuple((sentence,) for sentence in score.lede))
+    yield VerdictText((score.verdict,), tuple((sentence,) for sentence in score.lede))
     yield _score_summary_table(score)
     if score.sensitivity:
         yield _sensitivity_table(score)
@@ -171,14 +171,14 @@ def score_view(score: ScoringRecord, wide: bool = False) -> Iterator[Block]:
     yield CautionNotes(tuple(_score_remarks(score, wide)), more=signs)
 
 
-def write_per_query_lines(frame: pl.DataFrame) -> Iterator[str]:
+def write_query_value_lines(frame: pl.DataFrame) -> Iterator[str]:
     """Every value as a line of run, query, measure, value and reason between tabs, under a header."""
     yield "run\tquery_id\tmeasure\tvalue\treason"
     for run, query, measure, value, reason in frame.iter_rows():
         yield f"{run}\t{query}\t{measure}\t{'n/a' if value is None else repr(value)}\t{reason}"
 
 
-def format_value_with_interval(value: RunValue | None) -> str:
+def format_value_with_interval(value: RunMeasureValue | None) -> str:
     """A value with its interval; `n/a` where it is undefined."""
     if value is None:
         return numbers.NONE
@@ -253,13 +253,13 @@ def _make_many_runs_table(score: ScoringRecord) -> Table:
     )
     rows = []
     for name in order:
-        rank = numbers.format_rank(*ranks[name]) if name in ranks else numbers.NONE
+        rank = numbers.format_rank_range(*ranks[name]) if name in ranks else numbers.NONE
         values = [_format_value_alone(score.value(name, measure.name)) for measure in others]
         rows.append([rank, name, format_value_with_interval(score.value(name, score.headline)), *values])
     return Table.of("ranks", ("Rank", "Run", *make_number_columns(*titles)), rows, at=1)
 
 
-def _format_value_alone(value: RunValue | None) -> str:
+def _format_value_alone(value: RunMeasureValue | None) -> str:
     if value is None or value.value is None:
         return format_value_with_interval(value)
     unit = choose_measure_unit(value.measure)
@@ -317,12 +317,12 @@ def describe_intervals(score: ScoringRecord) -> str:
     if settings.intervals != BOOTSTRAP:
         return settings.intervals
     return (
-        f"{resampled_unit(score).lower()}, {numbers.format_count(settings.resamples)} resamples, seed "
+        f"{name_resampled_unit(score).lower()}, {numbers.format_count(settings.resamples)} resamples, seed "
         f"{settings.seed}"
     )
 
 
-def _say_pair_difference(score: ScoringRecord, pair: RunPair) -> str:
+def _say_pair_difference(score: ScoringRecord, pair: RunPairDifference) -> str:
     unit = choose_measure_unit(score.headline)
     ends = orient_interval_upwards(pair)
     interval = f" ({unit.interval(*ends)})" if ends else ""
@@ -381,10 +381,10 @@ def write_measure_label(measure: MeasureFacts) -> str:
 
 def _measure_line(
     record: RunRecord, score: ScoringRecord, measure: MeasureFacts, runs: Sequence[str]
-) -> TableLine:
+) -> LabelledTableRow:
     bold, unit = find_possible_leaders(score, measure.name), choose_measure_unit(measure.name)
     rows = ((run, record.find(TASK, run, measure.name, dataset=score.judgements.name)) for run in runs)
-    return TableLine(
+    return LabelledTableRow(
         write_measure_label(measure),
         tuple(make_result_cell(row, unit, bold=run in bold) for run, row in rows),
     )
@@ -417,7 +417,7 @@ def run_overlap_table(score: ScoringRecord) -> Table | None:
                 _interval_entry(pair.overlap, pair.overlap_low, pair.overlap_high),
                 _interval_entry(pair.tau, pair.tau_low, pair.tau_high, why="fewer than two common documents"),
             ]
-        lines.append(TableLine(f"{a}, {b}", tuple(cells)))
+        lines.append(LabelledTableRow(f"{a}, {b}", tuple(cells)))
     return (
         Table(
             "alike", "How similar two runs are", "Runs", tuple(columns), tuple(lines), style="heat grid lines"
@@ -440,7 +440,7 @@ def _interval_entry(value: float | None, low: float | None, high: float | None, 
     )
 
 
-def sensitivity_grids(score: ScoringRecord) -> tuple[Table, ...]:
+def constant_sensitivity_grids(score: ScoringRecord) -> tuple[Table, ...]:
     """The 24 settings of RA-nWG's constants, a table per cutoff: tau-b of the runs' order against that of the default,
     and the largest change of a run's value."""
     cutoffs = list(dict.fromkeys(cell.cutoff for cell in score.sensitivity))
@@ -449,11 +449,13 @@ def sensitivity_grids(score: ScoringRecord) -> tuple[Table, ...]:
     )
 
 
-def _sensitivity_grid(cutoff: int, cells: Sequence[SensitivityCell]) -> Table:
+def _sensitivity_grid(cutoff: int, cells: Sequence[RaNwgSensitivityCell]) -> Table:
     caps = list(dict.fromkeys((cell.cap4, cell.cap3) for cell in cells))
     by_key = {(cell.alpha, cell.cap4, cell.cap3): cell for cell in cells}
     lines = (
-        TableLine(f"α = {alpha:g}", tuple(_sensitivity_entry(by_key.get((alpha, *cap))) for cap in caps))
+        LabelledTableRow(
+            f"α = {alpha:g}", tuple(_sensitivity_entry(by_key.get((alpha, *cap))) for cap in caps)
+        )
         for alpha in dict.fromkeys(cell.alpha for cell in cells)
     )
     titles = tuple(f"caps {cap4:g}, {cap3:g}" for cap4, cap3 in caps)
@@ -468,7 +470,7 @@ def _sensitivity_grid(cutoff: int, cells: Sequence[SensitivityCell]) -> Table:
     )
 
 
-def _sensitivity_entry(cell: SensitivityCell | None) -> TableCell:
+def _sensitivity_entry(cell: RaNwgSensitivityCell | None) -> TableCell:
     if cell is None or cell.largest_change is None:
         return TableCell("n/a", why="not defined at this setting")
     tau = "" if cell.tau is None else f"τ {numbers.format_score(cell.tau, 2)}"
@@ -485,13 +487,13 @@ def _sensitivity_entry(cell: SensitivityCell | None) -> TableCell:
 STATES = {"holds": "good", "does not hold": "failed", "open": "partial"}
 
 
-def advice_blocks(score: ScoringRecord) -> Iterator[Block]:
+def scoring_advice_blocks(score: ScoringRecord) -> Iterator[Block]:
     """What the scoring advises, how far this data bears it out, and what it did not test."""
     if not score.guidance:
         return
     yield Heading("What to try next", "score-guidance")
     lines = (
-        TableLine(
+        LabelledTableRow(
             guidance.knob,
             (
                 TableCell(guidance.finding),

@@ -6,52 +6,52 @@ from collections.abc import Iterator
 
 from embassay.document.blocks import (
     Block,
-    Bullets,
+    BulletList,
     Column,
     Said,
     Table,
     TableCell,
-    Verdict,
+    VerdictText,
     make_number_columns,
 )
 from embassay.protocols.kernel.claims import Claim
-from embassay.protocols.rag.trace.losses import PROMPT, SEARCH, PipelineTrace, StageLoss
-from embassay.protocols.rag.trace.protocol import read_trace
+from embassay.protocols.rag.trace.losses import PROMPT, SEARCH, PipelineTrace, StagePassageLoss
+from embassay.protocols.rag.trace.protocol import read_pipeline_trace
 from embassay.report.board import SystemBoard
 from embassay.report.record import RunRecord
 from embassay.report.runs import ReportRun
 
 
-def trace_verdict(record: RunRecord, _: SystemBoard) -> Verdict:
+def worst_stage_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     """The stage that loses most."""
-    trace = read_trace(record.path)
+    trace = read_pipeline_trace(record.path)
     largest = trace.largest
     if largest is None:
-        return Verdict((_write_trace_verdict(trace),), ((_write_trace_lede(trace),),))
+        return VerdictText((_write_trace_verdict(trace),), ((_write_trace_lede(trace),),))
     share = largest.share
     lost = Claim(largest.stage, "is", "lost", value=share.value, low=share.low, high=share.high)
-    return Verdict((_write_trace_verdict(trace),), ((_write_trace_lede(trace),),), (lost,))
+    return VerdictText((_write_trace_verdict(trace),), ((_write_trace_lede(trace),),), (lost,))
 
 
-def trace_page(run: ReportRun, alone: bool) -> Iterator[Block]:
+def retrieval_trace_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a trace: its verdict, the losses, and each needed passage's way."""
     del alone
-    yield trace_verdict(run.record, run.board)
-    verdict, *rest = trace_view(read_trace(run.record.path), each=True)
-    assert isinstance(verdict, Verdict)
+    yield worst_stage_verdict(run.record, run.board)
+    verdict, *rest = retrieval_trace_view(read_pipeline_trace(run.record.path), each=True)
+    assert isinstance(verdict, VerdictText)
     yield from rest
 
 
-def trace_view(trace: PipelineTrace, *, each: bool = False) -> Iterator[Block]:
+def retrieval_trace_view(trace: PipelineTrace, *, each: bool = False) -> Iterator[Block]:
     """The verdict and the losses, by tag where there are tags; with `each`, a row for every needed passage."""
-    yield Verdict((_write_trace_verdict(trace),), ((_write_trace_lede(trace),),))
+    yield VerdictText((_write_trace_verdict(trace),), ((_write_trace_lede(trace),),))
     yield _stage_loss_table([loss for loss in trace.losses if not loss.tag], "Stage", "trace-losses")
     tagged = [loss for loss in trace.losses if loss.tag and loss.lost]
     if tagged:
         yield _stage_loss_table(tagged, "Tag and stage", "trace-tags")
     if each:
         yield _passage_table(trace)
-    yield Bullets((*_say_stage_effects(trace), *trace.notes))
+    yield BulletList((*_say_stage_effects(trace), *trace.notes))
 
 
 def _write_trace_verdict(trace: PipelineTrace) -> str:
@@ -75,13 +75,13 @@ def _write_trace_lede(trace: PipelineTrace) -> str:
     )
 
 
-def _format_loss_share(loss: StageLoss) -> str:
+def _format_loss_share(loss: StagePassageLoss) -> str:
     share = loss.share
     low, high = share.ends
     return f"{share.point:.0%} ({100 * low:.0f}-{high:.0%})"
 
 
-def _stage_loss_table(losses: list[StageLoss], title: str, name: str) -> Table:
+def _stage_loss_table(losses: list[StagePassageLoss], title: str, name: str) -> Table:
     rows: list[list[Said | TableCell]] = [
         [
             " ".join(filter(None, (loss.tag and f"{loss.tag}:", loss.stage))),

@@ -23,8 +23,8 @@ from embassay.report.items import (
     JudgedTexts,
     Part,
 )
-from embassay.report.record import RecordSystem, RunRecord
-from embassay.report.sage.tables import expected_similarity, is_linear_expected
+from embassay.report.record import RunRecord, SystemOfRun
+from embassay.report.sage.tables import expected_similarity, is_linear_curve_expected
 from embassay.runs.folder import RunFolder
 
 MOST = 200
@@ -43,7 +43,7 @@ class EditedTextSpans:
     reason: str = ""
 
 
-def compute_edit_changes(
+def compute_edited_text_spans(
     record: RunRecord, task: str, dataset: str, ids: Sequence[str], texts: Sequence[str]
 ) -> EditedTextSpans:
     """For each edit and item a window of the edited text (robustness) or the span that changed."""
@@ -149,7 +149,7 @@ class RankedDocuments:
         return self._places[identifier]
 
 
-def read_rankings(
+def read_clean_augmented_rankings(
     folder: RunFolder, group: ItemGroup, queries: Sequence[str], corpus: RankedDocuments
 ) -> tuple[list[list[Any]], list[dict[int, float]]]:
     """Per query and system `[documents of the clean ranking, document and edit by turns of the augmented
@@ -168,9 +168,9 @@ def read_rankings(
 Entries = dict[str, dict[str, list[tuple[str, str, float]]]]
 
 
-def _read_ranked_entries(folder: RunFolder, group: ItemGroup, system: RecordSystem) -> Entries:
+def _read_ranked_entries(folder: RunFolder, group: ItemGroup, system: SystemOfRun) -> Entries:
     """Entries (document, edit, gain) by query and version, best first."""
-    path = folder.items_path(group.kind.task, group.dataset, system.name, ".rankings")
+    path = folder.locate_cell_items(group.kind.task, group.dataset, system.name, ".rankings")
     if not path.exists():
         return {}
     frame = read_parquet(path).sort("rank", maintain_order=True)
@@ -201,7 +201,7 @@ MOST_MEMBERS, FEW_MEMBERS = 200, 20
 """Texts of one clustering set that go into the page of one run, and of several."""
 
 
-def make_comparisons_part(source: ItemSource) -> Part:
+def make_summary_comparisons_part(source: ItemSource) -> Part:
     """The source, both summaries and the one people chose."""
     return {
         "fields": {name: source.texts(name) for name in ("source", "first", "second")},
@@ -209,7 +209,7 @@ def make_comparisons_part(source: ItemSource) -> Part:
     }
 
 
-def make_ratings_part(source: ItemSource) -> Part:
+def make_summary_ratings_part(source: ItemSource) -> Part:
     """The source, the summary and its ratings by axis."""
     return {
         "fields": {name: source.texts(name) for name in ("source", "summary")},
@@ -225,7 +225,7 @@ def make_robustness_part(source: ItemSource) -> Part:
 
 def make_sensitivity_part(source: ItemSource) -> Part:
     """The text, the span that each variant inserts or removes, and the similarity expected of it."""
-    linear = is_linear_expected(source.record)
+    linear = is_linear_curve_expected(source.record)
     sizes = {
         size: round(expected_similarity(float(size), linear=linear), 4)
         for kind in SIZES.values()
@@ -251,7 +251,7 @@ def make_clustering_part(source: ItemSource) -> Part:
 def make_retrieval_part(source: ItemSource) -> Part:
     """The query, the documents that occur, and the two rankings of every system."""
     corpus = RankedDocuments(source.excerpts, source.judged)
-    ranked, gains = read_rankings(source.folder, source.group, source.ids, corpus)
+    ranked, gains = read_clean_augmented_rankings(source.folder, source.group, source.ids, corpus)
     return {
         "fields": {"query": source.texts("query")},
         "rankings": ranked,
@@ -264,7 +264,7 @@ def make_retrieval_part(source: ItemSource) -> Part:
 def _changes_part(source: ItemSource) -> Part:
     group = source.group
     texts = [source.judged.text("text", item) or "" for item in source.ids]
-    made = compute_edit_changes(source.record, group.kind.task, group.dataset, source.ids, texts)
+    made = compute_edited_text_spans(source.record, group.kind.task, group.dataset, source.ids, texts)
     return {"changes": made.by_edit, "needle": made.needle, "changesReason": made.reason}
 
 
@@ -285,7 +285,7 @@ def _read_ratings_by_axis(source: ItemSource) -> dict[str, list[float | None]]:
     import polars as pl
 
     group = source.group
-    path = source.folder.items_path(group.kind.task, group.dataset, group.systems[0].name)
+    path = source.folder.locate_cell_items(group.kind.task, group.dataset, group.systems[0].name)
     frame = read_parquet(path).filter(pl.col("variant") == "human")
     axes: dict[str, dict[str, float | None]] = {}
     for item, axis, value in frame.select("item_id", "measure", "value").iter_rows():
@@ -297,7 +297,7 @@ def _read_clusters(source: ItemSource, system: str) -> dict[str, dict[str, int]]
     """The cluster of each text by set."""
     import polars as pl
 
-    path = source.folder.items_path(source.group.kind.task, source.group.dataset, system)
+    path = source.folder.locate_cell_items(source.group.kind.task, source.group.dataset, system)
     frame = read_parquet(path).filter(pl.col("measure") == "cluster")
     clusters: dict[str, dict[str, int]] = {}
     for item, name, value in frame.select("item_id", "variant", "value").drop_nulls().iter_rows():

@@ -6,7 +6,15 @@ import csv
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from embassay.document.blocks import Block, Column, Heading, Table, TableCell, TextBlock, make_number_columns
+from embassay.document.blocks import (
+    Block,
+    Column,
+    Heading,
+    ParagraphBlock,
+    Table,
+    TableCell,
+    make_number_columns,
+)
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.sage.guards import ALONE
 
@@ -26,7 +34,7 @@ def read_guards_table(run: Path) -> dict[tuple[str, str, str], list[Cells]]:
     return parts
 
 
-def guard_blocks(run: Path, *, heading: bool = False) -> Iterator[Block]:
+def damage_guard_blocks(run: Path, *, heading: bool = False) -> Iterator[Block]:
     """What each damage leaves of a search, and the cheapest guard that keeps enough of it."""
     parts = read_guards_table(run)
     if not parts:
@@ -37,7 +45,7 @@ def guard_blocks(run: Path, *, heading: bool = False) -> Iterator[Block]:
     for dataset in datasets:
         of_dataset = {key: lines for key, lines in parts.items() if key[0] == dataset}
         yield _guard_table(dataset, of_dataset)
-    yield TextBlock(
+    yield ParagraphBlock(
         "Kept: share of the unguarded system's clean nDCG@10. Cheapest: the fastest guard that keeps enough and "
         "answers every question, or otherwise a threshold that refuses some; likely if the lower end of the "
         "interval is too low."

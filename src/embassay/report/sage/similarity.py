@@ -8,18 +8,24 @@ from functools import partial
 
 from embassay.document.blocks import (
     Block,
-    Box,
-    CommandText,
-    Details,
+    BlockBox,
+    CollapsibleBlocks,
+    CommandInSentence,
     Heading,
-    Link,
     PageFactsLine,
-    Panes,
-    TextBlock,
+    PageLink,
+    ParagraphBlock,
+    TabbedBlocks,
 )
 from embassay.protocols.kernel import tables as numbers
 from embassay.records import Result
-from embassay.report.board import BoardRow, SystemBoard, WantedColumn, list_missing_values, value_table
+from embassay.report.board import (
+    BoardRow,
+    SystemBoard,
+    WantedColumn,
+    list_missing_values,
+    value_columns_table,
+)
 from embassay.report.cards.findings import (
     SystemFinding,
     format_result_with_interval,
@@ -31,17 +37,17 @@ from embassay.report.items import EDIT_WORDS, POSITIONS, SEMANTIC, SUPERFICIAL, 
 from embassay.report.items import SIZES as SIZE_NAMES
 from embassay.report.record import RunRecord
 from embassay.report.runs import ReportRun
-from embassay.report.sage.guards import guard_blocks
+from embassay.report.sage.guards import damage_guard_blocks
 from embassay.report.sage.tables import (
     BY_NAME,
     Pane,
-    describe_searched_copies,
+    dataset_heat_tables,
     expected_similarity,
     format_two_decimals,
-    heat_tables,
-    is_linear_expected,
+    is_linear_curve_expected,
     paper_tables,
     sage_verdict,
+    say_perturbed_copies_searched,
     similarity_change_curves,
     task_panels,
 )
@@ -104,7 +110,7 @@ def insertion_removal_columns(
 
 def similarity_by_size_columns(record: RunRecord) -> tuple[WantedColumn, ...]:
     """Columns for the mean over positions at each size, with the similarity expected there."""
-    linear = is_linear_expected(record)
+    linear = is_linear_curve_expected(record)
     return tuple(
         WantedColumn(
             f"{numbers.format_percent(float(p))}, expected "
@@ -146,15 +152,15 @@ def sage_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield sage_verdict(record, board)
     tasks = "tasks" if len(board.tasks) > 1 else "task"
     yield Heading(f"{numbers.spell_count(len(board.tasks)).capitalize()} {tasks}", "sage-tasks")
-    yield TextBlock(
+    yield ParagraphBlock(
         "Each panel has its own scale, printed on top. Best first. Tick: estimate, bar: 95% "
         "interval. Dashed: the score of a trivial answer. Higher is better."
     )
-    yield Box("panels", (*task_panels(record, board), *list_missing_values(record, board)))
+    yield BlockBox("panels", (*task_panels(record, board), *list_missing_values(record, board)))
     yield from _robustness_blocks(record, board, alone)
     yield from _sensitivity_blocks(record, board, alone)
     yield from _retrieval_blocks(record, board)
-    yield from guard_blocks(record.path, heading=True)
+    yield from damage_guard_blocks(record.path, heading=True)
     yield from _tables_with_heading(
         _tables_per_dataset(record, board, "preference", _preference_columns, "Human preference"),
         Heading("What people prefer", "sage-preference"),
@@ -176,12 +182,12 @@ def _tables_with_heading(
     """A heading, how to read what follows, and a table per dataset; nothing where no dataset has one."""
     if blocks := tuple(panes):
         yield heading
-        yield TextBlock(how)
-        yield Panes(label, blocks)
+        yield ParagraphBlock(how)
+        yield TabbedBlocks(label, blocks)
 
 
 def _robustness_blocks(record: RunRecord, board: SystemBoard, alone: bool) -> Iterator[Block]:
-    heat = partial(heat_tables, record, board, "robustness")
+    heat = partial(dataset_heat_tables, record, board, "robustness")
     yield from _tables_with_heading(
         heat(SHARES, name="shares", title="Robustness shares"),
         Heading("Why robustness is low", "sage-robustness"),
@@ -207,22 +213,22 @@ def _sensitivity_blocks(record: RunRecord, board: SystemBoard, alone: bool) -> I
     drawn = tuple(similarity_change_curves(record, board))
     if not drawn:
         return
-    heat = partial(heat_tables, record, board, "sensitivity")
+    heat = partial(dataset_heat_tables, record, board, "sensitivity")
     yield Heading("Does similarity fall as text is added or lost?", "sage-sensitivity")
-    yield TextBlock(
+    yield ParagraphBlock(
         "Mean similarity to the original, with its 95% band; at most four systems: the two best and the two worst. "
         "Dashed: the curve the protocol expects. All systems are in the table "
         f"{'under it' if alone else 'by size and position'}."
     )
-    yield Panes("Dataset", drawn)
+    yield TabbedBlocks("Dataset", drawn)
     if alone:
         sizes = heat(
             similarity_by_size_columns(record), format_two_decimals, name="sizes", title="Similarity by size"
         )
-        yield Details("All systems by size", (Panes("Dataset", tuple(sizes)),))
+        yield CollapsibleBlocks("All systems by size", (TabbedBlocks("Dataset", tuple(sizes)),))
     yield from _tables_with_heading(
         heat(
-            similarity_by_position_columns(is_linear_expected(record)),
+            similarity_by_position_columns(is_linear_curve_expected(record)),
             format_two_decimals,
             name="positions",
             title="Similarity by size and position",
@@ -242,7 +248,7 @@ def _sensitivity_blocks(record: RunRecord, board: SystemBoard, alone: bool) -> I
 
 def _retrieval_blocks(record: RunRecord, board: SystemBoard) -> Iterator[Block]:
     yield from _tables_with_heading(
-        heat_tables(
+        dataset_heat_tables(
             record,
             board,
             "retrieval",
@@ -253,7 +259,7 @@ def _retrieval_blocks(record: RunRecord, board: SystemBoard) -> Iterator[Block]:
         ),
         Heading("Retrieval kept, by perturbation", "sage-retrieval"),
         "nDCG@10 as a share of the clean one. With all copies: the corpus also holds "
-        f"{describe_searched_copies(record)} of every document, none of them relevant (the headline). All other "
+        f"{say_perturbed_copies_searched(record)} of every document, none of them relevant (the headline). All other "
         "columns: the corpus is replaced by one perturbed version; their harmonic mean is shown with "
         "the headline. If a cell has three values: changed at the start, in the middle, at the end. Background: the "
         "darker, the more is lost; blue if more is found than before.",
@@ -270,13 +276,13 @@ def _paper_layout_blocks(record: RunRecord, board: SystemBoard, alone: bool) -> 
         return
     yield Heading("In the paper’s layout", "sage-paper")
     if not alone:
-        folder = CommandText("tables/")
-        yield TextBlock(
+        folder = CommandInSentence("tables/")
+        yield ParagraphBlock(
             ("Tables 1 to 6 are in the report of this run alone, and in its folder ", folder, ".")
         )
         return
     those = ", tasks of this run" if len(board.tasks) < 5 else ""
-    yield TextBlock(
+    yield ParagraphBlock(
         "Three decimals. Bold: the best and all that cannot be told apart from it, if the run has tests (table "
         f"1{those}); elsewhere nothing is bold. If a table names no dataset, values are means over datasets."
     )
@@ -294,7 +300,7 @@ def _sage_facts(record: RunRecord, board: SystemBoard) -> PageFactsLine:
             else next(iter(datasets), ""),
             numbers.format_noun_count(len(record.ranked_systems), "system"),
         ),
-        (Link("the paper’s tables", "sage-paper"), Link("how to read this", "reading-sage")),
+        (PageLink("the paper’s tables", "sage-paper"), PageLink("how to read this", "reading-sage")),
     )
 
 
@@ -309,7 +315,7 @@ def _tables_per_dataset(
     task = BY_NAME[name]
     for i, dataset in enumerate(record.datasets(name)):
         wanted = [replace(column, dataset=dataset) for column in columns(record)]
-        table = value_table(
+        table = value_columns_table(
             record, board, task, wanted, name=f"{name}-{i}", title=f"{title}, {dataset}", is_shaded=True
         )
         if table is not None:
@@ -356,7 +362,11 @@ def _headlines_by_dataset(record: RunRecord, board: SystemBoard) -> Iterator[Pan
             WantedColumn(dataset, task.headline, dataset=dataset) for dataset in record.datasets(task.name)
         ]
         name, title = f"by-dataset-{task.name}", f"By dataset, {task.title}"
-        table = value_table(record, board, task, wanted, name=name, title=title) if len(wanted) > 1 else None
+        table = (
+            value_columns_table(record, board, task, wanted, name=name, title=title)
+            if len(wanted) > 1
+            else None
+        )
         if table is not None:
             yield task.title, (table,)
 
@@ -450,7 +460,7 @@ def _format_remaining_share(row: Result) -> str:
     """The share of items that are not counted: `44 of 48 (92%)`, `all of 48`."""
     rest = 1.0 - (row.value or 0.0)
     return (
-        numbers.format_share(rest, row.n)
+        numbers.format_share_with_count(rest, row.n)
         if round(rest * row.n) < row.n
         else f"all of {numbers.format_count(row.n)}"
     )

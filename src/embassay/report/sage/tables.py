@@ -12,51 +12,51 @@ from markupsafe import Markup
 
 from embassay.document.blocks import (
     Block,
-    Box,
+    BlockBox,
     Column,
     Figure,
     Heading,
+    LabelledTableRow,
+    ParagraphBlock,
     Part,
     Sentence,
     StyledWords,
     Table,
     TableCell,
-    TableLine,
-    TextBlock,
-    Verdict,
-    choose_diverging_step,
-    join_names,
-    join_sentence_text,
+    VerdictText,
+    choose_diverging_heat_step,
+    convert_sentence_to_text,
+    join_names_with_and,
 )
 from embassay.document.marks import (
-    Scale,
-    draw_axis,
+    LinearScale,
+    draw_axis_labels,
     draw_grey_ticks,
     draw_interval_mark,
     draw_reference_label,
-    fit_scale,
+    fit_axis_scale,
 )
 from embassay.document.plots import (
     HEIGHT,
     LEFT,
     MOST_LINES,
     WIDE,
-    PlotTrack,
-    compute_plot_height,
+    PlotLine,
+    compute_plot_y_position,
+    draw_grid_bands_and_lines,
+    draw_line_legend_sign,
     draw_line_names,
     draw_scale_labels,
-    draw_track_sign,
-    draw_tracks,
-    make_tracks,
+    make_system_plot_lines,
 )
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import (
     Claim,
-    claim_count,
-    claim_possible_leaders,
     describe_beating_baselines,
+    make_count_claim,
+    make_leader_claims,
 )
-from embassay.protocols.sage.tables import GROUPS, SageTable, make_tables
+from embassay.protocols.sage.tables import GROUPS, SageTable, make_sage_tables
 from embassay.protocols.sage.tasks import RETRIEVAL_EDITS
 from embassay.records import Result
 from embassay.report.board import (
@@ -66,14 +66,14 @@ from embassay.report.board import (
     BoardValue,
     SystemBoard,
     WantedColumn,
-    collect_interval_ends,
+    collect_values_and_ends,
     count_task_items,
     explain_missing_value,
     find_task_value,
     list_systems_above_reference,
     make_system_line,
 )
-from embassay.report.cards.findings import find_trivial_value
+from embassay.report.cards.findings import find_reference_line_score
 from embassay.report.record import OVERALL, RunRecord
 
 TASKS = (
@@ -153,12 +153,12 @@ _MANY = 4
 
 def describe_tasks(record: RunRecord) -> tuple[BoardTask, ...]:
     """The tasks in the words of a run: it may have searched some of the perturbed versions only."""
-    edits = describe_searched_copies(record)
+    edits = say_perturbed_copies_searched(record)
     shown = (*TASKS, *(task for task in BEYOND if record.datasets(task.name)))
     return tuple(replace(task, how=task.how.replace("{copies}", edits)) for task in shown)
 
 
-def describe_searched_copies(record: RunRecord) -> str:
+def say_perturbed_copies_searched(record: RunRecord) -> str:
     """How many perturbed copies of every document the run has searched."""
     rows = (row.variant for row in record.rows.values() if row.task == "retrieval")
     edits = dict.fromkeys(row.removeprefix("replaced:") for row in rows if row.startswith("replaced:"))
@@ -178,18 +178,18 @@ RELATION = "superficial_over_semantic"
 MOST_NAMES = 3
 
 
-def sage_verdict(record: RunRecord, board: SystemBoard) -> Verdict:
+def sage_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     """The verdict of the SAGE page."""
     noise, places = tuple(_state_noise_order(record, board)), tuple(_state_task_leaders(record, board))
     if not noise and not places:
-        return Verdict(("SAGE: no ranked system has finished a task",), ())
+        return VerdictText(("SAGE: no ranked system has finished a task",), ())
     leader = _state_single_leader(record, board)
     heading = _write_noise_heading(noise[0]) if noise else _leader_heading(board, leader)
     lede = (*_say_noise_shares(record, board, noise), *_say_task_leaders(board, places))
-    return Verdict(heading, lede, (*noise, *places, *(() if noise else (leader,))))
+    return VerdictText(heading, lede, (*noise, *places, *(() if noise else (leader,))))
 
 
-def list_noise_relation_rows(record: RunRecord, board: SystemBoard) -> list[Result]:
+def list_noise_above_change_rows(record: RunRecord, board: SystemBoard) -> list[Result]:
     """How often noise stays above changed meaning: a row per ranked system and dataset with a value."""
     relations = (
         record.find("robustness", row.system.name, "share", dataset=dataset, variant=RELATION)
@@ -202,12 +202,12 @@ def list_noise_relation_rows(record: RunRecord, board: SystemBoard) -> list[Resu
 def _state_noise_order(record: RunRecord, board: SystemBoard) -> Iterator[Claim]:
     """How many systems keep noise above changed meaning on most documents of a dataset, and whose share is the largest;
     none without values."""
-    rows = list_noise_relation_rows(record, board)
+    rows = list_noise_above_change_rows(record, board)
     if not rows:
         return
     half = {row.system for row in rows if (row.value or 0) > 0.5}
     where = " of a dataset" if len(record.datasets("robustness")) > 1 else ""
-    yield claim_count("noise", len(half), len({row.system for row in rows}), where)
+    yield make_count_claim("noise", len(half), len({row.system for row in rows}), where)
     most = max(rows, key=lambda row: row.value or 0)
     others = tuple(dict.fromkeys(row.system for row in rows if row.system != most.system))
     n = round((most.value or 0.0) * most.n)
@@ -226,14 +226,14 @@ def _state_single_leader(record: RunRecord, board: SystemBoard) -> Claim:
     for task in board.tasks:
         first = record.scope(task.name).first
         if len(first) == 1:
-            return claim_possible_leaders(task.name, first, record.scope(task.name).systems)[0]
-    return claim_count("leaders", 0, len(board.tasks))
+            return make_leader_claims(task.name, first, record.scope(task.name).systems)[0]
+    return make_count_claim("leaders", 0, len(board.tasks))
 
 
 def _leader_heading(board: SystemBoard, claim: Claim) -> Sentence:
     if claim.relation == "counts":
         return (f"SAGE: {numbers.format_noun_count(claim.of, 'task')}, no task with a single leader",)
-    return (board.name_system(claim.subject), f" {BY_NAME[claim.measure].superlative}")
+    return (board.name_system_in_sentence(claim.subject), f" {BY_NAME[claim.measure].superlative}")
 
 
 def _say_noise_shares(record: RunRecord, board: SystemBoard, claims: Sequence[Claim]) -> list[Sentence]:
@@ -250,10 +250,10 @@ def _say_noise_shares(record: RunRecord, board: SystemBoard, claims: Sequence[Cl
 def _say_largest_share(record: RunRecord, board: SystemBoard, claim: Claim) -> Sentence:
     where = f" on {claim.kind}" if len(record.datasets("robustness")) > 1 else ""
     of = "documents" if claim.of < 100 else "of the documents"
-    share = f"On at most {numbers.format_share(claim.value or 0, claim.of)} {of}{where}"
+    share = f"On at most {numbers.format_share_with_count(claim.value or 0, claim.of)} {of}{where}"
     return (
         f"{share} every superficial edit stays above every meaning change: ",
-        board.name_system(claim.subject),
+        board.name_system_in_sentence(claim.subject),
         ".",
     )
 
@@ -271,7 +271,7 @@ def _state_task_leaders(record: RunRecord, board: SystemBoard) -> Iterator[Claim
             continue
         first = list_systems_above_reference(board, scope.first, task.name)
         below = len(scope.first) - len(first)
-        yield from claim_possible_leaders(task.name, first, scope.systems, kind="place", below=below)
+        yield from make_leader_claims(task.name, first, scope.systems, kind="place", below=below)
 
 
 def _say_task_leaders(board: SystemBoard, claims: Sequence[Claim]) -> list[Sentence]:
@@ -289,13 +289,13 @@ def _say_task_leaders(board: SystemBoard, claims: Sequence[Claim]) -> list[Sente
 def _say_leaders_of_tasks(
     board: SystemBoard, first: tuple[str, ...], left_out: str, tasks: list[str]
 ) -> Sentence:
-    where = join_sentence_text(join_names(tasks))
+    where = convert_sentence_to_text(join_names_with_and(tasks))
     if len(first) > MOST_NAMES:
         return (f"{numbers.spell_count(len(first)).capitalize()} systems may be first on {where}{left_out}.",)
-    names: list[Part] = [board.name_system(system) for system in first]
+    names: list[Part] = [board.name_system_in_sentence(system) for system in first]
     return (
         "Only " if len(first) == 1 else "",
-        *join_names(names, "or"),
+        *join_names_with_and(names, "or"),
         f" may be first on {where}{left_out}.",
     )
 
@@ -309,7 +309,7 @@ def format_two_decimals(value: float) -> str:
     return numbers.format_score(value, 2)
 
 
-def heat_tables(
+def dataset_heat_tables(
     record: RunRecord, board: SystemBoard, task: str, columns: Sequence[WantedColumn],
     printed: Printed = numbers.format_percent, *, name: str, title: str
 ) -> Iterator[Pane]:  # fmt: skip
@@ -354,7 +354,7 @@ def heat_tables(
             export="copy" if is_stacked else "yes", caption=f"{title}, {dataset}"
         )  # fmt: skip
         widest = _describe_widest_interval(results, printed is numbers.format_percent)
-        yield dataset, (TextBlock(_describe_item_counts(results) + widest), table)
+        yield dataset, (ParagraphBlock(_describe_item_counts(results) + widest), table)
 
 
 def _heat_entry(
@@ -380,7 +380,7 @@ def _heat_entry(
             BoardValue("value", shown).exact,
             _pick_heat_step(mean, wanted, summary),
         )
-    cells = [cell for cell in record.list_cells(task, row.system.name) if cell.dataset == dataset]
+    cells = [cell for cell in record.list_system_task_cells(task, row.system.name) if cell.dataset == dataset]
     value = explain_missing_value(record, cells, result)
     return TableCell(value.sentence, why=value.reason or value.text)
 
@@ -391,10 +391,10 @@ def _pick_heat_step(value: float, wanted: WantedColumn, summary: float | None) -
         return 0
     if not isinstance(wanted.ideal, str):
         off = value - wanted.ideal
-        return choose_diverging_step(-off if wanted.is_less_better else off)
+        return choose_diverging_heat_step(-off if wanted.is_less_better else off)
     if summary is None:
         return 0
-    return choose_diverging_step(value - summary if wanted.ideal == "above" else summary - value)
+    return choose_diverging_heat_step(value - summary if wanted.ideal == "above" else summary - value)
 
 
 def _describe_item_counts(results: Sequence[Result]) -> str:
@@ -438,7 +438,7 @@ def paper_tables(record: RunRecord, board: SystemBoard) -> tuple[Table, ...]:
     """Tables 1 to 6, as far as the run has their tasks."""
     kinds = {system.name: system.kind for system in record.systems}
     rows = [row for row in record.rows.values() if row.measure in MEASURES and row.variant.count("=") == 0]
-    by_name = {table.name: table for table in make_tables(rows, kinds)}
+    by_name = {table.name: table for table in make_sage_tables(rows, kinds)}
     return tuple(
         _paper_table(record, board, by_name[name])
         for name in PAPER
@@ -448,7 +448,7 @@ def paper_tables(record: RunRecord, board: SystemBoard) -> tuple[Table, ...]:
 
 def _paper_table(record: RunRecord, board: SystemBoard, table: SageTable) -> Table:
     lines = tuple(
-        TableLine(
+        LabelledTableRow(
             board.row(system).label,
             tuple(_paper_entry(record, board, table, system, i) for i in range(len(values))),
             group=heading,
@@ -475,7 +475,7 @@ def _paper_entry(
 ) -> TableCell:
     """A value to three decimals or `n/a`; bold when it is the best or cannot be told apart from it."""
     exact = next(values for _, name, values in table.rows if name == system)[place]
-    scope = _column_scope(record, table, place)
+    scope = _find_column_test_scope(record, table, place)
     bold = scope in record.scopes and system in record.scope(scope).best
     value = _find_value_with_interval(record, board, system, scope) if scope else None
     full = (
@@ -494,7 +494,7 @@ def _paper_entry(
     )
 
 
-def _column_scope(record: RunRecord, table: SageTable, place: int) -> str:
+def _find_column_test_scope(record: RunRecord, table: SageTable, place: int) -> str:
     """The scope whose tests cover a column: table 1's tasks, and table 4 when robustness has one dataset."""
     if table.name == "sage_table1":
         return SCOPES[table.columns[place]]
@@ -520,17 +520,19 @@ def task_panels(record: RunRecord, board: SystemBoard) -> Iterator[Block]:
             for row in board.sort_rows_by_task(task.name)
             if row.system.ranked and row.tasks[place].value is not None
         ]
-        caution = (TextBlock(task.caution),) if task.caution else ()
+        caution = (ParagraphBlock(task.caution),) if task.caution else ()
         heading = Heading(task.title, f"panel-{task.name}", 3)
         table = _task_panel(record, task, rows)
-        yield Box("panel", (heading, TextBlock(_panel_subtitle(record, task, rows)), table, *caution))
+        yield BlockBox(
+            "panel", (heading, ParagraphBlock(_panel_subtitle(record, task, rows)), table, *caution)
+        )
 
 
 def _task_panel(record: RunRecord, task: BoardTask, rows: Sequence[tuple[BoardRow, BoardValue]]) -> Table:
     """The systems of a task, those beyond the first twelve as ticks until asked for; a line at its trivial value."""
-    trivial = find_trivial_value(record, task)
-    scale = fit_scale(
-        [*collect_interval_ends(value for _, value in rows), *([] if trivial is None else [trivial])]
+    trivial = find_reference_line_score(record, task)
+    scale = fit_axis_scale(
+        [*collect_values_and_ends(value for _, value in rows), *([] if trivial is None else [trivial])]
     )
     lines, foot = [], []
     for i, (row, value) in enumerate(rows):
@@ -542,17 +544,19 @@ def _task_panel(record: RunRecord, task: BoardTask, rows: Sequence[tuple[BoardRo
             title=value.interval or "no interval"
         )  # fmt: skip
         lines.append(
-            TableLine(row.label, (entry,), row.system.kind, "more" if i >= TOP else "", row.system.name)
+            LabelledTableRow(
+                row.label, (entry,), row.system.kind, "more" if i >= TOP else "", row.system.name
+            )
         )
     if rest := [value.value or 0.0 for _, value in rows[TOP:]]:
         foot.append(
-            TableLine(f"{len(rest)} more", (TableCell((draw_grey_ticks(rest, scale),)),), style="rest")
+            LabelledTableRow(f"{len(rest)} more", (TableCell((draw_grey_ticks(rest, scale),)),), style="rest")
         )
     if trivial is not None:
         label = draw_reference_label(trivial, f"{task.trivial_label} {numbers.format_score(trivial)}", scale)
-        foot.append(TableLine("", (TableCell((label,)),)))
+        foot.append(LabelledTableRow("", (TableCell((label,)),)))
     return Table(
-        "", task.title, "System", (Column((draw_axis(scale, labels=2), "Value"), style="num"),), tuple(lines),
+        "", task.title, "System", (Column((draw_axis_labels(scale, labels=2), "Value"), style="num"),), tuple(lines),
         "marks", 3,
         is_titled=False, is_sortable=False, export="", foot=tuple(foot)
     )  # fmt: skip
@@ -574,7 +578,7 @@ TITLES = {"insertion": "text is inserted", "removal": "text is removed"}
 
 
 @dataclass(frozen=True)
-class SimilarityCourse:
+class SimilarityBySize:
     """A system's mean similarity at each size that has a value."""
 
     row: BoardRow
@@ -586,12 +590,14 @@ def similarity_change_curves(record: RunRecord, board: SystemBoard) -> Iterator[
     for dataset in record.datasets("sensitivity"):
         found = [(kind, _list_similarity_courses(record, board, dataset, kind)) for kind in SIZES]
         if charts := tuple(
-            _change_figure(kind, lines, linear=is_linear_expected(record)) for kind, lines in found if lines
+            _change_figure(kind, lines, linear=is_linear_curve_expected(record))
+            for kind, lines in found
+            if lines
         ):
-            yield dataset, (Box("two", charts),)
+            yield dataset, (BlockBox("two", charts),)
 
 
-def is_linear_expected(record: RunRecord) -> bool:
+def is_linear_curve_expected(record: RunRecord) -> bool:
     """Whether the run was told to expect 1 - p instead of 1 / (1 + p) [A15]."""
     return (record.arguments.get("options") or {}).get("curve") == "linear"
 
@@ -601,14 +607,14 @@ def expected_similarity(size: float, *, linear: bool = False) -> float:
     return 1 - size if linear else 1 / (1 + size)
 
 
-def pick_extreme_courses(rows: Sequence[SimilarityCourse]) -> tuple[SimilarityCourse, ...]:
+def pick_best_and_worst_courses(rows: Sequence[SimilarityBySize]) -> tuple[SimilarityBySize, ...]:
     """At most four of the systems, ordered by score: the two best and the two worst."""
     return tuple(rows) if len(rows) <= MOST_LINES else (*rows[:2], *rows[-2:])
 
 
 def _list_similarity_courses(
     record: RunRecord, board: SystemBoard, dataset: str, kind: str
-) -> tuple[SimilarityCourse, ...]:
+) -> tuple[SimilarityBySize, ...]:
     courses = []
     for row in board.sort_rows_by_task("sensitivity"):
         if not row.system.ranked:
@@ -620,18 +626,20 @@ def _list_similarity_courses(
         ]  # fmt: skip
         points = tuple((size, row) for size, row in results if row is not None and row.value is not None)
         if points:
-            courses.append(SimilarityCourse(row, points))
-    return pick_extreme_courses(courses)
+            courses.append(SimilarityBySize(row, points))
+    return pick_best_and_worst_courses(courses)
 
 
-def _change_figure(kind: str, lines: tuple[SimilarityCourse, ...], *, linear: bool) -> Figure:
-    values = collect_interval_ends(BoardValue("value", result) for line in lines for _, result in line.points)
-    y = fit_scale([*values, 1.0, 0.0])
-    tracks = make_tracks([(line.row.system.kind, line.points) for line in lines], y)
-    after = ("expected", compute_plot_height(y, expected_similarity(1.0, linear=linear)))
+def _change_figure(kind: str, lines: tuple[SimilarityBySize, ...], *, linear: bool) -> Figure:
+    values = collect_values_and_ends(
+        BoardValue("value", result) for line in lines for _, result in line.points
+    )
+    y = fit_axis_scale([*values, 1.0, 0.0])
+    tracks = make_system_plot_lines([(line.row.system.kind, line.points) for line in lines], y)
+    after = ("expected", compute_plot_y_position(y, expected_similarity(1.0, linear=linear)))
     parts = [
         draw_scale_labels(y),
-        draw_tracks(tracks, y, _draw_expected_curve(y, linear=linear)),
+        draw_grid_bands_and_lines(tracks, y, _draw_expected_curve(y, linear=linear)),
         _draw_size_axis(SIZES[kind]),
         draw_line_names(tracks, [line.row.label for line in lines], plain=[after]),
     ]
@@ -642,27 +650,27 @@ def _change_figure(kind: str, lines: tuple[SimilarityCourse, ...], *, linear: bo
     )
 
 
-def _curve_legend(lines: Sequence[SimilarityCourse], tracks: Sequence[PlotTrack]) -> tuple[Sentence, ...]:
+def _curve_legend(lines: Sequence[SimilarityBySize], tracks: Sequence[PlotLine]) -> tuple[Sentence, ...]:
     """Markers with names, when a name is too long to stand whole at the end of its line."""
     if all(len(line.row.label) <= ROOM for line in lines):
         return ()
-    signs = (Markup(f'<svg viewBox="-12 -7 24 14">{draw_track_sign(track)}</svg>') for track in tracks)
+    signs = (Markup(f'<svg viewBox="-12 -7 24 14">{draw_line_legend_sign(track)}</svg>') for track in tracks)
     return tuple(
         (drawn, " ", StyledWords(line.row.label, "bdi")) for drawn, line in zip(signs, lines, strict=True)
     )
 
 
-def _summarize_curves(kind: str, lines: Sequence[SimilarityCourse]) -> str:
+def _summarize_curves(kind: str, lines: Sequence[SimilarityBySize]) -> str:
     ends = "; ".join(
         f"{line.row.label} {numbers.format_score(line.points[-1][1].value or 0.0, 2)}" for line in lines
     )
     return f"Mean similarity as {TITLES[kind]}. At the largest size: {ends}."
 
 
-def _draw_expected_curve(y: Scale, *, linear: bool) -> str:
+def _draw_expected_curve(y: LinearScale, *, linear: bool) -> str:
     steps = [i / 20 for i in range(21)]
     points = " ".join(
-        f"{100 * p:.0f},{compute_plot_height(y, expected_similarity(p, linear=linear))}" for p in steps
+        f"{100 * p:.0f},{compute_plot_y_position(y, expected_similarity(p, linear=linear))}" for p in steps
     )
     return f'<polyline class="expected" points="{points}"/>'
 

@@ -6,19 +6,19 @@ from collections.abc import Iterator, Sequence
 
 from embassay.document.blocks import (
     Block,
-    Bullets,
+    BulletList,
     Column,
     Said,
     Table,
     TableCell,
-    Verdict,
+    VerdictText,
     make_number_columns,
 )
-from embassay.protocols.watch.compare import Conformance
-from embassay.protocols.watch.history import GroupState, WatchCheck
-from embassay.protocols.watch.impact import GoldenEffect, ListImpact, PanelEffect
+from embassay.protocols.watch.compare import SystemAnswerSimilarity
+from embassay.protocols.watch.history import FingerprintCheck, TextGroupChange
+from embassay.protocols.watch.impact import GoldenLabelEffect, RankedListImpact, ScoreChangeEffect
 from embassay.protocols.watch.plan import PlannedStep
-from embassay.protocols.watch.verdicts import format_interval
+from embassay.protocols.watch.verdicts import format_share_with_interval
 from embassay.runs.spending import format_dollars
 
 SAYS = {
@@ -29,23 +29,23 @@ SAYS = {
 }
 
 
-def watch_check_view(check: WatchCheck) -> Iterator[Block]:
+def watch_check_view(check: FingerprintCheck) -> Iterator[Block]:
     """The verdict, what kind of change it is, whether it matters, and which texts moved."""
-    yield Verdict(
+    yield VerdictText(
         (SAYS[check.verdict].format(system=check.system) + ".",),
         tuple((line,) for line in _check_lede_sentences(check)),
     )
     if check.impact is not None:
-        yield impact_table(check.impact)
+        yield index_impact_table(check.impact)
     if check.thresholds:
         yield _threshold_table(check)
     # Where all texts have changed, or none, the groups tell nothing apart.
     if check.verdict != "same" and any(0 < group.moved < group.n for group in check.groups):
         yield _moved_groups_table(check.groups)
-    yield Bullets(tuple(_list_check_notes(check)))
+    yield BulletList(tuple(_list_check_notes(check)))
 
 
-def _check_lede_sentences(check: WatchCheck) -> Iterator[str]:
+def _check_lede_sentences(check: FingerprintCheck) -> Iterator[str]:
     if check.verdict == "same":
         yield (
             f"{check.asked - check.lost:,} items were asked again; {check.moved:,} differ by more than "
@@ -57,51 +57,52 @@ def _check_lede_sentences(check: WatchCheck) -> Iterator[str]:
         kinds = ", ".join("kind unknown" if told.kind == "unknown" else told.kind for told in check.changes)
         yield f"What changed: {kinds} ({check.changes[0].evidence})."
     if check.impact is not None:
-        yield f"Your lists: {format_interval(check.impact.states[-1].changed)} have other passages."
+        yield f"Your lists: {format_share_with_interval(check.impact.states[-1].changed)} have other passages."
     if check.panel is not None:
         yield from _panel_ledes(check.panel)
     if check.golden is not None:
-        yield from _golden_ledes(check.golden)
+        yield from _golden_label_ledes(check.golden)
     if check.part:
         yield f"To re-embed in an index: {check.part}."
 
 
-def _panel_ledes(panel: PanelEffect) -> Iterator[str]:
+def _panel_ledes(panel: ScoreChangeEffect) -> Iterator[str]:
     yield (
-        f"{format_interval(panel.first)} of items have another first passage; values are off by {panel.error:.3g}, "
+        f"{format_share_with_interval(panel.first)} of items have another first passage; values are off by {panel.error:.3g}, "
         f"between repeats by {panel.noise:.3g} (root mean square, n {panel.values:,})."
     )
     if panel.turned is not None and panel.shift is not None:
         yield (
-            f"The judge is no longer the judge: grades moved by {format_interval(panel.shift, signed=True)}, and "
-            f"{format_interval(panel.turned)} crossed the line of relevance, as labels of a golden set would."
+            f"The judge is no longer the judge: grades moved by {format_share_with_interval(panel.shift, signed=True)}, and "
+            f"{format_share_with_interval(panel.turned)} crossed the line of relevance, as labels of a golden set would."
         )
     if panel.kappa is not None:
         kappa, (low, high) = panel.kappa, panel.kappa.ends
         yield f"Grades then and now: weighted kappa {kappa.point:.2f} ({low:.2f} to {high:.2f})."
 
 
-def _golden_ledes(golden: GoldenEffect) -> Iterator[str]:
+def _golden_label_ledes(golden: GoldenLabelEffect) -> Iterator[str]:
     """What became of the labels, beside how many were others already when the judge was recorded."""
     yield (
-        f"Golden set {golden.name}: {format_interval(golden.now)} of a question's labels would be others now, "
-        f"{format_interval(golden.then)} when recorded; change {format_interval(golden.change, signed=True)} "
+        f"Golden set {golden.name}: {format_share_with_interval(golden.now)} of a question's labels would be others now, "
+        f"{format_share_with_interval(golden.then)} when recorded; change {format_share_with_interval(golden.change, signed=True)} "
         f"(n {golden.questions:,} of {golden.of_questions:,} questions, {golden.passages:,} of "
         f"{golden.of_passages:,} graded passages)."
     )
-    yield f"Share of relevant passages, now less in the golden set: {format_interval(golden.relevant, signed=True)}."
+    yield f"Share of relevant passages, now less in the golden set: {format_share_with_interval(golden.relevant, signed=True)}."
     if golden.holds:
         yield "More labels than before are others: not shown by this sample."
     else:
         yield "Grade the golden set again before you compare scores on it: embassay rag golden ... --from-stage S4."
 
 
-def impact_table(impact: ListImpact) -> Table:
+def index_impact_table(impact: RankedListImpact) -> Table:
     """Each state of an index, and what it does to lists."""
     rows: list[list[Said | TableCell]] = [
         [
-            state.name, format_interval(state.changed), f"{state.overlap:.0%}",
-            "n/a" if state.ndcg is None else format_interval(state.ndcg, signed=True), f"{state.changed.n:,}",
+            state.name, format_share_with_interval(state.changed), f"{state.overlap:.0%}",
+            "n/a" if state.ndcg is None else format_share_with_interval(state.ndcg, signed=True),
+            f"{state.changed.n:,}",
         ]
         for state in impact.states
     ]  # fmt: skip
@@ -112,11 +113,11 @@ def impact_table(impact: ListImpact) -> Table:
     return Table.of("watch-lists", heads, rows)
 
 
-def _threshold_table(check: WatchCheck) -> Table:
+def _threshold_table(check: FingerprintCheck) -> Table:
     rows: list[list[Said | TableCell]] = [
         [
             f"{state.measure} {state.threshold:.3f}", "holds" if state.holds else "no longer holds",
-            f"{state.accepted_before:.1%}", f"{state.accepted_now:.1%}", format_interval(state.turned),
+            f"{state.accepted_before:.1%}", f"{state.accepted_now:.1%}", format_share_with_interval(state.turned),
             f"{state.equivalent:.3f}",
         ]
         for state in check.thresholds
@@ -129,7 +130,7 @@ def _threshold_table(check: WatchCheck) -> Table:
     return Table.of("watch-thresholds", heads, rows)
 
 
-def _moved_groups_table(groups: Sequence[GroupState]) -> Table:
+def _moved_groups_table(groups: Sequence[TextGroupChange]) -> Table:
     rows: list[list[Said | TableCell]] = [
         [
             group.group,
@@ -141,7 +142,7 @@ def _moved_groups_table(groups: Sequence[GroupState]) -> Table:
     return Table.of("watch-groups", ["Texts", *make_number_columns("Beyond noise", "Median distance")], rows)
 
 
-def _list_check_notes(check: WatchCheck) -> Iterator[str]:
+def _list_check_notes(check: FingerprintCheck) -> Iterator[str]:
     yield f"Check {check.look}: p {check.p:.2g}; an alarm needs {check.level:.2g} or less."
     if check.lost:
         yield f"{check.lost:,} items have no answer and are left out."
@@ -149,16 +150,18 @@ def _list_check_notes(check: WatchCheck) -> Iterator[str]:
         yield f"This check: {format_dollars(check.usd)}."
 
 
-def conformance_view(told: Conformance) -> Iterator[Block]:
+def conformance_view(told: SystemAnswerSimilarity) -> Iterator[Block]:
     """Whether two systems answer alike, and where not."""
     lede = [
         f"{told.beyond:,} of {told.n:,} items differ by more than either varies (p {told.p:.2g}); the first ten "
         f"neighbours agree to {told.overlap:.0%}."
     ]
     lede += [f"Difference: {change.kind} ({change.evidence})." for change in told.changes]
-    yield Verdict((f"{told.first} and {told.second} are {told.verdict}.",), tuple((line,) for line in lede))
+    yield VerdictText(
+        (f"{told.first} and {told.second} are {told.verdict}.",), tuple((line,) for line in lede)
+    )
     yield _moved_groups_table(told.groups)
-    yield Bullets((f"{told.lost:,} items have no answer and are left out.",) if told.lost else ())
+    yield BulletList((f"{told.lost:,} items have no answer and are left out.",) if told.lost else ())
 
 
 def watch_plan_view(steps: Sequence[PlannedStep]) -> Iterator[Block]:

@@ -9,23 +9,23 @@ from pathlib import Path
 
 from embassay.document.blocks import (
     Block,
-    Bullets,
+    BulletList,
     CautionNotes,
     Column,
     Heading,
+    LabelledTableRow,
     PageFactsLine,
+    ParagraphBlock,
     Table,
     TableCell,
-    TableLine,
-    TextBlock,
-    Verdict,
+    VerdictText,
     make_number_columns,
 )
 from embassay.errors import DataError
-from embassay.protocols.watch.history import ENDING, WatchCheck, read_checks
-from embassay.protocols.watch.verdicts import format_interval
+from embassay.protocols.watch.history import ENDING, FingerprintCheck, read_watch_checks
+from embassay.protocols.watch.verdicts import format_share_with_interval
 from embassay.report.runs import ReportRun
-from embassay.report.watch.checks import SAYS, impact_table
+from embassay.report.watch.checks import SAYS, index_impact_table
 from embassay.runs.spending import format_dollars
 
 MOST_CHECKS = 400
@@ -33,11 +33,11 @@ MOST_CHECKS = 400
 
 
 @dataclass(frozen=True)
-class CheckTimeline:
+class WatchCheckTimeline:
     """The checks of one file, oldest first, or why it cannot be read."""
 
     path: Path
-    checks: tuple[WatchCheck, ...]
+    checks: tuple[FingerprintCheck, ...]
     fault: str = ""
 
     @property
@@ -46,26 +46,26 @@ class CheckTimeline:
         return self.checks[-1].system if self.checks else self.path.name.removesuffix(ENDING)
 
 
-def find_check_timelines(folders: Sequence[Path]) -> tuple[CheckTimeline, ...]:
+def find_check_timelines(folders: Sequence[Path]) -> tuple[WatchCheckTimeline, ...]:
     """The files of checks in these folders and in those right above them, each once."""
     places = dict.fromkeys(place.resolve() for folder in folders for place in (folder, folder.parent))
     files = dict.fromkeys(file for place in places for file in sorted(place.glob(f"*{ENDING}")))
     return tuple(_read_timeline(file) for file in files)
 
 
-def _read_timeline(path: Path) -> CheckTimeline:
+def _read_timeline(path: Path) -> WatchCheckTimeline:
     try:
-        return CheckTimeline(path, read_checks(path))
+        return WatchCheckTimeline(path, read_watch_checks(path))
     except (DataError, OSError) as error:
-        return CheckTimeline(path, (), str(error))
+        return WatchCheckTimeline(path, (), str(error))
 
 
-def watch_page(runs: Sequence[ReportRun]) -> Iterator[Block]:
+def watch_checks_page(runs: Sequence[ReportRun]) -> Iterator[Block]:
     """All checks that lie beside the runs of a report; nothing where there are none."""
     yield from timeline_blocks(find_check_timelines([run.record.path for run in runs]))
 
 
-def timeline_blocks(timelines: Sequence[CheckTimeline]) -> Iterator[Block]:
+def timeline_blocks(timelines: Sequence[WatchCheckTimeline]) -> Iterator[Block]:
     """The newest verdict of each system, then what changed when."""
     told = [timeline for timeline in timelines if timeline.checks or timeline.fault]
     if not told:
@@ -79,14 +79,14 @@ def timeline_blocks(timelines: Sequence[CheckTimeline]) -> Iterator[Block]:
         if off
         else f"All {len(newest)} watched systems answer as recorded."
     )
-    yield Verdict(
+    yield VerdictText(
         (heading,), tuple((SAYS[check.verdict].format(system=check.system) + ".",) for check in off[:4])
     )
     for place, timeline in enumerate(told, 1):
         yield from _timeline_section(timeline, place)
 
 
-def _timeline_section(timeline: CheckTimeline, place: int) -> Iterator[Block]:
+def _timeline_section(timeline: WatchCheckTimeline, place: int) -> Iterator[Block]:
     yield Heading(timeline.system, f"watch-{place}", 3)
     if timeline.fault:
         yield CautionNotes((timeline.fault,), "These checks cannot be read.")
@@ -96,7 +96,7 @@ def _timeline_section(timeline: CheckTimeline, place: int) -> Iterator[Block]:
     turns = [checks[0], *turns] if checks[0].verdict != "same" else turns
     yield PageFactsLine.of("", f"{len(checks):,} checks", f"{checks[0].at[:10]} to {checks[-1].at[:10]}")
     if turns:
-        yield Bullets(tuple(_say_verdict_change(check) for check in turns))
+        yield BulletList(tuple(_say_verdict_change(check) for check in turns))
     lines = tuple(_check_line(check) for check in reversed(checks[-MOST_CHECKS:]))
     columns: tuple[str | Column, ...] = (
         "Verdict",
@@ -106,24 +106,24 @@ def _timeline_section(timeline: CheckTimeline, place: int) -> Iterator[Block]:
     yield Table(f"watch-checks-{place}", "Checks, the newest first", "Time", columns, lines)
     impact = next((check.impact for check in reversed(checks) if check.impact is not None), None)
     if impact is not None:
-        yield TextBlock(
+        yield ParagraphBlock(
             "What searching with an old, a half re-embedded and a new index costs, when it was last measured:"
         )
-        yield impact_table(impact)
+        yield index_impact_table(impact)
 
 
-def _say_verdict_change(check: WatchCheck) -> str:
+def _say_verdict_change(check: FingerprintCheck) -> str:
     kinds = ", ".join(change.kind for change in check.changes)
     return f"{check.at}: {check.verdict}" + (f" ({kinds})" if kinds else "") + "."
 
 
-def _check_line(check: WatchCheck) -> TableLine:
+def _check_line(check: FingerprintCheck) -> LabelledTableRow:
     kinds = ", ".join(change.kind for change in check.changes)
-    lists = "" if check.impact is None else format_interval(check.impact.states[-1].changed)
+    lists = "" if check.impact is None else format_share_with_interval(check.impact.states[-1].changed)
     style = "" if check.verdict == "same" else "state failed"
     entries = (
         TableCell(check.verdict, style=style), TableCell(kinds),
         TableCell(f"{check.moved:,} of {check.asked - check.lost:,}"),
         TableCell(f"{check.p:.2g}"), TableCell(lists), TableCell(format_dollars(check.usd)),
     )  # fmt: skip
-    return TableLine(check.at, entries)
+    return LabelledTableRow(check.at, entries)

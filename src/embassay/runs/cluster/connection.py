@@ -55,7 +55,7 @@ def import_ray() -> Any:
     return ray
 
 
-def schedule_on_node(ray: Any, node: str, *, soft: bool = False) -> Any:
+def make_node_schedule_strategy(ray: Any, node: str, *, soft: bool = False) -> Any:
     """The strategy that puts a task or an actor on this node; `soft`, elsewhere where that is gone."""
     return ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=soft)
 
@@ -82,22 +82,22 @@ class RaisedError:
     error: Exception
 
 
-def wrap_error(error: Exception) -> RaisedError:
+def wrap_error_for_sending(error: Exception) -> RaisedError:
     """The error, or its words in one that can be sent where it cannot."""
     try:
         # Some errors can be packed but not unpacked.
-        unpack_value(pack_value(error))
+        unpack_value_from_ray(pack_value_for_ray(error))
     except Exception:
         return RaisedError(RuntimeError(describe_error(error)))
     return RaisedError(error)
 
 
-def pack_value(what: Any) -> bytes:
+def pack_value_for_ray(what: Any) -> bytes:
     """Anything that Ray can send, as bytes that can be compared and kept."""
     return bytes(import_ray().cloudpickle.dumps(what))
 
 
-def unpack_value(content: bytes) -> Any:
+def unpack_value_from_ray(content: bytes) -> Any:
     """The inverse; only of what this run has packed itself."""
     return import_ray().cloudpickle.loads(content)
 
@@ -170,12 +170,12 @@ _MEND = (
 )
 
 
-class ClusterMonitor:
+class ClusterCpuMonitor:
     """The CPUs of the cluster, as its head said last; nothing waits for it."""
 
     def __init__(self, ray: Any, cpus: int) -> None:
         self._ray, self.cpus = ray, max(1, cpus)
-        self._daemon, self._refused = _daemon_address(ray), 0
+        self._daemon, self._refused = _find_daemon_address(ray), 0
         self._heard, self._ended = time.monotonic(), threading.Event()
         self._thread = threading.Thread(target=self._poll_cluster, name="pulse", daemon=True)
         self._thread.start()
@@ -183,7 +183,7 @@ class ClusterMonitor:
     def check(self) -> None:
         """ModelError where this machine's daemon is gone, or the head has been silent for too long."""
         if self._refused >= _REFUSALS:
-            raise make_dead_daemon_error()
+            raise make_dead_ray_daemon_error()
         if self._measure_silence() > SILENCE:
             # This process may have been stopped for a while: then an answer is on its way.
             time.sleep(3 * _PERIOD)
@@ -211,12 +211,12 @@ class ClusterMonitor:
             self.cpus, self._heard = max(1, int(resources.get("CPU", 1))), time.monotonic()
 
 
-def make_dead_daemon_error() -> ModelError:
+def make_dead_ray_daemon_error() -> ModelError:
     """Ray's daemon of the driver's own machine has died: nothing that is sent from here arrives any more."""
     return ModelError("The Ray processes of this machine have died.", mend=_MEND)
 
 
-def _daemon_address(ray: Any) -> tuple[str, int]:
+def _find_daemon_address(ray: Any) -> tuple[str, int]:
     """Where this machine's daemon of Ray listens."""
     own_id = ray.get_runtime_context().get_node_id()
     own = next(node for node in ray.nodes() if node["NodeID"] == own_id)
@@ -267,7 +267,7 @@ def connect_cluster(chosen: RayWorkers) -> Iterator[Any]:
         ray.shutdown()
 
 
-def thread_settings() -> dict[str, str]:
+def make_thread_count_variables() -> dict[str, str]:
     """How many threads numeric libraries use here, as environment variables: Ray would give each task as many as it
     has CPUs, and the last bits of a sum can depend on that."""
     chosen = {name: os.environ[name] for name in _THREADS if os.environ.get(name)}
@@ -275,7 +275,9 @@ def thread_settings() -> dict[str, str]:
 
 
 def _start_ray(ray: Any, chosen: RayWorkers) -> None:
-    environment = {name: os.environ[name] for name in _FORWARDED if os.environ.get(name)} | thread_settings()
+    environment = {
+        name: os.environ[name] for name in _FORWARDED if os.environ.get(name)
+    } | make_thread_count_variables()
     # What this machine has decides: a cell's key says which device its vectors are of.
     environment[VARIABLE] = "cpu" if choose_cuda_card() is None else "auto"
     common = {
@@ -401,7 +403,7 @@ class NodeFindings:
     error: str = ""
 
 
-def list_nodes(ray: Any) -> tuple[ClusterNode, ...]:
+def list_cluster_nodes(ray: Any) -> tuple[ClusterNode, ...]:
     """The machines that are there, by name."""
     alive = [
         ClusterNode(
@@ -418,7 +420,7 @@ def list_nodes(ray: Any) -> tuple[ClusterNode, ...]:
     return tuple(sorted(alive, key=lambda node: (node.host, node.id)))
 
 
-def count_cpus(found: Sequence[ClusterNode]) -> int:
+def count_cluster_cpus(found: Sequence[ClusterNode]) -> int:
     """The CPUs of all together. UsageError where there is none."""
     total = sum(node.cpus for node in found)
     if not total:
@@ -428,23 +430,27 @@ def count_cpus(found: Sequence[ClusterNode]) -> int:
     return total
 
 
-def inspect_nodes(ray: Any, found: Sequence[ClusterNode], files: Sequence[Path] = ()) -> list[NodeFindings]:
+def inspect_cluster_nodes(
+    ray: Any, found: Sequence[ClusterNode], files: Sequence[Path] = ()
+) -> list[NodeFindings]:
     """What each machine finds, asked there, all at once; `files` are looked for. A machine that is gone by then is left
     out: runs outlive the loss of a node, so its loss before they begin stops none."""
     probe = ray.remote(_make_node_probe())
     paths, folder = [str(file) for file in files], str(Path.cwd())
     answers = [
-        probe.options(num_cpus=0, scheduling_strategy=schedule_on_node(ray, node.id)).remote(paths, folder)
+        probe.options(num_cpus=0, scheduling_strategy=make_node_schedule_strategy(ray, node.id)).remote(
+            paths, folder
+        )
         for node in found
     ]
     finds = [_collect_node_findings(ray, node, answer) for node, answer in zip(found, answers, strict=True)]
     if not any(find.error for find in finds):
         return finds
-    alive = {node.id for node in list_nodes(ray)}
+    alive = {node.id for node in list_cluster_nodes(ray)}
     return [find for find in finds if find.node.id in alive]
 
 
-def check_nodes(seen: Sequence[NodeFindings]) -> None:
+def check_cluster_nodes(seen: Sequence[NodeFindings]) -> None:
     """UsageError, with the machine and the mend, where one cannot do the work of a run as this machine would."""
     from embassay import __version__
 

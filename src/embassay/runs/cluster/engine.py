@@ -19,32 +19,32 @@ from embassay.contracts import Encoder
 from embassay.errors import ModelError
 from embassay.machine import choose_cuda_card, find_cache_folder
 from embassay.runs.cluster.connection import (
-    ClusterMonitor,
+    ClusterCpuMonitor,
     ClusterNode,
     RaisedError,
-    check_nodes,
+    check_cluster_nodes,
     connect_cluster,
-    count_cpus,
+    count_cluster_cpus,
     enter_driver_folder,
     fetch_ray_value,
     import_ray,
-    inspect_nodes,
-    list_nodes,
-    make_dead_daemon_error,
-    pack_value,
-    schedule_on_node,
-    unpack_value,
-    wrap_error,
+    inspect_cluster_nodes,
+    list_cluster_nodes,
+    make_dead_ray_daemon_error,
+    make_node_schedule_strategy,
+    pack_value_for_ray,
+    unpack_value_from_ray,
+    wrap_error_for_sending,
 )
 from embassay.runs.cluster.pools import (
     DIED,
     RETRIES,
     ActorPoolEncoder,
+    EncoderActorPools,
     EncoderDescription,
-    EncoderPools,
-    LossCounter,
-    WantedEncoder,
-    fetch_with_retries,
+    EncoderToOpen,
+    LostWorkCounter,
+    fetch_ray_value_with_retries,
     make_encoder_mismatch_error,
 )
 from embassay.runs.execution import (
@@ -52,10 +52,10 @@ from embassay.runs.execution import (
     RayWorkers,
     RunListener,
     Work,
+    attempt_cell_evaluation,
     describe_error,
     make_lost_attempt,
     save_cell_attempt,
-    try_cell,
 )
 from embassay.runs.folder import CellRecord, RunCell, RunFolder
 
@@ -69,7 +69,7 @@ class ClusterDriverActor:
     def __init__(self, models: int, folder: str, environment: dict[str, str]) -> None:
         os.environ.update(environment)
         enter_driver_folder(folder)
-        self._pools = EncoderPools(models)
+        self._pools = EncoderActorPools(models)
         self._events: list[Event] = []
         self._lock = Lock()
         self._caches: dict[bytes, Any] = {}
@@ -85,7 +85,7 @@ class ClusterDriverActor:
             events, self._events = self._events, []
         return events
 
-    def pool(self, wanted: WantedEncoder, user: str) -> list[Any]:
+    def pool(self, wanted: EncoderToOpen, user: str) -> list[Any]:
         """The actors that encode with this model, for the cell `user`; opened when they are first asked for."""
         return self._pools.open(wanted, user)
 
@@ -118,7 +118,7 @@ class ClusterDriverActor:
     def _open_cache(self, opened: bytes) -> Any:
         with self._lock:
             if opened not in self._caches:
-                self._caches[opened] = unpack_value(opened)()
+                self._caches[opened] = unpack_value_from_ray(opened)()
             return self._caches[opened]
 
 
@@ -132,7 +132,7 @@ def start_driver_actor(models: int, environment: dict[str, str]) -> Any:
         # Started anew as often as it dies: what it forgets is progress, and vectors are on disk.
         max_restarts=-1,
         max_task_retries=-1,
-        scheduling_strategy=schedule_on_node(ray, node),
+        scheduling_strategy=make_node_schedule_strategy(ray, node),
     )
     return actor.remote(models, str(Path.cwd()), environment)
 
@@ -142,7 +142,7 @@ _PATIENCE = 5.0
 
 
 @dataclass(frozen=True)
-class ProgressReporter:
+class CellProgressReporter:
     """Tells the desk what a cell has done, from any process that works for it: it pickles. 0 says that it has begun."""
 
     desk: Any
@@ -153,7 +153,7 @@ class ProgressReporter:
         self.desk.hear.remote(self.key, self.attempt, texts)
 
 
-class ProgressRelay:
+class CellProgressRelay:
     """Tells the listener what the cells have told the desk."""
 
     def __init__(self, ray: Any, desk: Any, cells: Sequence[RunCell], listener: RunListener) -> None:
@@ -173,7 +173,7 @@ class ProgressRelay:
             heard = self._ray.get(answer)
         except self._ray.exceptions.RayError as error:
             # The desk is started anew, unless its machine is gone: this one.
-            raise make_dead_daemon_error() from error
+            raise make_dead_ray_daemon_error() from error
         for key, tries, texts in heard:
             self.hear(key, tries, texts)
 
@@ -248,7 +248,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-class RaySpread:
+class RayCellPartExecutor:
     """A `CellPartExecutor` for the cell `user`: at most `width` parts are in work or wait to be taken, however many
     there are, and of more than one no more than `room` bytes (0: any number), so that what there is of them in memory
     is bounded. `expected` is the identity that the driver knows the cell's system by, `cards` whether encoders shall
@@ -267,7 +267,7 @@ class RaySpread:
             num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD"
         )
         sent, folder = [ray.put(work)], str(Path.cwd())
-        losses = LossCounter(ray)
+        losses = LostWorkCounter(ray)
 
         def await_part(item: A, reference: Any) -> B:
             while True:
@@ -276,7 +276,7 @@ class RaySpread:
                 except losses.kinds as error:
                     if not losses.can_retry("part", error):
                         raise ModelError(f"Part of the work cannot be done: {DIED}.") from error
-                    reference = part.remote(sent, pack_value(item), folder)
+                    reference = part.remote(sent, pack_value_for_ray(item), folder)
                     continue
                 losses.forget("part")
                 if isinstance(result, RaisedError):
@@ -286,7 +286,7 @@ class RaySpread:
         waiting, held = deque[tuple[A, int, Any]](), 0
         for item in items:
             # Packed here and not by Ray, to know its size before it takes room in the store.
-            content = pack_value(item)
+            content = pack_value_for_ray(item)
             while waiting and self._room and held + len(content) > self._room:
                 first, size, reference = waiting.popleft()
                 held -= size
@@ -305,14 +305,17 @@ class RaySpread:
         if isinstance(encoder, ActorPoolEncoder):
             return encoder
         return ActorPoolEncoder(
-            self._desk, EncoderDescription.of(encoder), WantedEncoder(pack_value(made), False), self._user
+            self._desk,
+            EncoderDescription.of(encoder),
+            EncoderToOpen(pack_value_for_ray(made), False),
+            self._user,
         )
 
     def open_encoder_remotely(self, made: Callable[[], Encoder], accelerated: bool, /) -> Encoder:
         """The encoder's pool, described by one of its actors: the model is not loaded in the cell's process. ModelError
         where it is another than the driver's."""
-        wanted = WantedEncoder(pack_value(made), accelerated and self._cards)
-        described = fetch_with_retries(
+        wanted = EncoderToOpen(pack_value_for_ray(made), accelerated and self._cards)
+        described = fetch_ray_value_with_retries(
             import_ray(),
             lambda: fetch_ray_value(self._desk.pool.remote(wanted, self._user))[0].described.remote(),
             "The encoder cannot be opened",
@@ -325,7 +328,7 @@ class RaySpread:
 
     def cache(self, opened: Callable[[], Any], /) -> Any:
         """The cache on the machine of the driver."""
-        return SharedEmbeddingCache(self._desk, pack_value(opened))
+        return SharedEmbeddingCache(self._desk, pack_value_for_ray(opened))
 
 
 _known: dict[str, Any] = {}
@@ -340,9 +343,9 @@ def _run_work_part(sent: list[Any], item: bytes, folder: str) -> Any:
         if name not in _known:
             _known.clear()
             _known[name] = import_ray().get(sent[0])
-        return _known[name](unpack_value(item))
+        return _known[name](unpack_value_from_ray(item))
     except Exception as error:
-        return wrap_error(error)
+        return wrap_error_for_sending(error)
 
 
 _NONE: Mapping[str, str] = {}
@@ -351,24 +354,24 @@ _PERIOD = 0.5
 
 
 @contextmanager
-def join_ray(
+def join_ray_cluster(
     chosen: RayWorkers, folder: RunFolder, files: Sequence[Path] = (), identities: Mapping[str, str] = _NONE
-) -> Iterator[RayEngine]:
+) -> Iterator[RayCellEngine]:
     """The engine while the cluster is joined. UsageError where that cannot be, or a machine cannot do the work: it has
     another Embassay, or does not see one of the `files`. `identities` are those of the systems, by name, as this
     machine has them."""
     with connect_cluster(chosen) as ray:
-        machines = list_nodes(ray)
-        count_cpus(machines)
-        check_nodes(inspect_nodes(ray, machines, files))
-        engine = RayEngine(ray, folder, machines, identities)
+        machines = list_cluster_nodes(ray)
+        count_cluster_cpus(machines)
+        check_cluster_nodes(inspect_cluster_nodes(ray, machines, files))
+        engine = RayCellEngine(ray, folder, machines, identities)
         try:
             yield engine
         finally:
             engine.close()
 
 
-class RayEngine:
+class RayCellEngine:
     """Cells of a run on the machines that were found; others may join and leave while it goes on."""
 
     def __init__(
@@ -376,12 +379,12 @@ class RayEngine:
     ) -> None:
         self._ray, self._folder, self._identities = ray, folder, identities
         self._desk: Any = None
-        self._pulse = ClusterMonitor(ray, count_cpus(found))
+        self._pulse = ClusterCpuMonitor(ray, count_cluster_cpus(found))
         self._store = sum(node.object_store for node in found)
         self.facts: dict[str, Any] = {
             "ray": ray.__version__,
             "nodes": len(found),
-            "cpus": count_cpus(found),
+            "cpus": count_cluster_cpus(found),
             "gpus": sum(node.gpus for node in found),
         }
 
@@ -394,7 +397,7 @@ class RayEngine:
         # Half of the store is for the parts of cells, the rest for what they give back.
         room = self._store // 2 // min(self._pulse.cpus, max(1, len(cells)))
         flight = _RunningCells(self._ray, desk, work, self._identities, self._pulse, room)
-        ears = ProgressRelay(self._ray, desk, cells, listener)
+        ears = CellProgressRelay(self._ray, desk, cells, listener)
         todo = deque(cells)
         try:
             while todo or flight.flying:
@@ -427,7 +430,13 @@ class _RunningCells:
     """Cells that are in work."""
 
     def __init__(
-        self, ray: Any, desk: Any, work: Work, identities: Mapping[str, str], pulse: ClusterMonitor, room: int
+        self,
+        ray: Any,
+        desk: Any,
+        work: Work,
+        identities: Mapping[str, str],
+        pulse: ClusterCpuMonitor,
+        room: int,
     ) -> None:
         self._room = room
         self._identities, self._pulse, self._cards = identities, pulse, choose_cuda_card() is not None
@@ -435,7 +444,7 @@ class _RunningCells:
         self._task = ray.remote(_run_remote_cell).options(
             num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD"
         )
-        self._losses = LossCounter(ray)
+        self._losses = LostWorkCounter(ray)
         self._folder = str(Path.cwd())
         self.flying: dict[Any, RunCell] = {}
 
@@ -446,7 +455,7 @@ class _RunningCells:
     def start_cell(self, cell: RunCell) -> None:
         """Begin a cell."""
         expected = self._identities.get(cell.system, "")
-        spread = RaySpread(
+        spread = RayCellPartExecutor(
             self._desk, cell.key, self.width() + 1, room=self._room, expected=expected, cards=self._cards
         )
         self.flying[self._task.remote(self._work, cell.job, cell.key, self._desk, spread, self._folder)] = (
@@ -461,7 +470,7 @@ class _RunningCells:
             try:
                 yield cell, self._ray.get(reference)
             except self._ray.exceptions.LocalRayletDiedError as error:
-                raise make_dead_daemon_error() from error
+                raise make_dead_ray_daemon_error() from error
             except self._losses.kinds as error:
                 yield cell, None if self._losses.can_retry(cell.key, error) else make_lost_attempt(DIED)
             except self._ray.exceptions.RayError as error:
@@ -475,13 +484,13 @@ class _RunningCells:
 
 
 def _run_remote_cell(
-    work: Work, job: Any, key: str, desk: Any, spread: RaySpread, folder: str
+    work: Work, job: Any, key: str, desk: Any, spread: RayCellPartExecutor, folder: str
 ) -> CellAttempt:
     """One cell, on a machine of the cluster."""
     enter_driver_folder(folder)
-    advance = ProgressReporter(desk, key)
+    advance = CellProgressReporter(desk, key)
     advance(0)
     try:
-        return try_cell(work, job, advance, spread=spread)
+        return attempt_cell_evaluation(work, job, advance, spread=spread)
     finally:
         desk.release.remote(key)

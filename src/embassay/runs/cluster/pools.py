@@ -29,10 +29,10 @@ from embassay.runs.cluster.connection import (
     enter_driver_folder,
     fetch_ray_value,
     import_ray,
-    list_nodes,
-    schedule_on_node,
-    unpack_value,
-    wrap_error,
+    list_cluster_nodes,
+    make_node_schedule_strategy,
+    unpack_value_from_ray,
+    wrap_error_for_sending,
 )
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ DIED = (
 )
 
 
-class LossCounter:
+class LostWorkCounter:
     """Counts what a piece of work has lost."""
 
     def __init__(self, ray: Any) -> None:
@@ -81,9 +81,9 @@ class LossCounter:
         self._lost.pop(what, None)
 
 
-def fetch_with_retries(ray: Any, ask: Callable[[], Any], what: str) -> Any:
+def fetch_ray_value_with_retries(ray: Any, ask: Callable[[], Any], what: str) -> Any:
     """The value of the reference that `ask` gives, asked again where it is lost. ModelError where that is in vain."""
-    losses = LossCounter(ray)
+    losses = LostWorkCounter(ray)
     while True:
         try:
             return ray.get(ask())
@@ -97,7 +97,7 @@ Encoded = tuple[NDArray[np.float32], int]
 
 
 @dataclass(frozen=True)
-class WantedEncoder:
+class EncoderToOpen:
     """An encoder that is to be opened: `made`, pickled, makes it; `accelerated` says whether it shall use a GPU."""
 
     made: bytes
@@ -134,7 +134,7 @@ class EncoderActor:
     """One actor: an encoder, opened at the first call. Errors are given back and not raised, so that they keep their
     kind."""
 
-    def __init__(self, wanted: WantedEncoder, folder: str) -> None:
+    def __init__(self, wanted: EncoderToOpen, folder: str) -> None:
         enter_driver_folder(folder)
         self._wanted = wanted
         self._encoder: Encoder | None = None
@@ -144,7 +144,7 @@ class EncoderActor:
         try:
             return EncoderDescription.of(self._open_encoder())
         except Exception as error:
-            return wrap_error(error)
+            return wrap_error_for_sending(error)
 
     def encode(
         self, chunks: list[list[str]], role: Role | None, identity: str, count: bool
@@ -160,18 +160,20 @@ class EncoderActor:
                 )
             return _encode_chunks(encoder, chunks, role, count)
         except Exception as error:
-            return [wrap_error(error)] * len(chunks)  # the model did not open: so it is for all of them
+            return [wrap_error_for_sending(error)] * len(
+                chunks
+            )  # the model did not open: so it is for all of them
 
     def count_truncated(self, texts: list[str]) -> int | RaisedError:
         """The encoder's count."""
         try:
             return self._open_encoder().count_truncated(texts)
         except Exception as error:
-            return wrap_error(error)
+            return wrap_error_for_sending(error)
 
     def _open_encoder(self) -> Encoder:
         if self._encoder is None:
-            self._encoder = unpack_value(self._wanted.made)()
+            self._encoder = unpack_value_from_ray(self._wanted.made)()
         return self._encoder
 
 
@@ -198,7 +200,7 @@ def _encode_chunks(
         try:
             answers.append((encoder.encode(texts, role=role), cut(texts)))
         except Exception as error:
-            answers.append(wrap_error(error))
+            answers.append(wrap_error_for_sending(error))
     return answers
 
 
@@ -208,21 +210,21 @@ class _ActorPool:
     users: set[str] = field(default_factory=set)
 
 
-class EncoderPools:
+class EncoderActorPools:
     """The pools of a run. `models` are at work at once, at most: each has its share of the GPUs."""
 
     def __init__(self, models: int) -> None:
         self._models = max(1, models)
-        self._pools: dict[WantedEncoder, _ActorPool] = {}
+        self._pools: dict[EncoderToOpen, _ActorPool] = {}
         self._lock = Lock()
 
-    def open(self, wanted: WantedEncoder, user: str) -> list[Any]:
+    def open(self, wanted: EncoderToOpen, user: str) -> list[Any]:
         """The actors for this model."""
         with self._lock:
             ray = import_ray()
             if wanted not in self._pools:
                 self._close_idle_pools(ray)
-                places = plan_actor_seats(list_nodes(ray), wanted.accelerated, self._models)
+                places = plan_actor_seats(list_cluster_nodes(ray), wanted.accelerated, self._models)
                 self._pools[wanted] = _ActorPool([_start_actor(ray, wanted, seat) for seat in places])
             self._pools[wanted].users.add(user)
             return self._pools[wanted].actors
@@ -243,14 +245,14 @@ class EncoderPools:
 
 
 @dataclass(frozen=True)
-class ActorSeat:
+class ActorPlacement:
     """A place for an actor: the node, and its share of a GPU there."""
 
     node: str
     gpus: float = 0.0
 
 
-def plan_actor_seats(found: tuple[ClusterNode, ...], accelerated: bool, models: int) -> list[ActorSeat]:
+def plan_actor_seats(found: tuple[ClusterNode, ...], accelerated: bool, models: int) -> list[ActorPlacement]:
     """Where the actors of one model sit, while so many `models` are at work: one for each GPU where the model can use
     them and there are any, else some on every machine, and always one.
 
@@ -263,19 +265,19 @@ def plan_actor_seats(found: tuple[ClusterNode, ...], accelerated: bool, models: 
     # Ray counts in ten-thousandths; rounded up, the last model would find no room.
     share = int(10_000 / models) / 10_000
     if accelerated and any(node.gpus >= 1 for node in found):
-        return [ActorSeat(node.id, share) for node in found for _ in range(int(node.gpus))]
+        return [ActorPlacement(node.id, share) for node in found for _ in range(int(node.gpus))]
     # A machine without CPUs for tasks (a head, say) is left alone.
     able = [node for node in found if node.cpus] or list(found)[:1]
-    return [ActorSeat(node.id) for node in able for _ in range(max(1, node.encoder_seats // models))]
+    return [ActorPlacement(node.id) for node in able for _ in range(max(1, node.encoder_seats // models))]
 
 
-def _start_actor(ray: Any, wanted: WantedEncoder, seat: ActorSeat) -> Any:
+def _start_actor(ray: Any, wanted: EncoderToOpen, seat: ActorPlacement) -> Any:
     options: dict[str, Any] = {"num_gpus": seat.gpus} if seat.gpus else {}
     actor = ray.remote(EncoderActor).options(
         num_cpus=0,
-        max_restarts=-1,  # `LossCounter` decides when it is enough
+        max_restarts=-1,  # `LostWorkCounter` decides when it is enough
         max_task_retries=RETRIES,
-        scheduling_strategy=schedule_on_node(
+        scheduling_strategy=make_node_schedule_strategy(
             ray, seat.node, soft=True
         ),  # soft: where the node is gone, on another
         **options,
@@ -295,7 +297,7 @@ Chunk = tuple[int, Sequence[str]]
 class ActorPoolEncoder:
     """The encoder that `described` and `wanted` say, for the cell `user`. It pickles, and a copy asks the same pool."""
 
-    def __init__(self, desk: Any, described: EncoderDescription, wanted: WantedEncoder, user: str) -> None:
+    def __init__(self, desk: Any, described: EncoderDescription, wanted: EncoderToOpen, user: str) -> None:
         self._desk, self._wanted, self._user = desk, wanted, user
         self._described = described
         self.name, self.identity = described.name, described.identity
@@ -324,7 +326,7 @@ class ActorPoolEncoder:
         if self._cut[0] == key:
             return self._cut[1]
         ask = lambda: self._find_actors()[0].count_truncated.remote(list(key))  # noqa: E731
-        count = fetch_with_retries(import_ray(), ask, f"The encoder {self.name!r}")
+        count = fetch_ray_value_with_retries(import_ray(), ask, f"The encoder {self.name!r}")
         if isinstance(count, RaisedError):
             raise count.error
         return int(count)
@@ -334,7 +336,7 @@ class ActorPoolEncoder:
     ) -> Iterator[tuple[int, Vectors | TextRefused]]:
         """Each chunk by its position, as soon as it is there: as RemoteEncoder has it, with a few at each actor."""
         load = _LOAD if self._wanted.accelerated else 1
-        flight = _ChunksInFlight(self._find_actors(), self._described, role, load)
+        flight = _ChunkLoadBalancer(self._find_actors(), self._described, role, load)
         failure: Exception | None = None
         todo, again = iter(enumerate(chunks)), deque[Chunk]()
         # After a failure nothing new is asked for, but what is under way is waited for and kept: it may have been paid
@@ -360,7 +362,7 @@ class ActorPoolEncoder:
         return actors
 
 
-class _ChunksInFlight:
+class _ChunkLoadBalancer:
     """Loads of chunks at their actors, the next one always where fewest are."""
 
     def __init__(self, actors: list[Any], encoder: EncoderDescription, role: Role | None, load: int) -> None:
@@ -372,7 +374,7 @@ class _ChunksInFlight:
             load,
         )
         self.flying: dict[Any, tuple[list[Chunk], Any]] = {}
-        self._losses = LossCounter(self._ray)
+        self._losses = LostWorkCounter(self._ray)
 
     def fill(self, again: deque[Chunk], todo: Iterator[Chunk]) -> bool:
         """Ask for chunks, those that were lost first, until no actor would wait for its next; False where none is

@@ -17,7 +17,7 @@ from embassay.errors import ModelError, UsageError
 from embassay.search.exact import SCORE_DECIMALS
 
 
-def silence_logger(logger: str) -> None:
+def keep_logger_off_stderr(logger: str) -> None:
     """Let what `logger` logs go to handlers that somebody has set up, and not to standard error where nobody has: the
     error that is raised says it already, in one line."""
     library = logging.getLogger(logger)
@@ -32,7 +32,7 @@ _HIDDEN = "[secret]"
 
 
 @dataclass(frozen=True)
-class ServerAddress:
+class SecretServerUrl:
     """A server's URL, which may hold a password and is never shown, and where it came from (`origin`, for mends).
 
     `secrets` are the parts of it that no message may hold.
@@ -52,7 +52,7 @@ class ServerAddress:
 
 def resolve_server_address(
     index: str, target: str, *, schemes: Sequence[str], variable: str
-) -> ServerAddress:
+) -> SecretServerUrl:
     """The address that stands after `index:` in a spec string: a URL, or the NAME of an environment variable that holds
     one (`variable` where nothing stands there).
 
@@ -85,7 +85,7 @@ def check_no_password(text: str) -> None:
         )
 
 
-def _parse_address(index: str, url: str, origin: str, schemes: Sequence[str]) -> ServerAddress:
+def _parse_address(index: str, url: str, origin: str, schemes: Sequence[str]) -> SecretServerUrl:
     if not url.startswith(tuple(f"{scheme}://" for scheme in schemes)):
         raise UsageError(
             f"{origin[0].upper()}{origin[1:]} is not the address of a server for {index}.",
@@ -93,7 +93,7 @@ def _parse_address(index: str, url: str, origin: str, schemes: Sequence[str]) ->
         )
     # As it is written, and as it is meant.
     secrets = dict.fromkeys(key for secret in _find_secrets(url) for key in (secret, unquote(secret)))
-    return ServerAddress(url, origin, tuple(secrets))
+    return SecretServerUrl(url, origin, tuple(secrets))
 
 
 def _find_secrets(url: str) -> list[str]:

@@ -14,13 +14,13 @@ from urllib.parse import urlsplit
 from embassay.contracts import IndexFacts, RankedCandidates
 from embassay.errors import ModelError, UsageError
 from embassay.search.indexes.address import (
-    ServerAddress,
+    SecretServerUrl,
     check_query_vectors,
+    keep_logger_off_stderr,
     rank_found_vectors,
     resolve_server_address,
-    silence_logger,
 )
-from embassay.search.indexes.store import Floats, Vectors, iterate_row_blocks, shards_shape
+from embassay.search.indexes.store import Floats, Vectors, iterate_vector_blocks, measure_shards_shape
 
 FIELD = "embedding"
 MOST = 10_000
@@ -80,7 +80,7 @@ class VectorHit:
     inner_product: float
 
 
-def index_mapping(layout: DenseVectorLayout, dim: int) -> dict[str, Any]:
+def build_index_mapping(layout: DenseVectorLayout, dim: int) -> dict[str, Any]:
     """The mappings of an index: the vectors and nothing else; the position of a vector is its document's id."""
     options: dict[str, Any] = {"type": layout.kind}
     if layout.has_graph:
@@ -96,16 +96,16 @@ SETTINGS: Body = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_inter
 """One shard, so that there is one graph, and nothing refreshed while it is loaded."""
 
 
-def bulk_actions(index: str, vectors: Vectors) -> Iterator[dict[str, Any]]:
+def list_bulk_load_actions(index: str, vectors: Vectors) -> Iterator[dict[str, Any]]:
     """What loads each vector, in order; done twice, it is the same."""
     position = 0
-    for block in iterate_row_blocks(vectors):
+    for block in iterate_vector_blocks(vectors):
         for row in block.tolist():
             yield {"_index": index, "_id": str(position), FIELD: row}
             position += 1
 
 
-def knn_request(query: Floats, k: int, ef: int) -> dict[str, Any]:
+def build_knn_request(query: Floats, k: int, ef: int) -> dict[str, Any]:
     """The search for the best k, among at least `ef` candidates. UsageError for more than it can give back."""
     if k > MOST:
         raise UsageError(f"Elasticsearch returns at most {MOST} results per search, not {k}.")
@@ -114,7 +114,7 @@ def knn_request(query: Floats, k: int, ef: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def read_hits(answer: Body, similarity: str) -> list[VectorHit]:
+def read_vector_hits(answer: Body, similarity: str) -> list[VectorHit]:
     """What a search found. LookupError, TypeError or ValueError for an answer that is none, or holds only a part."""
     if answer.get("timed_out") or answer.get("_shards", {}).get("failed"):
         raise ValueError("only a part of the index was searched")
@@ -163,18 +163,18 @@ _SECONDS = 60
 _AGAIN = "Start it again and repeat the command: finished work is kept."
 
 
-class ElasticServer:
+class ElasticsearchServer:
     """The server at `address`; `key` names the environment variable that holds an API key, `ca_certs` is the file of
     the authority that a server's own certificate is signed by.
 
     `client` is elasticsearch's own, safe to share between threads; it connects when it is first used.
     """
 
-    def __init__(self, address: ServerAddress, key: str | None = None, ca_certs: str | None = None) -> None:
+    def __init__(self, address: SecretServerUrl, key: str | None = None, ca_certs: str | None = None) -> None:
         elasticsearch = _import_elasticsearch()
-        silence_logger("elastic_transport")
+        keep_logger_off_stderr("elastic_transport")
         self._address, api_key = _resolve_api_key(address, key)
-        url, self.place = _complete_url(address)
+        url, self.place = _add_port_to_url(address)
         options = {"api_key": api_key, "ca_certs": ca_certs}
         with self.explain_server_errors():
             self.client = elasticsearch.Elasticsearch(
@@ -195,7 +195,7 @@ class ElasticServer:
         except BulkIndexError as error:
             raise self._make_refusal_error(find_first_bulk_error(error.errors)) from error
         except ApiError as error:
-            raise self._make_refusal_error(_server_reason(error), error.status_code) from error
+            raise self._make_refusal_error(_read_server_reason(error), error.status_code) from error
         except TransportError as error:
             reason = self._address.redact_secrets(error)
             raise ModelError(
@@ -227,7 +227,7 @@ def _import_elasticsearch() -> Any:
     return elasticsearch
 
 
-def _resolve_api_key(address: ServerAddress, key: str | None) -> tuple[ServerAddress, str | None]:
+def _resolve_api_key(address: SecretServerUrl, key: str | None) -> tuple[SecretServerUrl, str | None]:
     if key is None:
         return address, None
     if not re.fullmatch("[A-Z_][A-Z0-9_]*", key):
@@ -241,7 +241,7 @@ def _resolve_api_key(address: ServerAddress, key: str | None) -> tuple[ServerAdd
     return replace(address, secrets=(*address.secrets, value)), value
 
 
-def _complete_url(address: ServerAddress) -> tuple[str, str]:
+def _add_port_to_url(address: SecretServerUrl) -> tuple[str, str]:
     """The URL with a port, which the client wants, and host and port."""
     try:
         parts = urlsplit(address.url)
@@ -258,7 +258,7 @@ def _complete_url(address: ServerAddress) -> tuple[str, str]:
     return f"{parts.scheme}://{user}{at}{shown}:{port}{parts.path}", f"{shown}:{port}"
 
 
-def _server_reason(error: Any) -> str:
+def _read_server_reason(error: Any) -> str:
     """The server's own words, where its answer has any."""
     body = error.body if isinstance(error.body, dict) else {}
     reason = body.get("error", "")
@@ -300,7 +300,7 @@ class ElasticsearchIndex:
         key: str | None = None,
         ca_certs: str | None = None,
     ) -> None:
-        n, dim = shards_shape(vectors)
+        n, dim = measure_shards_shape(vectors)
         layout.check(dim)
         if not 1 <= ef <= MOST:
             raise UsageError(
@@ -310,7 +310,7 @@ class ElasticsearchIndex:
         self._vectors, self._layout, self._ef = vectors, layout, ef
         self._listed = layout.name(digest)
         address = resolve_server_address("elasticsearch", target, schemes=SCHEMES, variable=VARIABLE)
-        self._server = ElasticServer(address, key, ca_certs)
+        self._server = ElasticsearchServer(address, key, ca_certs)
         index = self._find_listed_index()
         self._index, seconds, size = index or self._load_index()
         self.facts = IndexFacts(n, dim, seconds, size, memory_bytes=None, found=index is not None)
@@ -332,10 +332,10 @@ class ElasticsearchIndex:
             try:
                 with self._server.explain_server_errors():
                     answer = self._server.client.search(
-                        index=self._index, knn=knn_request(query, k, self._ef), size=k, source=False,
+                        index=self._index, knn=build_knn_request(query, k, self._ef), size=k, source=False,
                         filter_path="timed_out,_shards.failed,hits.hits._id,hits.hits._score"
                     )  # fmt: skip
-                    return read_hits({"hits": {"hits": []}, **answer}, self._layout.similarity)
+                    return read_vector_hits({"hits": {"hits": []}, **answer}, self._layout.similarity)
             except ModelError as error:
                 if not isinstance(error.__cause__, NotFoundError):
                     raise
@@ -374,10 +374,10 @@ class ElasticsearchIndex:
                 client.indices.create(
                     index=index,
                     settings=SETTINGS,
-                    mappings=index_mapping(self._layout, shards_shape(self._vectors)[1]),
+                    mappings=build_index_mapping(self._layout, measure_shards_shape(self._vectors)[1]),
                 )
                 self._fill_index(index)
-                return self._list_index(index, perf_counter() - started)
+                return self._add_index_to_list(index, perf_counter() - started)
         except BaseException:
             self._remove_index(index)
             raise
@@ -386,23 +386,23 @@ class ElasticsearchIndex:
         from elasticsearch.helpers import bulk
 
         client = self._server.client.options(request_timeout=_LONG)
-        n, _ = bulk(client, bulk_actions(index, self._vectors), stats_only=False)
+        n, _ = bulk(client, list_bulk_load_actions(index, self._vectors), stats_only=False)
         client.indices.refresh(index=index)
         # One segment, so that there is one graph: a graph for each would be searched better and more slowly.
         client.indices.forcemerge(index=index, max_num_segments=1)
         client.indices.refresh(index=index)
         counted = client.count(index=index)["count"]
-        wanted = shards_shape(self._vectors)[0]
+        wanted = measure_shards_shape(self._vectors)[0]
         if not n == counted == wanted:
             raise ValueError(f"it contains {counted} of {wanted} vectors")
 
-    def _list_index(self, index: str, seconds: float) -> tuple[str, float, int]:
+    def _add_index_to_list(self, index: str, seconds: float) -> tuple[str, float, int]:
         """Put the index on the list, or remove it where another client was faster, whose index it then is."""
         from elasticsearch import ConflictError
 
         stats = self._server.client.indices.stats(index=index, metric="store")
         size = int(stats["_all"]["primaries"]["store"]["size_in_bytes"])
-        n, dim = shards_shape(self._vectors)
+        n, dim = measure_shards_shape(self._vectors)
         entry = {"index": index, "n": n, "dim": dim, "build_seconds": seconds, "bytes": size}
         try:
             self._server.client.create(index=LIST, id=self._listed, document=entry, refresh=True)

@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 
 from embassay.contracts import IndexFacts, RankedCandidates
 from embassay.errors import ModelError, UsageError
-from embassay.randomness import make_generator
-from embassay.search.exact import bound_longest_row, cut_range_into_blocks, exact_search_shards
+from embassay.randomness import make_seeded_generator
+from embassay.search.exact import bound_longest_row_length, cut_range_into_blocks, exact_search_shards
 from embassay.search.indexes.store import (
     AUTO,
     Floats,
     IndexFormat,
     IndexRecipe,
     Vectors,
-    list_shards,
+    list_vector_shards,
     load_or_build_index,
+    measure_shards_shape,
     release_mapped_rows,
-    shards_shape,
 )
 
 SearchParameters = Callable[[Any], Any]
@@ -85,10 +85,10 @@ class FaissIndex:
         self._index = None
 
 
-class GraphIndex(FaissIndex):
+class FaissGraphIndex(FaissIndex):
     """A graph of near vectors, whose width of search can be set: `ef` candidates are kept while it is asked.
 
-    `ef` may be `auto`: it is then 64 until `set_ef` says what was found, for which it takes queries
+    `ef` may be `auto`: it is then 64 until `set_search_width` says what was found, for which it takes queries
     (`store.smallest_width`).
     """
 
@@ -99,7 +99,7 @@ class GraphIndex(FaissIndex):
         self.ef = ef
         self._apply_ef(EF if ef == AUTO else int(ef))
 
-    def set_ef(self, ef: int) -> None:
+    def set_search_width(self, ef: int) -> None:
         """Search with this width from now on."""
         self.ef = ef
         self._apply_ef(ef)
@@ -129,7 +129,7 @@ def import_faiss(kind: str) -> Any:
         ) from error
 
 
-def make_index_recipe(kind: str, parameters: Mapping[str, Any], digest: str) -> IndexRecipe:
+def make_faiss_index_recipe(kind: str, parameters: Mapping[str, Any], digest: str) -> IndexRecipe:
     """What an index of faiss depends on."""
     return IndexRecipe(kind, parameters, f"faiss {import_faiss(kind).__version__}", digest)
 
@@ -197,9 +197,11 @@ class FlatIndex:
         self.name = name
         self._vectors: Vectors | None = vectors
         self._memory = memory
-        n, dim = shards_shape(vectors)
+        n, dim = measure_shards_shape(vectors)
         # Under a limit the vectors are read anew for every search, and this is found on the way.
-        self._longest = max(map(bound_longest_row, list_shards(vectors))) if memory is None else None
+        self._longest = (
+            max(map(bound_longest_row_length, list_vector_shards(vectors))) if memory is None else None
+        )
         held = 4 * n * dim
         self.facts = IndexFacts(
             n,
@@ -214,7 +216,7 @@ class FlatIndex:
         if self._vectors is None:
             raise UsageError(f"The index {self.name!r} is closed.", mend="Open it again.")
         if self._memory is None:
-            return exact_search_shards(queries, list_shards(self._vectors), k, longest=self._longest)
+            return exact_search_shards(queries, list_vector_shards(self._vectors), k, longest=self._longest)
         block = min(_WIDEST_BLOCK, self._memory // (32 * _QUERIES))
         return exact_search_shards(
             queries, self._iterate_vector_pieces(self._vectors, self._memory // 4), k, block=block
@@ -222,7 +224,7 @@ class FlatIndex:
 
     def _iterate_vector_pieces(self, vectors: Vectors, size: int) -> Iterator[Floats]:
         rows = max(1, size // (4 * self.facts.dim))
-        for shard in list_shards(vectors):
+        for shard in list_vector_shards(vectors):
             for part in cut_range_into_blocks(len(shard), rows):
                 piece = shard[part]
                 yield piece
@@ -242,7 +244,7 @@ def hnsw_f32(
     m: int = 16,
     ef_construction: int = 100,
     ef: int | str = EF,
-) -> GraphIndex:
+) -> FaissGraphIndex:
     """A graph over the vectors as they are. `m` links a vector on each level (twice as many on the lowest),
     `ef_construction` and `ef` are how many candidates a search keeps while building and when asked (`auto`: the fewest
     that a sweep finds within 1% of exact recall)."""
@@ -258,20 +260,20 @@ def hnsw_int8(
     m: int = 16,
     ef_construction: int = 100,
     ef: int | str = EF,
-) -> GraphIndex:
+) -> FaissGraphIndex:
     """A graph over vectors of one byte a value, each dimension's range cut in 256 steps. The graph is no smaller."""
     return _open_graph("hnsw-int8", vectors, (name, digest, folder), (m, ef_construction), ef)
 
 
 def _open_graph(
     kind: str, vectors: Vectors, where: tuple[str, str, Path | None], links: tuple[int, int], ef: int | str
-) -> GraphIndex:
+) -> FaissGraphIndex:
     name, digest, folder = where
     m, ef_construction = links
     _check_graph_options(kind, m=m, ef_construction=ef_construction, ef=ef)
     faiss = import_faiss(kind)
-    recipe = make_index_recipe(kind, {"m": m, "ef_construction": ef_construction}, digest)
-    return GraphIndex(
+    recipe = make_faiss_index_recipe(kind, {"m": m, "ef_construction": ef_construction}, digest)
+    return FaissGraphIndex(
         name, recipe, folder, lambda: _build_graph(faiss, kind, stack_vectors(vectors), links), ef
     )
 
@@ -350,13 +352,13 @@ def _open_code_index(
     kind: str, vectors: Vectors, where: tuple[str, str, Path | None], m: int | None, learning: tuple[int, int]
 ) -> FaissIndex:
     name, digest, folder = where
-    n, dim = shards_shape(vectors)
-    m = nearest_divisor(dim, max(1, dim // _VALUES_PER_PART)) if m is None else m
+    n, dim = measure_shards_shape(vectors)
+    m = find_nearest_divisor(dim, max(1, dim // _VALUES_PER_PART)) if m is None else m
     nbits, sample = learning
     _check_code_options(kind, n, dim, m=m, nbits=nbits, sample=sample)
     faiss = import_faiss(kind)
     # Of a sample that takes all vectors, the size makes no difference.
-    recipe = make_index_recipe(kind, {"m": m, "nbits": nbits, "sample": min(sample, n)}, digest)
+    recipe = make_faiss_index_recipe(kind, {"m": m, "nbits": nbits, "sample": min(sample, n)}, digest)
     return FaissIndex(
         name, recipe, folder, lambda: _build_code_index(faiss, kind, stack_vectors(vectors), m, learning)
     )
@@ -376,7 +378,7 @@ def _build_code_index(faiss: Any, kind: str, vectors: Floats, m: int, learning: 
         rotation.pq = parts
         index = faiss.IndexPreTransform(rotation, codes)
     with limit_to_one_thread(faiss):
-        index.train(_sample_vectors(vectors, sample))
+        index.train(_sample_training_vectors(vectors, sample))
         index.add(vectors)
     return index
 
@@ -387,18 +389,20 @@ def _set_clustering_rounds(clustering: Any, n: int) -> None:
     clustering.min_points_per_centroid, clustering.max_points_per_centroid = 1, n
 
 
-def _sample_vectors(vectors: Floats, sample: int) -> Floats:
+def _sample_training_vectors(vectors: Floats, sample: int) -> Floats:
     """The vectors to learn from, in their order: drawn by how many there are, so that equal ones give equal codes."""
     if sample >= len(vectors):
         return vectors
-    rows = make_generator(0, "index training", str(len(vectors))).choice(len(vectors), sample, replace=False)
+    rows = make_seeded_generator(0, "index training", str(len(vectors))).choice(
+        len(vectors), sample, replace=False
+    )
     return vectors[np.sort(rows)]
 
 
-def nearest_divisor(dim: int, m: int) -> int:
+def find_nearest_divisor(dim: int, m: int) -> int:
     """The divisor of `dim` nearest to `m`, the lower of two.
 
-    >>> nearest_divisor(384, 50), nearest_divisor(100, 12)
+    >>> find_nearest_divisor(384, 50), find_nearest_divisor(100, 12)
     (48, 10)
     """
     return min((d for d in range(1, dim + 1) if dim % d == 0), key=lambda d: (abs(d - m), d))
@@ -408,7 +412,7 @@ def _check_code_options(kind: str, n: int, dim: int, *, m: int, nbits: int, samp
     if m < 1 or dim % m:
         raise UsageError(
             f"The index {kind!r} cannot cut {dim} dimensions into {m} equal parts.",
-            mend=f"Use m={nearest_divisor(dim, m)}.",
+            mend=f"Use m={find_nearest_divisor(dim, m)}.",
         )
     if not 1 <= nbits <= 12:
         raise UsageError(

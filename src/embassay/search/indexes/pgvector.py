@@ -18,13 +18,13 @@ from embassay.contracts import IndexFacts, RankedCandidates
 from embassay.errors import ModelError, UsageError
 from embassay.search.indexes.address import (
     Found,
-    ServerAddress,
+    SecretServerUrl,
     check_query_vectors,
+    keep_logger_off_stderr,
     rank_found_vectors,
     resolve_server_address,
-    silence_logger,
 )
-from embassay.search.indexes.store import Floats, Vectors, iterate_row_blocks, shards_shape
+from embassay.search.indexes.store import Floats, Vectors, iterate_vector_blocks, measure_shards_shape
 
 if TYPE_CHECKING:
     import psycopg
@@ -60,13 +60,13 @@ class PgVectorServer:
 
     def __init__(
         self,
-        address: ServerAddress,
+        address: SecretServerUrl,
         prepare: Work[None],
         *,
         client: str = "pgvector",
         needs: str = "pgvector.psycopg",
     ) -> None:
-        silence_logger("psycopg")
+        keep_logger_off_stderr("psycopg")
         self._address = address
         self._parameters = _connection_settings(address, client, needs)
         self._prepare = prepare
@@ -161,7 +161,7 @@ def _explain_missing_rights(reason: str) -> str:
     return ""
 
 
-def _connection_settings(address: ServerAddress, client: str, needs: str) -> dict[str, Any]:
+def _connection_settings(address: SecretServerUrl, client: str, needs: str) -> dict[str, Any]:
     try:
         import_module(needs)
         from psycopg import ProgrammingError
@@ -201,7 +201,7 @@ _EDGE_BYTES = 16
 
 
 @dataclass(frozen=True)
-class VectorLayout:
+class PgVectorLayout:
     """How vectors lie in the server: all compared (`flat`) or in an HNSW graph of `m` edges per node, built with
     `ef_construction` candidates; as float32 (`vector`) or float16 (`halfvec`).
 
@@ -236,7 +236,7 @@ class VectorLayout:
 
 
 @dataclass(frozen=True)
-class BuiltTable:
+class BuiltVectorTable:
     """A table that is complete: the seconds that loading and indexing took, its bytes, and whether it was `found`."""
 
     seconds: float
@@ -244,16 +244,16 @@ class BuiltTable:
     found: bool
 
 
-def qualify_table(table: str) -> Composed:
+def format_full_table_name(table: str) -> Composed:
     """The table's full name, quoted."""
     from psycopg.sql import SQL, Identifier
 
     return SQL(".").join([Identifier(SCHEMA), Identifier(table)])
 
 
-def ensure_table(
-    connection: Connection[Any], table: str, layout: VectorLayout, vectors: Vectors
-) -> BuiltTable:
+def ensure_vector_table(
+    connection: Connection[Any], table: str, layout: PgVectorLayout, vectors: Vectors
+) -> BuiltVectorTable:
     """The table, loaded and indexed now where it is not there.
 
     One transaction does it all, so a table that can be seen is complete. Of several clients that want the same one, the
@@ -271,23 +271,25 @@ def ensure_table(
         # Another client may have built it while this one waited.
         built = _find_table(connection, table)
         if built is None:
-            seconds = _build_table(connection, table, layout, vectors)
-            built = BuiltTable(seconds, _table_size(connection, table), found=False)
-            _record_table(connection, table, shards_shape(vectors), seconds)
+            seconds = _load_and_index_table(connection, table, layout, vectors)
+            built = BuiltVectorTable(seconds, _table_size(connection, table), found=False)
+            _record_table(connection, table, measure_shards_shape(vectors), seconds)
     return built
 
 
-def _find_table(connection: Connection[Any], table: str) -> BuiltTable | None:
+def _find_table(connection: Connection[Any], table: str) -> BuiltVectorTable | None:
     """The table, if it is there and complete."""
-    if _table_oid(connection, _LIST) is None or _table_oid(connection, table) is None:
+    if _find_table_oid(connection, _LIST) is None or _find_table_oid(connection, table) is None:
         return None
     row = connection.execute(
         f"SELECT build_seconds FROM {SCHEMA}.{_LIST} WHERE name = %s", [table]
     ).fetchone()
-    return None if row is None else BuiltTable(float(row[0]), _table_size(connection, table), found=True)
+    return (
+        None if row is None else BuiltVectorTable(float(row[0]), _table_size(connection, table), found=True)
+    )
 
 
-def _table_oid(connection: Connection[Any], table: str) -> int | None:
+def _find_table_oid(connection: Connection[Any], table: str) -> int | None:
     """The number of a table of ours, None where there is none."""
     # From the catalogue: `to_regclass` may answer from a cache of before the wait for a lock.
     row = connection.execute(
@@ -311,11 +313,13 @@ def _set_up_schema(connection: Connection[Any]) -> None:
     )
 
 
-def _build_table(connection: Connection[Any], table: str, layout: VectorLayout, vectors: Vectors) -> float:
+def _load_and_index_table(
+    connection: Connection[Any], table: str, layout: PgVectorLayout, vectors: Vectors
+) -> float:
     """Load and index; the seconds from the first row sent to a table that can be searched."""
     from psycopg.sql import SQL, Identifier
 
-    dim, name = shards_shape(vectors)[1], qualify_table(table)
+    dim, name = measure_shards_shape(vectors)[1], format_full_table_name(table)
     kind = Identifier(layout.type)
     connection.execute(SQL("DROP TABLE IF EXISTS {}").format(name))
     connection.execute(
@@ -333,13 +337,13 @@ def _build_table(connection: Connection[Any], table: str, layout: VectorLayout, 
             copy.write(rows)
         copy.write(_COPY_END)
     if layout.kind == "hnsw":
-        _create_index(connection, table, layout, shards_shape(vectors))
+        _create_index(connection, table, layout, measure_shards_shape(vectors))
     connection.execute(SQL("ANALYZE {}").format(name))
     return perf_counter() - started
 
 
 def _create_index(
-    connection: Connection[Any], table: str, layout: VectorLayout, shape: tuple[int, int]
+    connection: Connection[Any], table: str, layout: PgVectorLayout, shape: tuple[int, int]
 ) -> None:
     from psycopg.sql import SQL, Identifier
 
@@ -356,7 +360,10 @@ def _create_index(
     )
     connection.execute(
         SQL("CREATE INDEX ON {} USING hnsw (embedding {}) WITH (m = {}, ef_construction = {})").format(
-            qualify_table(table), Identifier(f"{layout.type}_ip_ops"), layout.m, layout.ef_construction
+            format_full_table_name(table),
+            Identifier(f"{layout.type}_ip_ops"),
+            layout.m,
+            layout.ef_construction,
         )
     )
 
@@ -364,7 +371,7 @@ def _create_index(
 def encode_copy_rows(vectors: Vectors, kind: Literal["vector", "halfvec"]) -> Iterator[bytes]:
     """Rows of (position, vector) in PostgreSQL's binary COPY format, many at a time: numpy lays them out, where the
     client's adapter would make an object of each."""
-    dim, start = shards_shape(vectors)[1], 0
+    dim, start = measure_shards_shape(vectors)[1], 0
     values = np.dtype((">f4" if kind == "vector" else ">f2", (dim,)))
     row = np.dtype(
         [
@@ -372,7 +379,7 @@ def encode_copy_rows(vectors: Vectors, kind: Literal["vector", "halfvec"]) -> It
             *(("bytes", ">i4"), ("dim", ">i2"), ("unused", ">i2"), ("values", values)),
         ]
     )
-    for block in iterate_row_blocks(vectors):
+    for block in iterate_vector_blocks(vectors):
         rows = np.zeros(len(block), dtype=row)
         # Two fields: 4 bytes of an id, and a vector with 4 bytes before its values.
         rows["fields"], rows["id_bytes"], rows["bytes"], rows["dim"] = 2, 4, 4 + values.itemsize, dim
@@ -390,13 +397,13 @@ def _round_block(block: Floats, kind: str) -> Any:
         return block.astype(np.float16)
 
 
-def _estimate_row_bytes(layout: VectorLayout, dim: int) -> int:
+def _estimate_row_bytes(layout: PgVectorLayout, dim: int) -> int:
     return dim * (4 if layout.type == "vector" else 2) + 64
 
 
 def _table_size(connection: Connection[Any], table: str) -> int:
     row = connection.execute(
-        "SELECT pg_total_relation_size(%s::oid)", [_table_oid(connection, table)]
+        "SELECT pg_total_relation_size(%s::oid)", [_find_table_oid(connection, table)]
     ).fetchone()
     return int(row[0] or 0) if row else 0
 
@@ -442,10 +449,10 @@ class PgVectorIndex:
         vectors: Vectors,
         digest: str,
         name: str = "",
-        layout: VectorLayout = VectorLayout(),
+        layout: PgVectorLayout = PgVectorLayout(),
         ef: int = 40,
     ) -> None:
-        n, dim = shards_shape(vectors)
+        n, dim = measure_shards_shape(vectors)
         layout.check(dim)
         if not 1 <= ef <= _EF_MOST:
             raise UsageError(
@@ -454,7 +461,7 @@ class PgVectorIndex:
         self.name = (name or "pgvector").replace("pgvector:%24", "pgvector:", 1)
         self._vectors, self._layout, self._ef = vectors, layout, ef
         self._table = layout.table(digest)
-        self._built: list[BuiltTable] = []
+        self._built: list[BuiltVectorTable] = []
         self._iterates = False
         address = resolve_server_address("pgvector", target, schemes=SCHEMES, variable=VARIABLE)
         self._server = PgVectorServer(address, self._prepare_connection)
@@ -475,7 +482,7 @@ class PgVectorIndex:
     def _prepare_connection(self, connection: Connection[Any]) -> None:
         from pgvector.psycopg import register_vector
 
-        self._built.append(ensure_table(connection, self._table, self._layout, self._vectors))
+        self._built.append(ensure_vector_table(connection, self._table, self._layout, self._vectors))
         register_vector(connection)
         # Loads the server's library: settings of before it are only noted, and the first search would take the time.
         connection.execute("SELECT '[1]'::vector")
@@ -506,5 +513,5 @@ class PgVectorIndex:
         # Ties by position; of a graph only the distance may be asked for, or it is not used.
         order = SQL("distance, id") if self._layout.kind == "flat" else SQL("distance")
         return SQL("SELECT id, embedding <#> %b::{} AS distance FROM {} ORDER BY {} LIMIT {}").format(
-            Identifier(self._layout.type), qualify_table(self._table), order, k
+            Identifier(self._layout.type), format_full_table_name(self._table), order, k
         )

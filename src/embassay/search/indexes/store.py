@@ -29,7 +29,7 @@ from embassay.errors import UsageError
 from embassay.search.exact import cut_range_into_blocks
 
 
-def recall_per_query(found: RankedCandidates, exact: RankedCandidates, k: int) -> NDArray[np.float64]:
+def compute_recall_per_query(found: RankedCandidates, exact: RankedCandidates, k: int) -> NDArray[np.float64]:
     """The share of each query's first k of exact search that are among its first k found, (q,), 0 to 1.
 
     By number: of vectors that tie at place k, the one that exact search keeps counts. Where there are fewer than k to
@@ -52,14 +52,14 @@ def recall_per_query(found: RankedCandidates, exact: RankedCandidates, k: int) -
 
 
 def recall(found: RankedCandidates, exact: RankedCandidates, k: int) -> float:
-    """The mean of `recall_per_query`. UsageError without queries.
+    """The mean of `compute_recall_per_query`. UsageError without queries.
 
     >>> one = RankedCandidates(np.array([[4, 7]]), np.array([[0.9, 0.8]]))
     >>> other = RankedCandidates(np.array([[7, 5]]), np.array([[0.8, 0.7]]))
     >>> recall(other, one, 2)
     0.5
     """
-    values = recall_per_query(found, exact, k)
+    values = compute_recall_per_query(found, exact, k)
     if not len(values):
         raise UsageError("There is no recall without queries.", mend="Search at least one.")
     return float(values.mean())
@@ -73,7 +73,7 @@ AUTO = "auto"
 WITHIN = 0.01
 
 
-def find_smallest_width(
+def find_smallest_search_width(
     values_at: Callable[[int], Mapping[str, float]], *, gap: float = WITHIN, most: int = 2**15
 ) -> int:
     """The smallest search width whose recalls (1 is exact) are all at least 1 - `gap`; `most` where none is.
@@ -81,7 +81,7 @@ def find_smallest_width(
     Widths are doubled from 1 until one is wide enough, and the smallest between it and the one before is found by
     halving: recall that falls again with more width, by a hair, does not matter. UsageError for a gap that is no share.
 
-    >>> find_smallest_width(lambda ef: {"10": min(1.0, 0.9 + ef / 200), "30": min(1.0, 0.8 + ef / 100)})
+    >>> find_smallest_search_width(lambda ef: {"10": min(1.0, 0.9 + ef / 200), "30": min(1.0, 0.8 + ef / 100)})
     19
     """
     if not 0 <= gap < 1 or most < 1:
@@ -103,7 +103,7 @@ def find_smallest_width(
 
 
 @dataclass(frozen=True)
-class WidthTrial:
+class SearchWidthTrial:
     """A search width that was tried: each metric's value, and how far it is below flat's as a share of that (negative
     where it is above)."""
 
@@ -125,7 +125,7 @@ class TunedSearchWidth:
     ef: int | None
     gap: float
     flat: Mapping[str, float]
-    steps: tuple[WidthTrial, ...]
+    steps: tuple[SearchWidthTrial, ...]
 
 
 def tune_search_width(
@@ -151,7 +151,7 @@ def tune_search_width(
             f"Cannot tune over the widths {list(ladder)} to a gap of {gap} in {len(flat)} metrics.",
             mend="Give ascending widths from 1, a gap from 0, and at least one metric.",
         )
-    steps: list[WidthTrial] = []
+    steps: list[SearchWidthTrial] = []
     for ef in ladder:
         steps.append(_try_search_width(ef, values_at(ef), flat))
         if steps[-1].worst <= gap:
@@ -159,7 +159,7 @@ def tune_search_width(
     return TunedSearchWidth(None, gap, flat, tuple(steps))
 
 
-def _try_search_width(ef: int, values: Mapping[str, float], flat: Mapping[str, float]) -> WidthTrial:
+def _try_search_width(ef: int, values: Mapping[str, float], flat: Mapping[str, float]) -> SearchWidthTrial:
     if values.keys() != flat.keys():
         raise UsageError(
             f"At ef={ef} there are {', '.join(sorted(values)) or 'no metrics'}, with flat {', '.join(sorted(flat))}.",
@@ -170,7 +170,9 @@ def _try_search_width(ef: int, values: Mapping[str, float], flat: Mapping[str, f
         raise UsageError(
             f"{undefined[0]} is not a number at ef={ef} or with flat.", mend="Leave it out of the rule."
         )
-    return WidthTrial(ef, values, {name: _relative_gap(value, flat[name]) for name, value in values.items()})
+    return SearchWidthTrial(
+        ef, values, {name: _relative_gap(value, flat[name]) for name, value in values.items()}
+    )
 
 
 def _relative_gap(value: float, reference: float) -> float:
@@ -243,8 +245,8 @@ def load_or_build_index(recipe: IndexRecipe, folder: Path | None, form: IndexFor
     path = recipe.path(folder)
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with _hold_lock(path):
-            return _read_kept_index(path, recipe, form) or _write_index(path, recipe, form)
+        with _hold_index_lock(path):
+            return _read_kept_index(path, recipe, form) or _build_and_write_index(path, recipe, form)
     except OSError as error:
         _warn_at_runtime(
             f"The index {path} cannot be stored ({error}); continuing without it. Free the disk or choose another "
@@ -265,7 +267,7 @@ def _read_kept_index(path: Path, recipe: IndexRecipe, form: IndexFormat[T]) -> S
     if not path.exists():
         return None
     with path.open("rb") as stream:
-        head = _read_checked_header(stream, recipe)
+        head = _read_index_file_header(stream, recipe)
         if head is not None:
             try:
                 value = form.read(stream.read)
@@ -280,7 +282,7 @@ def _read_kept_index(path: Path, recipe: IndexRecipe, form: IndexFormat[T]) -> S
     return None
 
 
-def _read_checked_header(stream: BinaryIO, recipe: IndexRecipe) -> dict[str, Any] | None:
+def _read_index_file_header(stream: BinaryIO, recipe: IndexRecipe) -> dict[str, Any] | None:
     """The first line of a whole file, the stream behind it; None for one that is damaged or of something else."""
     # The checksum stands behind the content.
     size = os.fstat(stream.fileno()).st_size - _SEAL
@@ -296,7 +298,7 @@ def _read_checked_header(stream: BinaryIO, recipe: IndexRecipe) -> dict[str, Any
     return head if head["key"] == recipe.key else None
 
 
-def _write_index(path: Path, recipe: IndexRecipe, form: IndexFormat[T]) -> StoredIndex[T]:
+def _build_and_write_index(path: Path, recipe: IndexRecipe, form: IndexFormat[T]) -> StoredIndex[T]:
     """The index, built and written to `path` in one step."""
     _remove_partial_files(path)
     value, seconds = _time_index_build(form)
@@ -305,7 +307,7 @@ def _write_index(path: Path, recipe: IndexRecipe, form: IndexFormat[T]) -> Store
     head = {"key": recipe.key, "seconds": seconds, "vectors": recipe.digest, **about}
     try:
         with temporary.open("wb") as stream:
-            sealed = _SealedStream(stream)
+            sealed = _ChecksummedStream(stream)
             sealed.write(json.dumps(head).encode() + b"\n")
             form.write(value, sealed.write)
             stream.write(sealed.checksum.digest())
@@ -325,7 +327,7 @@ def _write_index(path: Path, recipe: IndexRecipe, form: IndexFormat[T]) -> Store
 
 
 @dataclass
-class _SealedStream:
+class _ChecksummedStream:
     """A stream, and the checksum of what went into it."""
 
     stream: BinaryIO
@@ -343,7 +345,7 @@ def _remove_partial_files(path: Path) -> None:
 
 
 @contextmanager
-def _hold_lock(path: Path) -> Iterator[None]:
+def _hold_index_lock(path: Path) -> Iterator[None]:
     """Hold the index's lock; the system gives it back when the process ends, however it does."""
     from filelock import lock_descriptor
 
@@ -357,7 +359,7 @@ def _warn_at_runtime(text: str) -> None:
 
 
 @dataclass(frozen=True)
-class KeptIndexes:
+class KeptIndexCounts:
     """The built indexes in `path`: how many of each kind, and their bytes."""
 
     path: Path
@@ -365,14 +367,14 @@ class KeptIndexes:
     bytes: int
 
 
-def list_kept_indexes(folder: Path) -> KeptIndexes:
+def list_kept_indexes(folder: Path) -> KeptIndexCounts:
     """What is kept in a folder; nothing where there is none."""
     files = sorted(folder.glob("*.index"))
     kinds = Counter(file.name.rpartition("-")[0] for file in files)
-    return KeptIndexes(folder, dict(kinds), sum(file.stat().st_size for file in files))
+    return KeptIndexCounts(folder, dict(kinds), sum(file.stat().st_size for file in files))
 
 
-def clear_indexes(folder: Path) -> int:
+def clear_kept_indexes(folder: Path) -> int:
     """Delete what is kept in a folder, also what a killed build left; gives the bytes freed. An index that is open goes
     on being read."""
     freed = 0
@@ -409,12 +411,12 @@ Vectors = Floats | Sequence[Floats]
 _READ_BYTES = 2**25
 
 
-def list_shards(vectors: Vectors) -> Sequence[Floats]:
+def list_vector_shards(vectors: Vectors) -> Sequence[Floats]:
     """The shards of `vectors`; an array is its own only one."""
     return [vectors] if isinstance(vectors, np.ndarray) else vectors
 
 
-def shards_shape(vectors: Vectors) -> tuple[int, int]:
+def measure_shards_shape(vectors: Vectors) -> tuple[int, int]:
     """Vectors and dimensions of all shards together."""
     if isinstance(vectors, np.ndarray):
         return vectors.shape[0], vectors.shape[1]
@@ -425,7 +427,7 @@ def shards_shape(vectors: Vectors) -> tuple[int, int]:
 def check_vectors(vectors: Vectors) -> Vectors:
     """`vectors`, if they are float32 with two axes and one number of dimensions; UsageError otherwise."""
     shapes = []
-    for shard in list_shards(vectors):
+    for shard in list_vector_shards(vectors):
         if not isinstance(shard, np.ndarray) or shard.dtype != np.float32 or shard.ndim != 2:
             kind = f"{shard.dtype} {shard.shape}" if isinstance(shard, np.ndarray) else type(shard).__name__
             raise UsageError(
@@ -442,15 +444,15 @@ def check_vectors(vectors: Vectors) -> Vectors:
 
 def hash_vectors(vectors: Vectors) -> str:
     """A fingerprint of shape and values, 32 hexadecimal digits, the same however the vectors are cut into shards."""
-    n, dim = shards_shape(vectors)
+    n, dim = measure_shards_shape(vectors)
     digest = hashlib.blake2b(f"{n} {dim} <f4 ".encode(), digest_size=16)
-    for rows in iterate_row_blocks(vectors):
+    for rows in iterate_vector_blocks(vectors):
         digest.update(np.ascontiguousarray(rows, dtype="<f4").data.cast("B"))
     return digest.hexdigest()
 
 
-def iterate_row_blocks(vectors: Vectors) -> Iterator[Floats]:
+def iterate_vector_blocks(vectors: Vectors) -> Iterator[Floats]:
     """The vectors in order, 32 MiB or less at a time."""
-    for shard in list_shards(vectors):
+    for shard in list_vector_shards(vectors):
         size = max(1, _READ_BYTES // (4 * shard.shape[1]))
         yield from (shard[rows] for rows in cut_range_into_blocks(len(shard), size))

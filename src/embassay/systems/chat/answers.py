@@ -85,10 +85,10 @@ def strip_code_fence(text: str) -> str:
     return text[len(FENCE) : -len(FENCE)].removeprefix("json").strip()
 
 
-def find_first_fence(text: str) -> str | None:
+def extract_first_code_fence(text: str) -> str | None:
     """What stands in the first code fence of an answer, without the name of its language; None without a whole one.
 
-    >>> find_first_fence("Here:\\n```json\\n{}\\n``` and no more.")
+    >>> extract_first_code_fence("Here:\\n```json\\n{}\\n``` and no more.")
     '{}'
     """
     opened = text.find(FENCE)
@@ -100,10 +100,10 @@ def find_first_fence(text: str) -> str | None:
     return inner[language.end() if language else 0 :].strip()
 
 
-def find_json(text: str) -> str:
+def extract_answer_json(text: str) -> str:
     """The JSON in an answer, as it stands there: a fence or words around it are left out. Unfit without any.
 
-    >>> find_json('Here: ```json {"a": 1}``` as you asked')
+    >>> extract_answer_json('Here: ```json {"a": 1}``` as you asked')
     '{"a": 1}'
     """
     starts = (i for i, sign in enumerate(text) if sign in "{[")

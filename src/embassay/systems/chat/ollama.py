@@ -7,15 +7,15 @@ from copy import copy
 from dataclasses import replace
 from typing import Any
 
-from embassay.contracts import Message, SamplingSettings, Usage
-from embassay.systems.chat.server import ChatReply, ServedChat
-from embassay.systems.remote import Ledger, MalformedAnswer, Price, ServerReply
-from embassay.systems.remote.http import OLLAMA, ServerSettings, VendorConnection, select_given_options
+from embassay.contracts import ChatMessage, SamplingSettings, Usage
+from embassay.systems.chat.server import ChatServerReply, ServedChatModel
+from embassay.systems.remote import Ledger, MalformedServerAnswer, ServerReply, TokenPrice
+from embassay.systems.remote.http import OLLAMA, ModelServerSettings, VendorConnection, select_given_options
 
 _LEAST_CONTEXT = 4096
 
 
-class OllamaChat(ServedChat):
+class OllamaChat(ServedChatModel):
     """`ollama:gemma3:27b`, at $OLLAMA_HOST or on this machine; a token costs nothing, unless `price` says so.
 
     `num_ctx` is how many tokens of the conversation it reads (Ollama's default is short, and what is longer
@@ -30,7 +30,7 @@ class OllamaChat(ServedChat):
         *,
         name: str = "",
         ledger: Ledger | None = None,
-        server: ServerSettings = ServerSettings(timeout=600.0),  # noqa: B008 - frozen
+        server: ModelServerSettings = ModelServerSettings(timeout=600.0),  # noqa: B008 - frozen
         num_ctx: int | None = None,
         think: bool | str | None = None,
         keep_alive: str | None = None,
@@ -43,7 +43,7 @@ class OllamaChat(ServedChat):
             name or f"ollama:{target}",
             ":".join(["ollama", target, server.describe_server_identity(self._connection.address), *facts]),
             f"ollama:{target}",
-            price=Price(server.price or 0.0, server.price or 0.0),
+            price=TokenPrice(server.price or 0.0, server.price or 0.0),
             ledger=ledger,
             limits=server.limits,
         )
@@ -69,10 +69,12 @@ class OllamaChat(ServedChat):
         return twin
 
     async def request(
-        self, messages: Sequence[Message], sampling: SamplingSettings, schema: Mapping[str, Any] | None
-    ) -> ServerReply[ChatReply]:
+        self, messages: Sequence[ChatMessage], sampling: SamplingSettings, schema: Mapping[str, Any] | None
+    ) -> ServerReply[ChatServerReply]:
         """One POST to /api/chat; a JSON schema goes into `format`, which binds what the model may write."""
-        answer = read_reply(await self._connection.post("api/chat", self.payload(messages, sampling, schema)))
+        answer = read_ollama_reply(
+            await self._connection.post("api/chat", self.payload(messages, sampling, schema))
+        )
         # Ollama drops the beginning of what is too long without a word; a full context is how that shows.
         read_tokens = answer.value.read
         if self.num_ctx is not None and isinstance(read_tokens, int) and read_tokens >= self.num_ctx:
@@ -80,7 +82,7 @@ class OllamaChat(ServedChat):
         return answer
 
     def payload(
-        self, messages: Sequence[Message], sampling: SamplingSettings, schema: Mapping[str, Any] | None
+        self, messages: Sequence[ChatMessage], sampling: SamplingSettings, schema: Mapping[str, Any] | None
     ) -> dict[str, Any]:
         """The body of the request."""
         return {
@@ -99,11 +101,11 @@ class OllamaChat(ServedChat):
         }
 
 
-def read_reply(answer: Any) -> ServerReply[ChatReply]:
+def read_ollama_reply(answer: Any) -> ServerReply[ChatServerReply]:
     """The reply in Ollama's answer; Malformed when there is none, or it is not done."""
     try:
         text, done = answer["message"]["content"], answer["done"]
-        reply = ChatReply(
+        reply = ChatServerReply(
             text,
             answer.get("model") or "",
             answer.get("done_reason") or "stop",
@@ -112,7 +114,7 @@ def read_reply(answer: Any) -> ServerReply[ChatReply]:
         )
         worked = sum(int(answer.get(f"{part}_duration") or 0) for part in ("prompt_eval", "eval")) / 1e9
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        raise MalformedAnswer("an answer without a message") from None
+        raise MalformedServerAnswer("an answer without a message") from None
     if not isinstance(text, str) or not done:
-        raise MalformedAnswer("an incomplete answer")
+        raise MalformedServerAnswer("an incomplete answer")
     return ServerReply(reply, Usage(), worked)

@@ -6,11 +6,16 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from embassay.contracts import Message, SamplingSettings, Usage
-from embassay.systems.chat.server import ChatReply, ServedChat, add_schema_in_words, is_strict_schema
-from embassay.systems.remote import Ledger, MalformedAnswer, Price, ServerReply
+from embassay.contracts import ChatMessage, SamplingSettings, Usage
+from embassay.systems.chat.server import (
+    ChatServerReply,
+    ServedChatModel,
+    add_schema_in_words,
+    is_strict_schema,
+)
+from embassay.systems.remote import Ledger, MalformedServerAnswer, ServerReply, TokenPrice
 from embassay.systems.remote.calls import is_field_refused
-from embassay.systems.remote.http import OPENAI, OpenAIClient, ServerSettings, find_openai_address
+from embassay.systems.remote.http import OPENAI, ModelServerSettings, OpenAIClient, find_openai_address
 
 _WAYS = ("json_schema", "json_object with schema", "json_object", "words")
 _SETTABLE = ("temperature", "top_p", "seed", "top_k")
@@ -19,11 +24,12 @@ _WORDINGS = len(_WAYS) + len(_SETTABLE)
 every part of the sampling that a model does not take."""
 
 
-class OpenAIChat(ServedChat):
+class OpenAIChat(ServedChatModel):
     """`openai:MODEL`: chat completions of OpenAI, or with `base_url` of a server with its API.
 
     `effort` is how much a reasoning model may think (`minimal`, `low` ...); `server` says where, with which
-    key, how fast and at what price (of tokens read; `price_output` is that of tokens written), see `ServerSettings`.
+    key, how fast and at what price (of tokens read; `price_output` is that of tokens written),
+    see `ModelServerSettings`.
 
     A server that does not take a JSON schema is told it in words, and one that wants `max_tokens` by another
     name gets that; each is found out once. So is what of the sampling a model does not take (reasoning models draw
@@ -38,7 +44,7 @@ class OpenAIChat(ServedChat):
         ledger: Ledger | None = None,
         effort: str | None = None,
         price_output: float | None = None,
-        server: ServerSettings = ServerSettings(timeout=600.0),  # noqa: B008 - frozen
+        server: ModelServerSettings = ModelServerSettings(timeout=600.0),  # noqa: B008 - frozen
     ) -> None:
         address = find_openai_address(server.base_url)
         identity = f"openai:{target}:{server.describe_server_identity(address)}" + (
@@ -48,7 +54,7 @@ class OpenAIChat(ServedChat):
             name or f"openai:{target}",
             identity,
             f"openai:{target}",
-            price=Price.of_chat_model(target, server.price, price_output),
+            price=TokenPrice.of_chat_model(target, server.price, price_output),
             ledger=ledger,
             limits=server.limits,
         )
@@ -61,21 +67,21 @@ class OpenAIChat(ServedChat):
         self._longest = "max_completion_tokens" if address.url == OPENAI else "max_tokens"
 
     async def request(
-        self, messages: Sequence[Message], sampling: SamplingSettings, schema: Mapping[str, Any] | None
-    ) -> ServerReply[ChatReply]:
+        self, messages: Sequence[ChatMessage], sampling: SamplingSettings, schema: Mapping[str, Any] | None
+    ) -> ServerReply[ChatServerReply]:
         """One chat completion."""
         for _ in range(_WORDINGS):
             way, longest, left_out = self._way, self._longest, self.left_out
             try:
-                return _read_reply(await self._create_completion(messages, sampling, schema))
+                return _read_openai_reply(await self._create_completion(messages, sampling, schema))
             except Exception as error:
                 if self._drop_refused_sampling(error, sampling, left_out):
                     continue
-                if not self._adapt_request_way(error, way, longest, asked=schema is not None):
+                if not self._adapt_refused_request(error, way, longest, asked=schema is not None):
                     raise
-        return _read_reply(await self._create_completion(messages, sampling, schema))
+        return _read_openai_reply(await self._create_completion(messages, sampling, schema))
 
-    def _adapt_request_way(self, error: Exception, way: int, longest: str, *, asked: bool) -> bool:
+    def _adapt_refused_request(self, error: Exception, way: int, longest: str, *, asked: bool) -> bool:
         """Whether the server minds something that can be said in another way, which is then remembered.
 
         Several calls may find out at once: what another has changed already needs only another attempt.
@@ -110,7 +116,7 @@ class OpenAIChat(ServedChat):
         return minded is not None
 
     async def _create_completion(
-        self, messages: Sequence[Message], sampling: SamplingSettings, schema: Mapping[str, Any] | None
+        self, messages: Sequence[ChatMessage], sampling: SamplingSettings, schema: Mapping[str, Any] | None
     ) -> Any:
         fields: dict[str, Any] = {
             **{name: getattr(sampling, name) for name in _SETTABLE if name not in self.left_out},
@@ -140,12 +146,12 @@ def _response_format(way: str, schema: Mapping[str, Any]) -> dict[str, Any] | No
     return {"type": way, "json_schema": shape}
 
 
-def _read_reply(found: Any) -> ServerReply[ChatReply]:
+def _read_openai_reply(found: Any) -> ServerReply[ChatServerReply]:
     """The reply in the server's answer; Malformed when there is none."""
     try:
         choice = found["choices"][0]
         message, used = choice["message"], found.get("usage") or {}
-        reply = ChatReply(
+        reply = ChatServerReply(
             text=message.get("content") or "",
             model=found.get("model") or "",
             finish=choice.get("finish_reason") or "stop",
@@ -154,7 +160,7 @@ def _read_reply(found: Any) -> ServerReply[ChatReply]:
             written=used.get("completion_tokens"),
         )
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        raise MalformedAnswer("an answer without a message") from None
+        raise MalformedServerAnswer("an answer without a message") from None
     if not isinstance(reply.text, str):
-        raise MalformedAnswer("an answer that is not text")
+        raise MalformedServerAnswer("an answer that is not text")
     return ServerReply(reply, Usage())

@@ -8,20 +8,32 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from embassay.contracts import Completion, Message, SamplingSettings
+from embassay.contracts import ChatMessage, Completion, SamplingSettings
 from embassay.errors import TextRefused, Unanswered, Why
-from embassay.systems.chat.answers import UnfitAnswer, find_json, strip_thinking
-from embassay.systems.remote import CallLimits, Ledger, MalformedAnswer, Price, ServerCalls, ServerReply
-from embassay.systems.remote.ledger import TokenCount, bound_tokens, estimate_tokens, make_usage
+from embassay.systems.chat.answers import UnfitAnswer, extract_answer_json, strip_thinking
+from embassay.systems.remote import (
+    CallLimits,
+    Ledger,
+    MalformedServerAnswer,
+    ModelServerCalls,
+    ServerReply,
+    TokenPrice,
+)
+from embassay.systems.remote.ledger import (
+    BookedTokenCount,
+    bound_server_tokens,
+    estimate_server_tokens,
+    make_booked_usage,
+)
 
 _LONGEST = 500
 
 
-class NeverFittingAnswer(TextRefused):
+class AnswerNeverFitSchema(TextRefused):
     """What a model answered does not fit the schema, not even when asked for once more: its failure, no server's."""
 
 
-def json_schema(schema: Any) -> dict[str, Any]:
+def make_closed_json_schema(schema: Any) -> dict[str, Any]:
     """The JSON schema of a pydantic model, its objects closed to fields that it does not name."""
     closed: dict[str, Any] = _forbid_extra_fields(schema.model_json_schema())
     return closed
@@ -37,12 +49,12 @@ def is_strict_schema(schema: Mapping[str, Any]) -> bool:
     )
 
 
-def add_schema_in_words(messages: Sequence[Message], schema: Mapping[str, Any]) -> list[Message]:
+def add_schema_in_words(messages: Sequence[ChatMessage], schema: Mapping[str, Any]) -> list[ChatMessage]:
     """The messages with the schema told in words, for a server that takes none."""
     words = "Answer with one JSON object that fits this JSON schema, and nothing else:\n" + json.dumps(schema)
     if messages and messages[0].role == "system":
-        return [Message("system", f"{messages[0].content}\n\n{words}"), *messages[1:]]
-    return [Message("system", words), *messages]
+        return [ChatMessage("system", f"{messages[0].content}\n\n{words}"), *messages[1:]]
+    return [ChatMessage("system", words), *messages]
 
 
 def parse_schema_answer(text: str, schema: Any) -> Any:
@@ -59,10 +71,12 @@ def parse_schema_answer(text: str, schema: Any) -> Any:
         raise UnfitAnswer(wrong[:_LONGEST]) from None
 
 
-def make_retry_messages(messages: Sequence[Message], answer: str, wrong: UnfitAnswer) -> list[Message]:
+def make_retry_messages(
+    messages: Sequence[ChatMessage], answer: str, wrong: UnfitAnswer
+) -> list[ChatMessage]:
     """The conversation that asks for the answer once more, with what was wrong."""
     ask = f"That answer cannot be used: {wrong}. Give the whole corrected JSON, and nothing else."
-    return [*messages, Message("assistant", answer or "(empty)"), Message("user", ask)]
+    return [*messages, ChatMessage("assistant", answer or "(empty)"), ChatMessage("user", ask)]
 
 
 def _forbid_extra_fields(schema: Any) -> Any:
@@ -84,7 +98,7 @@ _MOST_LEARNED = 131_072
 
 
 @dataclass(frozen=True)
-class ChatReply:
+class ChatServerReply:
     """What a server answered: `text` as it came, `model` as it names itself, why it stopped (`stop`, `length`,
     `content_filter`, `context` for messages that it had no room for ...), and the words of a refusal if it has a field
     for them."""
@@ -100,7 +114,7 @@ class ChatReply:
     """The tokens that the server says it has read and written; None where it does not say."""
 
 
-class ServedChat(ABC):
+class ServedChatModel(ABC):
     """A chat model whose subclass only asks the server: `request` sends messages and reads the reply.
 
     An answer that was cut (`length`), filtered, refused, empty, or that does not fit the schema even when asked
@@ -116,26 +130,26 @@ class ServedChat(ABC):
         identity: str,
         model: str,
         *,
-        price: Price | None,
+        price: TokenPrice | None,
         ledger: Ledger | None,
         limits: CallLimits,
     ) -> None:
         self.name, self.identity, self.model = name, identity, model
         self.rpm, self.tpm = limits.rpm, limits.tpm
         self.price = price
-        self._calls = ServerCalls(model, ledger, limits)
+        self._calls = ModelServerCalls(model, ledger, limits)
         self._longest_answer = _USUAL_ANSWER
 
     @abstractmethod
     async def request(
-        self, messages: Sequence[Message], sampling: SamplingSettings, schema: Mapping[str, Any] | None
-    ) -> ServerReply[ChatReply]:
+        self, messages: Sequence[ChatMessage], sampling: SamplingSettings, schema: Mapping[str, Any] | None
+    ) -> ServerReply[ChatServerReply]:
         """One request; `schema` is the JSON schema that the answer is to fit. Raises what `classify` understands.
         What it cost is reckoned from the tokens that its reply says were read and written."""
 
     async def complete(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[ChatMessage],
         *,
         sampling: SamplingSettings = SamplingSettings(),  # noqa: B008 - frozen
         schema: Any = None,
@@ -145,7 +159,7 @@ class ServedChat(ABC):
 
         ModelError, with the reason, when the call fails for good (TextRefused for reasons of its own).
         """
-        shape = json_schema(schema) if schema is not None else None
+        shape = make_closed_json_schema(schema) if schema is not None else None
         first = await self._ask_server(messages, sampling, shape)
         if schema is None:
             return _make_completion(first, first.value.text, None)
@@ -161,32 +175,36 @@ class ServedChat(ABC):
         try:
             return _parse_completion(second, schema)
         except UnfitAnswer as wrong:
-            raise NeverFittingAnswer(
+            raise AnswerNeverFitSchema(
                 f"{self.model}: the answer does not match the schema: {wrong}."
             ) from None
 
     async def _ask_server(
-        self, messages: Sequence[Message], sampling: SamplingSettings, shape: Mapping[str, Any] | None
-    ) -> ServerReply[ChatReply]:
+        self, messages: Sequence[ChatMessage], sampling: SamplingSettings, shape: Mapping[str, Any] | None
+    ) -> ServerReply[ChatServerReply]:
         """The reply without thinking, its usage priced. TextRefused for one that is no answer."""
         sent = [message.content for message in messages]
         if shape is not None:
             sent.append(json.dumps(shape))
-        most_read = bound_tokens(sent)
+        most_read = bound_server_tokens(sent)
         most_written = sampling.max_tokens or self._longest_answer
 
-        async def send_request() -> ServerReply[ChatReply]:
+        async def send_request() -> ServerReply[ChatServerReply]:
             answer = await self.request(messages, sampling, shape)
             said = answer.value
-            read = TokenCount.of(said.read, most=most_read, likely=estimate_tokens(sent))
-            written = TokenCount.of(said.written, most=most_written, likely=estimate_tokens([said.text]))
+            read = BookedTokenCount.of(said.read, most=most_read, likely=estimate_server_tokens(sent))
+            written = BookedTokenCount.of(
+                said.written, most=most_written, likely=estimate_server_tokens([said.text])
+            )
             self._learn_answer_length(said.written)
             text = said.text.strip()
             reply = replace(said, text=strip_thinking(text), thought=bool(text))
             # With a seed, the server would say nothing once more.
             if not reply.text and reply.finish == "stop" and not reply.refusal and sampling.seed is None:
-                raise MalformedAnswer("an empty answer", of_texts=True)
-            return replace(answer, value=reply, usage=make_usage(read, written, usd=self._price_tokens))
+                raise MalformedServerAnswer("an empty answer", of_texts=True)
+            return replace(
+                answer, value=reply, usage=make_booked_usage(read, written, usd=self._price_tokens)
+            )
 
         answer = await self._calls.ask(
             send_request,
@@ -205,7 +223,7 @@ class ServedChat(ABC):
     def _price_tokens(self, input_tokens: int, output_tokens: int) -> float | None:
         return None if self.price is None else self.price.usd(input_tokens, output_tokens)
 
-    def _check_reply(self, reply: ChatReply) -> None:
+    def _check_reply(self, reply: ChatServerReply) -> None:
         if reply.refusal:
             raise Unanswered(f"{self.model}: the model declined: {reply.refusal}.", "declined")
         if reply.finish == "length":
@@ -226,10 +244,10 @@ class ServedChat(ABC):
             raise Unanswered(f"{self.model}: {content} (finish: {reply.finish}).", why)
 
 
-def _parse_completion(answer: ServerReply[ChatReply], schema: Any) -> Completion:
-    text = find_json(answer.value.text)
+def _parse_completion(answer: ServerReply[ChatServerReply], schema: Any) -> Completion:
+    text = extract_answer_json(answer.value.text)
     return _make_completion(answer, text, parse_schema_answer(text, schema))
 
 
-def _make_completion(answer: ServerReply[ChatReply], text: str, parsed: Any) -> Completion:
+def _make_completion(answer: ServerReply[ChatServerReply], text: str, parsed: Any) -> Completion:
     return Completion(text, parsed, answer.usage, answer.value.model, answer.value.finish)

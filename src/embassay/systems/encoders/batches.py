@@ -27,11 +27,11 @@ from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
 from embassay.machine import count_cores
 from embassay.systems.models import (
-    KnownModel,
-    first_error_line,
-    model_family,
-    model_with_prompts,
-    warn_without_prompts,
+    KnownModelFacts,
+    find_model_family,
+    find_model_with_prompts,
+    format_first_error_line,
+    warn_of_missing_prompts,
 )
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ _OF_A_TASK: Mapping[PromptTask, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Prompts:
+class RolePrompts:
     """The prompt of a query, of a document, and of a text that is neither; "" for none."""
 
     query: str = ""
@@ -77,14 +77,14 @@ class Prompts:
         return len({self.query, self.document, self.plain}) > 1
 
 
-def choose_prompts(
+def choose_role_prompts(
     given: Mapping[Role | None, str | None],
     *,
     own: Mapping[str, str | None],
     default: str | None = None,
-    known: KnownModel | None = None,
+    known: KnownModelFacts | None = None,
     task: PromptTask = "",
-) -> Prompts:
+) -> RolePrompts:
     """For each role the first there is: `given` by the user ("" is none), one of the model's `own` prompts by name, its
     `default` one (a name in `own`), what is `known` of the model, none. Texts that are neither query nor document have
     the model's own prompt for the `task`, where it has one.
@@ -104,27 +104,29 @@ def choose_prompts(
                 return prompt
         return (known.find_role_prompt(role) or "") if known is not None else ""
 
-    return Prompts(choose_first_prompt("query"), choose_first_prompt("document"), choose_first_prompt(None))
+    return RolePrompts(
+        choose_first_prompt("query"), choose_first_prompt("document"), choose_first_prompt(None)
+    )
 
 
-def choose_known_model(family: str | None, listed: KnownModel | None) -> KnownModel | None:
+def choose_known_prompt_model(family: str | None, listed: KnownModelFacts | None) -> KnownModelFacts | None:
     """The model whose prompts count where neither user nor model say others: the one that `family` names, else the one
     that is `listed` under its own name. UsageError where there is none of that name."""
-    return listed if family is None else model_with_prompts(family)
+    return listed if family is None else find_model_with_prompts(family)
 
 
 def warn_if_prompts_missing(
-    chosen: Prompts,
+    chosen: RolePrompts,
     given: Mapping[Role | None, str | None],
-    known: KnownModel | None,
+    known: KnownModelFacts | None,
     *,
     system: str,
     model: str,
 ) -> None:
     """Warn where a model has the name of a family that needs prompts, and neither it nor user nor table has any."""
     unsaid = known is None and all(prompt is None for prompt in given.values())
-    if unsaid and not chosen.longest_prompt and (family := model_family(model)):
-        warn_without_prompts(system, family)
+    if unsaid and not chosen.longest_prompt and (family := find_model_family(model)):
+        warn_of_missing_prompts(system, family)
 
 
 def read_library_prompts(shipped: Mapping[str, str | None]) -> dict[str, str | None]:
@@ -141,7 +143,7 @@ def read_library_prompts(shipped: Mapping[str, str | None]) -> dict[str, str | N
     return own
 
 
-def check_finite(vectors: NDArray[np.float32], name: str, dtype: str) -> NDArray[np.float32]:
+def check_vectors_finite(vectors: NDArray[np.float32], name: str, dtype: str) -> NDArray[np.float32]:
     """The vectors. ModelError where there are values that are none, which half precision makes of large ones."""
     if np.isfinite(vectors).all():
         return vectors
@@ -151,7 +153,7 @@ def check_finite(vectors: NDArray[np.float32], name: str, dtype: str) -> NDArray
     raise ModelError(f"{name!r} returned values that are not finite, computing in {dtype}.", mend=mend)
 
 
-def has_router(model: Any) -> bool:
+def has_role_router(model: Any) -> bool:
     """Whether a model of sentence-transformers reads queries and documents by modules of their own: it has a Router."""
     names: list[str] = getattr(model, "get_model_kwargs", list)()
     return "task" in names
@@ -171,7 +173,7 @@ def find_role_tokenizer(model: Any, role: Role | None) -> Any:
     return routes[name][0] if name in routes else model
 
 
-def find_own_tokens(encoding: Encoding, prompt: str = "") -> NDArray[np.int64]:
+def find_tokens_after_prompt(encoding: Encoding, prompt: str = "") -> NDArray[np.int64]:
     """Places of the tokens of what follows the `prompt`, special ones left out."""
     # By its end: a piece that begins with the prompt's last space is the text's.
     return np.array(
@@ -186,14 +188,14 @@ def find_own_tokens(encoding: Encoding, prompt: str = "") -> NDArray[np.int64]:
     )
 
 
-def locate_own_tokens(encoding: Encoding, prompt: str = "") -> NDArray[np.int64]:
+def locate_tokens_after_prompt(encoding: Encoding, prompt: str = "") -> NDArray[np.int64]:
     """First character and end of the tokens of what follows the `prompt`, counted from there, (tokens, 2)."""
-    own = find_own_tokens(encoding, prompt)
+    own = find_tokens_after_prompt(encoding, prompt)
     places = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)[own]
     return np.maximum(places - len(prompt), 0)
 
 
-class TokenLimit:
+class ModelTokenLimit:
     """`tokens` of a text are read by a model with this `tokenizer`; None where it has no limit, or no tokenizer
     that can be asked."""
 
@@ -203,7 +205,7 @@ class TokenLimit:
         # A copy: counting does not cut, and the model's own must not change while another thread uses it.
         self._tokenizer = deepcopy(tokenizer) if countable else None
 
-    def count_exceeding(self, texts: Sequence[str], prompt: str = "") -> int:
+    def count_texts_over_limit(self, texts: Sequence[str], prompt: str = "") -> int:
         """How many of the texts, with the prompt before each, have more tokens than that."""
         if self.tokens is None or self._tokenizer is None or not texts:
             return 0
@@ -212,7 +214,7 @@ class TokenLimit:
         return sum(len(row) > self.tokens for row in ids)
 
 
-class TokenStates:
+class TokenVectorReader:
     """Token vectors of `model`, by its `route` where it has routes. UsageError for a tokenizer that does not say
     where its tokens stand."""
 
@@ -234,14 +236,14 @@ class TokenStates:
         """How many tokens the model reads of each text with the prompt before it, and which are the text's own."""
         whole = [prompt + text for text in texts]
         encodings = self._tokenizer(whole, **self._cut).encodings if whole else []
-        return [(len(encoding.ids), find_own_tokens(encoding, prompt)) for encoding in encodings]
+        return [(len(encoding.ids), find_tokens_after_prompt(encoding, prompt)) for encoding in encodings]
 
     def find(self, texts: Sequence[str], prompt: str) -> list[NDArray[np.int64]]:
         """First character and end of each of a text's own tokens, (tokens, 2) per text, however long it is."""
         whole = [prompt + text for text in texts]
         # Longer texts than the model reads are wanted here, and the tokenizer warns of them.
         encodings = self._tokenizer(whole, truncation=False, verbose=False).encodings if whole else []
-        return [locate_own_tokens(encoding, prompt) for encoding in encodings]
+        return [locate_tokens_after_prompt(encoding, prompt) for encoding in encodings]
 
     def read(
         self,
@@ -257,7 +259,9 @@ class TokenStates:
                 show_progress_bar=False, **build_route_arguments(self._route)
             )  # fmt: skip
         except Exception as error:  # transformers and torch have no root in common
-            raise ModelError(f"The model failed while encoding tokens: {first_error_line(error)}") from error
+            raise ModelError(
+                f"The model failed while encoding tokens: {format_first_error_line(error)}"
+            ) from error
         return [_pick_own_token_states(state, *where) for state, where in zip(states, places, strict=True)]
 
 
@@ -292,7 +296,7 @@ def batch_by_similar_length(texts: Sequence[str], size: int) -> list[Batch]:
     return [rows[start : start + size] for start in range(0, len(rows), size)]
 
 
-def run_on_all_cores(
+def run_batches_on_all_cores(
     work: Callable[[Batch], None], batches: Sequence[Batch], *, start: Callable[[], None] | None = None
 ) -> None:
     """`work` for every batch, in as many threads as there are cores; `start` is called in each thread first."""

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from embassay.contracts import Role
-from embassay.systems.encoders.server import PostedEncoder
+from embassay.systems.encoders.server import HttpPostEncoder
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.http import COHERE, ServerSettings, select_given_options
+from embassay.systems.remote.http import COHERE, ModelServerSettings, select_given_options
 
 InputType = Literal["search_document", "search_query", "clustering", "classification"]
 
 
-class CohereEncoder(PostedEncoder):
+class CohereEncoder(HttpPostEncoder):
     """`cohere:embed-v4.0`. The server is told what a text is for: a query, a document, and `input_type` where a
     text has no role (clustering, for pairs and groups; classification and the search types are the others).
 
@@ -31,7 +31,7 @@ class CohereEncoder(PostedEncoder):
         *,
         name: str = "",
         ledger: Ledger | None = None,
-        server: ServerSettings = ServerSettings(),  # noqa: B008
+        server: ModelServerSettings = ModelServerSettings(),  # noqa: B008
         dimensions: int | None = None,
         input_type: InputType = "clustering",
         truncate: bool = False,

@@ -12,8 +12,13 @@ from typing import Any, Literal
 import numpy as np
 
 from embassay.contracts import Role
-from embassay.systems.encoders.batches import check_finite
-from embassay.systems.encoders.multivector import ChunkwiseEncoder, IndependentChunks, Rows, TorchModel
+from embassay.systems.encoders.batches import check_vectors_finite
+from embassay.systems.encoders.multivector import (
+    IndependentChunks,
+    Rows,
+    SentenceTransformersModel,
+    TextwiseMultiVectorEncoder,
+)
 
 _USUAL_TOKENS = 100
 """Of a passage, for estimates of memory."""
@@ -26,7 +31,7 @@ def _is_colbert_model(config: Mapping[str, Any], own: Mapping[str, Any]) -> bool
 
 
 @dataclass(eq=False)
-class ColbertEncoder(ChunkwiseEncoder):
+class ColbertEncoder(TextwiseMultiVectorEncoder):
     """The multi-vector model `target`: ORG/MODEL of the hub at `revision`, or a folder.
 
     A query is read as the model reads queries (its mark, its length, its expansion by mask tokens), a document and a
@@ -50,7 +55,7 @@ class ColbertEncoder(ChunkwiseEncoder):
     joins_chunks = True
 
     def __post_init__(self) -> None:
-        self._torch = TorchModel(
+        self._torch = SentenceTransformersModel(
             "MultiVectorEncoder", self.target, self.revision, system="colbert", device=self.device, dtype=self.dtype,
             trained=_is_colbert_model, since="6.2"
         )  # fmt: skip
@@ -76,7 +81,7 @@ class ColbertEncoder(ChunkwiseEncoder):
         """How many of the texts have more than `max_tokens` tokens, read as documents."""
         prompt = self.document_prompt
         shipped = (self._torch.model.prompts or {}).get("document") if prompt is None else prompt
-        return self._limit.count_exceeding(texts, shipped or "")
+        return self._limit.count_texts_over_limit(texts, shipped or "")
 
     def _encode_rows(self, texts: list[str], role: Role | None) -> list[Rows]:
         model, query = self._torch.model, role == "query"
@@ -87,4 +92,6 @@ class ColbertEncoder(ChunkwiseEncoder):
                 texts, prompt=prompt, batch_size=len(texts), show_progress_bar=False, convert_to_numpy=True
             )
         )
-        return [check_finite(np.asarray(row, dtype=np.float32), self.name, self.dtype) for row in rows]
+        return [
+            check_vectors_finite(np.asarray(row, dtype=np.float32), self.name, self.dtype) for row in rows
+        ]

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from embassay.contracts import Role
-from embassay.systems.encoders.server import PostedEncoder
+from embassay.systems.encoders.server import HttpPostEncoder
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.http import GEMINI, ServerSettings, select_given_options
+from embassay.systems.remote.http import GEMINI, ModelServerSettings, select_given_options
 
 TaskType = Literal[
     "SEMANTIC_SIMILARITY", "CLUSTERING", "CLASSIFICATION", "RETRIEVAL_DOCUMENT", "RETRIEVAL_QUERY", "none"
 ]
 
 
-class GeminiEncoder(PostedEncoder):
+class GeminiEncoder(HttpPostEncoder):
     """`gemini:gemini-embedding-001`. The server is told what a text is for: a query, a document, and `task` where
     a text has no role; with the task `none` it is told nothing. Models since gemini-embedding-2 take no task but
     a prompt before the text, from the known-model table.
@@ -34,7 +34,7 @@ class GeminiEncoder(PostedEncoder):
         *,
         name: str = "",
         ledger: Ledger | None = None,
-        server: ServerSettings = ServerSettings(),  # noqa: B008
+        server: ModelServerSettings = ModelServerSettings(),  # noqa: B008
         dimensions: int | None = None,
         task: TaskType = "SEMANTIC_SIMILARITY",
     ) -> None:

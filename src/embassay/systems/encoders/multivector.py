@@ -14,16 +14,21 @@ from numpy.typing import NDArray
 from embassay.contracts import Ragged, Role, make_ragged_array
 from embassay.errors import ModelError, UsageError
 from embassay.machine import read_requested_device
-from embassay.systems.encoders.batches import Batch, TokenLimit, batch_by_similar_length, run_on_all_cores
+from embassay.systems.encoders.batches import (
+    Batch,
+    ModelTokenLimit,
+    batch_by_similar_length,
+    run_batches_on_all_cores,
+)
 from embassay.systems.models import (
     OF_LIBRARY,
     PICKLED,
     SAFE_WEIGHTS,
     find_weights_and_library,
-    first_error_line,
+    format_first_error_line,
     import_model_library,
     is_pickle_refusal,
-    read_configuration,
+    read_model_configuration,
 )
 
 Rows = NDArray[np.float32]
@@ -58,7 +63,7 @@ class IndependentChunks:
         start = self._limit_to_one_thread if self._threads else None
         # The first call fixes how the tokenizer cuts and pads, which threads must not do at the same time.
         for part in (batches[:1], batches[1:]):
-            run_on_all_cores(fill_rows, part, start=start)
+            run_batches_on_all_cores(fill_rows, part, start=start)
         return make_ragged_array(result)
 
     def together(self, chunks: Sequence[Sequence[str]], role: Role | None) -> Iterator[tuple[int, Ragged]]:
@@ -77,7 +82,7 @@ class IndependentChunks:
         torch.set_num_threads(1)
 
 
-class ChunkwiseEncoder:
+class TextwiseMultiVectorEncoder:
     """An encoder of many vectors for a text, which depend on no other text."""
 
     _alone: IndependentChunks
@@ -93,7 +98,7 @@ class ChunkwiseEncoder:
         return self._alone.together(chunks, role)
 
 
-class TorchModel:
+class SentenceTransformersModel:
     """A model of sentence-transformers' class `kind` in torch: `target` of the hub at `revision`, or a folder.
 
     `trained(configs)` says whether what config.json and config_sentence_transformers.json hold is such a model; from
@@ -115,7 +120,9 @@ class TorchModel:
                 f"{what} need sentence-transformers {since}, but {library.__version__} is installed.",
                 mend="Install it: pip install -U 'embassay[torch]'",
             )
-        if not trained(read_configuration(self.weights), read_configuration(self.weights, OF_LIBRARY)):
+        if not trained(
+            read_model_configuration(self.weights), read_model_configuration(self.weights, OF_LIBRARY)
+        ):
             raise ModelError(
                 f"{self.name!r} is not a {kind}: the missing layers would be random, not trained.",
                 mend="Use a model that was trained as one; st: is for ordinary embedding models.",
@@ -129,11 +136,13 @@ class TorchModel:
         try:
             return call()
         except Exception as error:  # transformers and torch have no root in common
-            raise ModelError(f"{self.name!r} failed while encoding: {first_error_line(error)}") from error
+            raise ModelError(
+                f"{self.name!r} failed while encoding: {format_first_error_line(error)}"
+            ) from error
 
-    def limit(self, tokens: Any) -> TokenLimit:
+    def limit(self, tokens: Any) -> ModelTokenLimit:
         """Counts what has more tokens than that."""
-        return TokenLimit(getattr(self.model, "tokenizer", None), tokens)
+        return ModelTokenLimit(getattr(self.model, "tokenizer", None), tokens)
 
     def most(self, asked: int) -> int:
         """The tokens asked for; UsageError where the model has no places for them."""
@@ -156,7 +165,7 @@ class TorchModel:
             if is_pickle_refusal(error):
                 raise ModelError(f"{self.name!r} is not loaded: {PICKLED}.", mend=SAFE_WEIGHTS) from error
             raise ModelError(
-                f"{self.name!r} cannot be loaded: {first_error_line(error)}",
+                f"{self.name!r} cannot be loaded: {format_first_error_line(error)}",
                 mend="Check that its files are complete.",
             ) from error
         return model

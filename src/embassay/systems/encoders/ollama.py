@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from embassay.contracts import Role
-from embassay.systems.encoders.server import PostedEncoder, ServedPrompts
+from embassay.systems.encoders.server import EncoderPromptOptions, HttpPostEncoder
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.http import OLLAMA, ServerSettings, select_given_options
+from embassay.systems.remote.http import OLLAMA, ModelServerSettings, select_given_options
 
 
-class OllamaEncoder(PostedEncoder):
+class OllamaEncoder(HttpPostEncoder):
     """`ollama:nomic-embed-text`, at $OLLAMA_HOST or on this machine. Vectors have unit length.
 
     Prompts go before the texts as by `openai:`; Ollama adds none. `num_ctx` is how many tokens
@@ -28,9 +28,9 @@ class OllamaEncoder(PostedEncoder):
         *,
         name: str = "",
         ledger: Ledger | None = None,
-        server: ServerSettings = ServerSettings(),  # noqa: B008
+        server: ModelServerSettings = ModelServerSettings(),  # noqa: B008
         dimensions: int | None = None,
-        prompts: ServedPrompts = ServedPrompts(),  # noqa: B008 - frozen
+        prompts: EncoderPromptOptions = EncoderPromptOptions(),  # noqa: B008 - frozen
         num_ctx: int | None = None,
         truncate: bool = False,
         keep_alive: str | None = None,

@@ -18,22 +18,22 @@ from embassay.systems.encoders.batches import (
     Batch,
     PromptTask,
     batch_by_equal_length,
-    choose_known_model,
-    choose_prompts,
-    find_own_tokens,
-    run_on_all_cores,
+    choose_known_prompt_model,
+    choose_role_prompts,
+    find_tokens_after_prompt,
+    run_batches_on_all_cores,
     warn_if_prompts_missing,
 )
 from embassay.systems.encoders.onnx_model import (
     VERSION,
     Backend,
-    OnnxComputation,
-    OnnxFolder,
+    OnnxComputeOptions,
+    OnnxModelFolder,
     Precision,
     open_onnx_folder,
     open_onnx_graph,
 )
-from embassay.systems.models import folder_identity
+from embassay.systems.models import compute_model_folder_checksum
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
@@ -44,7 +44,7 @@ class OnnxEncoder:
     """The model of the folder `target`: model.onnx (also in onnx/, or `file`) or, for plain BERT models,
     model.safetensors; tokenizer.json; and the configuration of sentence-transformers where there is one.
 
-    `pooling` and `max_length` (tokens) override the folder's configuration, prompts too (see `choose_prompts`).
+    `pooling` and `max_length` (tokens) override the folder's configuration, prompts too (see `choose_role_prompts`).
     Batches, `backend` and `weights` are those of MiniLM: a vector does not depend on other texts nor on the
     number of cores.
     UsageError for parameters that cannot be; ModelError, naming the file, when something is missing.
@@ -67,10 +67,10 @@ class OnnxEncoder:
 
     def __post_init__(self) -> None:
         folder = open_onnx_folder(self.target)
-        self._asked = OnnxComputation(self.name, self.backend, self.weights)
+        self._asked = OnnxComputeOptions(self.name, self.backend, self.weights)
         self._run = open_onnx_graph(folder, self._asked, self.file)
         self.tokenizer = open_tokenizer(folder.tokenizer())
-        self._lower = folder.is_lower_case()
+        self._lower = folder.is_lower_case_wanted()
         self._normalize = folder.has_normalize_module()
         self._pooling = folder.read_pooling() if self.pooling == "configured" else self.pooling
         if self._pooling is None and not self._run.gives_sentences:
@@ -102,7 +102,7 @@ class OnnxEncoder:
             for row, vector in zip(batch, self._embed([encodings[row] for row in batch]), strict=True):
                 rows[row] = vector
 
-        run_on_all_cores(
+        run_batches_on_all_cores(
             fill_vectors,
             batch_by_equal_length([len(encoding.ids) for encoding in encodings], self._asked.tokens),
         )
@@ -123,9 +123,11 @@ class OnnxEncoder:
 
         def fill_token_vectors(batch: Batch) -> None:
             for row, hidden in zip(batch, self._run([encodings[row] for row in batch]), strict=True):
-                tokens[row] = np.asarray(hidden[find_own_tokens(encodings[row], before)], dtype=np.float32)
+                tokens[row] = np.asarray(
+                    hidden[find_tokens_after_prompt(encodings[row], before)], dtype=np.float32
+                )
 
-        run_on_all_cores(
+        run_batches_on_all_cores(
             fill_token_vectors,
             batch_by_equal_length([len(encoding.ids) for encoding in encodings], self._asked.tokens),
         )
@@ -143,8 +145,8 @@ class OnnxEncoder:
         chosen: dict[Role | None, str | None] = {
             "query": self.query_prompt, "document": self.document_prompt, None: self.prompt
         }  # fmt: skip
-        known = choose_known_model(self.family, None)
-        self.prompts = choose_prompts(chosen, own=shipped, default=default, known=known, task=self.task)
+        known = choose_known_prompt_model(self.family, None)
+        self.prompts = choose_role_prompts(chosen, own=shipped, default=default, known=known, task=self.task)
         warn_if_prompts_missing(self.prompts, chosen, known, system=self.name, model=self._folder.path.name)
         self.uses_roles = self.prompts.has_role_prompts
 
@@ -167,7 +169,7 @@ class OnnxEncoder:
         # A vector of zeros stays one.
         return np.asarray(vectors / np.maximum(lengths, np.float32(1e-12)), dtype=np.float32)
 
-    def _choose_token_limit(self, folder: OnnxFolder) -> int | None:
+    def _choose_token_limit(self, folder: OnnxModelFolder) -> int | None:
         limit = folder.max_tokens() if self.max_length is None else self.max_length
         if limit is None:
             return None
@@ -176,13 +178,15 @@ class OnnxEncoder:
         self.tokenizer.enable_truncation(limit)
         return limit
 
-    def _build_identity(self, folder: OnnxFolder) -> str:
+    def _build_identity(self, folder: OnnxModelFolder) -> str:
         depends = {
             "file": self.file, "pooling": self._pooling, "max_length": self.max_tokens,
             "prompts": [self.prompts.query, self.prompts.document, self.prompts.plain],
             "versions": [VERSION, self._run.version], **({"weights": "int8"} if self.weights == "int8" else {})
         }  # fmt: skip
-        return f"onnx:{folder_identity(folder.path)}:{json.dumps(depends, separators=(',', ':'))}"
+        return (
+            f"onnx:{compute_model_folder_checksum(folder.path)}:{json.dumps(depends, separators=(',', ':'))}"
+        )
 
 
 def open_tokenizer(path: Path) -> Any:

@@ -18,7 +18,7 @@ from embassay.errors import ModelError, UsageError
 from embassay.limits import parse_bounded_json
 from embassay.machine import count_cores as available_cores
 from embassay.systems.encoders.batches import read_library_prompts
-from embassay.systems.models import OF_LIBRARY, first_error_line
+from embassay.systems.models import OF_LIBRARY, format_first_error_line
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
@@ -35,7 +35,7 @@ _OPENVINO = re.compile(r"openvino-[\w.]+")
 
 
 @dataclass(frozen=True)
-class OnnxComputation:
+class OnnxComputeOptions:
     """How a model shall be computed, as its spec string has it; `system` is its name, for messages, and `beside` the
     command that goes with the extra's. UsageError for what cannot be."""
 
@@ -80,7 +80,7 @@ class UnusableModel(Exception):
     """A model that cannot be loaded; what is wrong, to stand behind the name of its file."""
 
 
-class LoadedModel(Protocol):
+class LoadedOnnxModel(Protocol):
     """A loaded model. `inputs` are its inputs with their types, `outputs` its outputs with their ranks, `version` what
     computes it."""
 
@@ -93,7 +93,7 @@ class LoadedModel(Protocol):
         ...
 
 
-def load_graph(model: Path | bytes, asked: OnnxComputation) -> LoadedModel:
+def load_onnx_model(model: Path | bytes, asked: OnnxComputeOptions) -> LoadedOnnxModel:
     """The ONNX model of a file, or serialised. ModelError where a package is missing, Unusable where the model cannot
     be loaded."""
     backend = asked.chosen
@@ -114,16 +114,18 @@ def load_graph(model: Path | bytes, asked: OnnxComputation) -> LoadedModel:
         raise ModelError(
             f"{asked.system} needs the package {error.name}, which is not installed.", mend=asked.mend
         ) from error
-    return _OnnxRuntime(onnxruntime, _quantize_weights(model, asked) if asked.weights == "int8" else model)
+    return _OnnxRuntimeModel(
+        onnxruntime, _quantize_weights_to_int8(model, asked) if asked.weights == "int8" else model
+    )
 
 
-def find_openvino(identity: str) -> str | None:
+def find_openvino_version(identity: str) -> str | None:
     """The OpenVINO that an encoder of this identity computes in, `openvino-2026.4.1`; None where it does not."""
     match = _OPENVINO.search(identity)
     return match[0] if match else None
 
 
-class _OnnxRuntime:
+class _OnnxRuntimeModel:
     def __init__(self, onnxruntime: Any, model: Path | bytes) -> None:
         options = onnxruntime.SessionOptions()
         # One thread a batch, as `batches` says; threads of its own would also change the last bits.
@@ -134,7 +136,7 @@ class _OnnxRuntime:
             self._session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime's errors have no public root
             raise UnusableModel(
-                f"is not a model that onnxruntime can load: {first_error_line(error)}"
+                f"is not a model that onnxruntime can load: {format_first_error_line(error)}"
             ) from error
         self.inputs: Mapping[str, np.dtype[Any]] = {
             entry.name: np.dtype(entry.type[len("tensor(") : -1]) for entry in self._session.get_inputs()
@@ -148,16 +150,16 @@ class _OnnxRuntime:
         return np.asarray(self._session.run([output], dict(inputs))[0])
 
 
-def _compile_in_openvino(openvino: Any, model: Path | bytes, *, forced: bool) -> _OpenVino | None:
+def _compile_in_openvino(openvino: Any, model: Path | bytes, *, forced: bool) -> _OpenVinoStreams | None:
     """The model in OpenVINO; None where it cannot be there, or might be another, and it was not asked for."""
     try:
         graph = openvino.Core().read_model(model if isinstance(model, bytes) else str(model))
         if forced or _has_only_common_types(graph):
-            return _OpenVino(openvino, graph)
+            return _OpenVinoStreams(openvino, graph)
     except Exception as error:  # its errors are RuntimeError and what its parts raise
         if forced:
             raise UnusableModel(
-                f"is not a model that OpenVINO can load: {first_error_line(error)}"
+                f"is not a model that OpenVINO can load: {format_first_error_line(error)}"
             ) from error
     return None
 
@@ -170,7 +172,7 @@ def _has_only_common_types(model: Any) -> bool:
     )
 
 
-class _OpenVino:
+class _OpenVinoStreams:
     """As many streams as there are cores, of one thread each; a call takes a free one."""
 
     def __init__(self, openvino: Any, model: Any) -> None:
@@ -200,7 +202,7 @@ class _OpenVino:
             self._free.append(request)  # of a deque, whose ends need no lock
 
 
-def _quantize_weights(model: Path | bytes, asked: OnnxComputation) -> bytes:
+def _quantize_weights_to_int8(model: Path | bytes, asked: OnnxComputeOptions) -> bytes:
     """The model with the weights of its products as int8, a scale for each column; what they are multiplied with is
     rounded as it comes. 7 bits, because processors without VNNI add two products in 16."""
     try:
@@ -223,7 +225,7 @@ def _quantize_weights(model: Path | bytes, asked: OnnxComputation) -> bytes:
             )  # fmt: skip
             return path.read_bytes()
     except Exception as error:  # the quantiser's errors have no root in common
-        raise UnusableModel(f"cannot have int8 weights: {first_error_line(error)}") from error
+        raise UnusableModel(f"cannot have int8 weights: {format_first_error_line(error)}") from error
 
 
 Weights = Mapping[str, NDArray[np.float32]]
@@ -236,7 +238,7 @@ _FUSED = "com.microsoft"
 _EPSILON = 1e-12
 
 
-def bert_graph(weights: Weights, heads: int) -> bytes:
+def build_bert_onnx_graph(weights: Weights, heads: int) -> bytes:
     """The model as serialised ONNX: `input_ids` (batch, length) int32 to `hidden` (batch, length, dim).
 
     There is no attention mask and no token type: every text of a batch fills the whole length, so that its
@@ -355,7 +357,7 @@ _NO_LIMIT = 10**9
 
 
 @dataclass(frozen=True)
-class OnnxFolder:
+class OnnxModelFolder:
     """A model's folder, in the layout of sentence-transformers or of an export by optimum. Its methods raise
     ModelError, naming the file, for what is missing or cannot be read."""
 
@@ -426,7 +428,7 @@ class OnnxFolder:
                 return limit
         return None
 
-    def is_lower_case(self) -> bool:
+    def is_lower_case_wanted(self) -> bool:
         """Whether sentence_bert_config.json wants texts in lower case."""
         return bool(self.read("sentence_bert_config.json").get("do_lower_case"))
 
@@ -459,7 +461,7 @@ class OnnxFolder:
         return next((path for name, path in self.list_modules() if name == kind), usual)
 
 
-def open_onnx_folder(target: str) -> OnnxFolder:
+def open_onnx_folder(target: str) -> OnnxModelFolder:
     """The folder `target`; UsageError where none is named, ModelError where there is none."""
     path = Path(target).expanduser()
     if not target:
@@ -469,7 +471,7 @@ def open_onnx_folder(target: str) -> OnnxFolder:
             f"There is no folder {target}.",
             mend="onnx: needs a folder with model.onnx and tokenizer.json; for a model on the hub, use st:ORG/MODEL.",
         )
-    return OnnxFolder(path)
+    return OnnxModelFolder(path)
 
 
 _EXPORT = "Export it: optimum-cli export onnx --model MODEL --task feature-extraction FOLDER."
@@ -479,7 +481,7 @@ _PLAIN_BERT = {
     "layer_norm_eps": 1e-12,
     "position_embedding_type": "absolute",
 }
-"""What `bert_graph` can build; a key that is left out has transformers' default, which is this."""
+"""What `build_bert_onnx_graph` can build; a key that is left out has transformers' default, which is this."""
 
 
 class OnnxGraph:
@@ -491,7 +493,7 @@ class OnnxGraph:
 
     _inputs = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
 
-    def __init__(self, graph: LoadedModel, origin: Path) -> None:
+    def __init__(self, graph: LoadedOnnxModel, origin: Path) -> None:
         self.origin = origin
         self.version = graph.version
         self._graph = graph
@@ -501,7 +503,7 @@ class OnnxGraph:
                 f"{origin} needs unknown inputs: {', '.join(sorted(unknown))}.",
                 mend="Export it for feature extraction: optimum-cli export onnx --task feature-extraction.",
             )
-        self._output = self._choose_output(graph.outputs)
+        self._output = self._choose_graph_output(graph.outputs)
 
     def __call__(self, encodings: Sequence[Encoding]) -> NDArray[Any]:
         """The output for texts with equally many tokens: (n, length, dim) or (n, dim)."""
@@ -516,10 +518,10 @@ class OnnxGraph:
         try:
             return self._graph(self._output, inputs)
         except Exception as error:  # the errors of onnxruntime and OpenVINO have no public root
-            reason = first_error_line(error)
+            reason = format_first_error_line(error)
             raise ModelError(f"{self.origin} failed on texts of {ids.shape[1]} tokens: {reason}") from error
 
-    def _choose_output(self, ranks: Mapping[str, int]) -> str:
+    def _choose_graph_output(self, ranks: Mapping[str, int]) -> str:
         """The sentence vectors if the graph has them, else the first output of one vector per token."""
         sentences = [
             name
@@ -535,7 +537,7 @@ class OnnxGraph:
         return (sentences or tokens)[0]
 
 
-def open_onnx_graph(folder: OnnxFolder, asked: OnnxComputation, file: str | None = None) -> OnnxGraph:
+def open_onnx_graph(folder: OnnxModelFolder, asked: OnnxComputeOptions, file: str | None = None) -> OnnxGraph:
     """The folder's graph: `file`, else model.onnx, else one made from model.safetensors; computed as `asked`.
     ModelError where none of them is there or can be used."""
     path = folder.graph(file)
@@ -558,13 +560,15 @@ def open_onnx_graph(folder: OnnxFolder, asked: OnnxComputation, file: str | None
     return _make_graph(_build_bert_model(weights, int(config["num_attention_heads"]), asked), weights, asked)
 
 
-def _build_bert_model(path: Path, heads: int, asked: OnnxComputation) -> bytes:
+def _build_bert_model(path: Path, heads: int, asked: OnnxComputeOptions) -> bytes:
     from safetensors.numpy import load_file
 
     weights = load_file(path)
     prefix = "bert." if "bert.embeddings.word_embeddings.weight" in weights else ""
     try:
-        return bert_graph({name.removeprefix(prefix): value for name, value in weights.items()}, heads)
+        return build_bert_onnx_graph(
+            {name.removeprefix(prefix): value for name, value in weights.items()}, heads
+        )
     except KeyError as error:
         raise ModelError(f"{path} has no tensor {error}, so it is not a plain BERT model.") from error
     except ImportError as error:
@@ -573,8 +577,8 @@ def _build_bert_model(path: Path, heads: int, asked: OnnxComputation) -> bytes:
         ) from error
 
 
-def _make_graph(model: Path | bytes, origin: Path, asked: OnnxComputation) -> OnnxGraph:
+def _make_graph(model: Path | bytes, origin: Path, asked: OnnxComputeOptions) -> OnnxGraph:
     try:
-        return OnnxGraph(load_graph(model, asked), origin)
+        return OnnxGraph(load_onnx_model(model, asked), origin)
     except UnusableModel as error:
         raise ModelError(f"{origin} {error}") from error

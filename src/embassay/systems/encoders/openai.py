@@ -12,12 +12,12 @@ import numpy as np
 
 from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
-from embassay.systems.encoders.server import ServedEncoder, ServedModel, ServedPrompts, Vectors
+from embassay.systems.encoders.server import EncoderPromptOptions, ServedEncoder, ServedModel, Vectors
 from embassay.systems.models import find_known_model
-from embassay.systems.remote import Ledger, MalformedAnswer, Price, ServerReply
+from embassay.systems.remote import Ledger, MalformedServerAnswer, ServerReply, TokenPrice
 from embassay.systems.remote.calls import is_field_refused
-from embassay.systems.remote.http import OpenAIClient, ServerSettings, find_openai_address
-from embassay.systems.remote.ledger import count_tokens, find_own_tokenizer
+from embassay.systems.remote.http import ModelServerSettings, OpenAIClient, find_openai_address
+from embassay.systems.remote.ledger import count_or_bound_tokens, find_model_own_tokenizer
 
 LOCAL_PATIENCE = 900.0
 """Seconds for an answer of a server on this machine, unless the user says: a small model on a busy processor takes
@@ -28,7 +28,7 @@ class OpenAIEncoder(ServedEncoder):
     """`openai:MODEL`: vectors as the server sends them (OpenAI's are unit vectors).
 
     `dimensions` asks for shorter vectors; `server` says where (`base_url` is another server with the API of
-    OpenAI), with which key, how fast and at what price, see `ServerSettings`. `query_prompt`,
+    OpenAI), with which key, how fast and at what price, see `ModelServerSettings`. `query_prompt`,
     `document_prompt`, and `prompt` for texts without a role go before the texts ("" is none); else those of the known
     `family` (e5, bge ..., or a known model), by default of the one that has the model's own name. `input_type` tells a
     server that adds them itself: "query", or this word for documents.
@@ -41,16 +41,16 @@ class OpenAIEncoder(ServedEncoder):
         name: str = "",
         ledger: Ledger | None = None,
         dimensions: int | None = None,
-        prompts: ServedPrompts = ServedPrompts(),  # noqa: B008 - frozen
+        prompts: EncoderPromptOptions = EncoderPromptOptions(),  # noqa: B008 - frozen
         input_type: Literal["", "passage", "document"] = "",
-        server: ServerSettings = ServerSettings(),  # noqa: B008 - frozen
+        server: ModelServerSettings = ModelServerSettings(),  # noqa: B008 - frozen
     ) -> None:
         if not target:
             raise UsageError("The system 'openai' needs the name of a model.", mend="Write openai:MODEL.")
         address = find_openai_address(server.base_url)
         listed = find_known_model(target)
         # A server that is told the role adds its own.
-        adds_itself = bool(input_type) and prompts == ServedPrompts()
+        adds_itself = bool(input_type) and prompts == EncoderPromptOptions()
         before = {} if adds_itself else prompts.before(name or f"openai:{target}", target, listed)
         served = ServedModel(
             name=name or f"openai:{target}",
@@ -60,12 +60,12 @@ class OpenAIEncoder(ServedEncoder):
             model=f"openai:{target}",
             dim=dimensions or (listed.dims if listed else None),
             max_tokens=listed.context if listed else None,
-            price=Price.of(target, server.price),
-            tokenizer=find_own_tokenizer(target),
+            price=TokenPrice.of(target, server.price),
+            tokenizer=find_model_own_tokenizer(target),
             prompts=before,
         )
         limits = server.limits
-        if address.local and server.timeout == ServerSettings().timeout:
+        if address.local and server.timeout == ModelServerSettings().timeout:
             limits = replace(limits, timeout=LOCAL_PATIENCE)
         super().__init__(served, ledger, limits)
         self.uses_roles = bool(before) or bool(input_type)
@@ -79,8 +79,8 @@ class OpenAIEncoder(ServedEncoder):
     async def request(self, texts: Sequence[str], role: Role | None) -> ServerReply[Vectors]:
         """One call of /embeddings, whose vectors are sent as numbers."""
         answer = await self._create_embeddings(texts, "float", role)
-        rows = [_read_numbers(row) for row in _read_rows(answer, len(texts))]
-        return ServerReply(_stack_rows(rows), self.usage(_read_token_count(answer), texts))
+        rows = [_read_number_vector(row) for row in _read_sent_embeddings(answer, len(texts))]
+        return ServerReply(_stack_rows(rows), self.usage(_read_server_token_count(answer), texts))
 
     async def _ask_server(self, texts: Sequence[str], role: Role | None) -> Vectors:
         """The vectors of the texts. Bytes are float32 where a vector then has as many values as the model is known to
@@ -88,12 +88,12 @@ class OpenAIEncoder(ServedEncoder):
 
         async def send_text_request() -> ServerReply[Any]:
             answer = await self._request_any_format(texts, role)
-            rows = _read_rows(answer, len(texts))
+            rows = _read_sent_embeddings(answer, len(texts))
             read = self._read_vectors(rows)
             sent: Any = rows if read is None else self._check_vectors(read, len(texts))
-            return ServerReply(sent, self.usage(_read_token_count(answer), texts))
+            return ServerReply(sent, self.usage(_read_server_token_count(answer), texts))
 
-        tokens, price = sum(count_tokens(texts, self.tokenizer)), self.served.price
+        tokens, price = sum(count_or_bound_tokens(texts, self.tokenizer)), self.served.price
         sent: Any = await self._calls.do(
             send_text_request, tokens=tokens, usd=price.usd(tokens) if price else None
         )
@@ -101,16 +101,16 @@ class OpenAIEncoder(ServedEncoder):
             return sent
         numbers = await self._ask_first_in_numbers(texts[:1], role)
         if isinstance(numbers, bytes):
-            self._bytes = _find_only_likely_type(sent)
+            self._bytes = _guess_number_type_of_bytes(sent)
             if self._bytes is None:
                 raise ModelError(
                     f"{self.name} sends base64 instead of numbers, and the type of its bytes is unclear.",
                     mend="State the number of dimensions: dimensions=N.",
                 )
         else:
-            self._bytes = _find_number_type(sent[0], numbers[0])
+            self._bytes = _match_bytes_to_number_type(sent[0], numbers[0])
         if self._bytes is not None:
-            return self._check_vectors(_unpack_rows(sent, self._bytes), len(texts))
+            return self._check_vectors(_unpack_byte_vectors(sent, self._bytes), len(texts))
         self._format = "float"
         rest = [await self._ask_server(texts[1:], role)] if len(texts) > 1 else []
         return np.concatenate([numbers, *rest])
@@ -120,13 +120,15 @@ class OpenAIEncoder(ServedEncoder):
 
         async def send_number_request() -> ServerReply[Any]:
             answer = await self._create_embeddings(texts, "float", role)
-            (row,) = _read_rows(answer, 1)
+            (row,) = _read_sent_embeddings(answer, 1)
             sent: Any = (
-                row if isinstance(row, bytes) else self._check_vectors(_stack_rows([_read_numbers(row)]), 1)
+                row
+                if isinstance(row, bytes)
+                else self._check_vectors(_stack_rows([_read_number_vector(row)]), 1)
             )
-            return ServerReply(sent, self.usage(_read_token_count(answer), texts))
+            return ServerReply(sent, self.usage(_read_server_token_count(answer), texts))
 
-        tokens, price = sum(count_tokens(texts, self.tokenizer)), self.served.price
+        tokens, price = sum(count_or_bound_tokens(texts, self.tokenizer)), self.served.price
         return await self._calls.do(
             send_number_request, tokens=tokens, usd=price.usd(tokens) if price else None
         )
@@ -134,12 +136,12 @@ class OpenAIEncoder(ServedEncoder):
     def _read_vectors(self, rows: Sequence[Any]) -> Vectors | None:
         """The vectors that were sent, as numbers or as their bytes; None for bytes that may be of any kind."""
         if not all(isinstance(row, bytes) for row in rows):
-            return _stack_rows([_read_numbers(row) for row in rows])
+            return _stack_rows([_read_number_vector(row) for row in rows])
         if self._bytes is not None:
-            return _unpack_rows(rows, self._bytes)
+            return _unpack_byte_vectors(rows, self._bytes)
         if self._dim is None or len(rows[0]) != 4 * self._dim:
             return None
-        vectors = _unpack_rows(rows, _FLOAT32)
+        vectors = _unpack_byte_vectors(rows, _FLOAT32)
         if not _are_plausible_vectors(vectors):
             return None
         self._bytes = _FLOAT32
@@ -168,10 +170,10 @@ class OpenAIEncoder(ServedEncoder):
                 model=self._target, input=list(texts), encoding_format=form, extra_body=told, **shorter
             )
         except OverflowError:  # of the client, for a number that no float can hold
-            raise MalformedAnswer("vectors that cannot be read") from None
+            raise MalformedServerAnswer("vectors that cannot be read") from None
 
 
-def _read_token_count(answer: Any) -> object:
+def _read_server_token_count(answer: Any) -> object:
     """The tokens that the server says it has read; None where it does not say."""
     usage = getattr(answer, "usage", None)
     counts = (getattr(usage, name, None) for name in ("prompt_tokens", "total_tokens"))
@@ -198,41 +200,41 @@ _LARGEST = 1e30
 """Numbers beyond are what bytes of another kind come to."""
 
 
-def _read_rows(answer: Any, n: int) -> list[Any]:
+def _read_sent_embeddings(answer: Any, n: int) -> list[Any]:
     """What was sent of each text, in their order: numbers, or bytes where it was base64. Malformed when the answer does
     not hold n."""
     if not hasattr(answer, "data"):
         # What the client gives where the server sent a page, or nothing, in place of JSON.
-        raise MalformedAnswer("the answer is incomplete JSON")
+        raise MalformedServerAnswer("the answer is incomplete JSON")
     data = answer.data
     if not isinstance(data, list) or len(data) != n:
-        raise MalformedAnswer(f"{len(data) if isinstance(data, list) else 'no'} vectors for {n} texts")
+        raise MalformedServerAnswer(f"{len(data) if isinstance(data, list) else 'no'} vectors for {n} texts")
     try:
         if sorted(item.index for item in data) != list(range(n)):
-            raise MalformedAnswer("vectors with wrong numbers")
+            raise MalformedServerAnswer("vectors with wrong numbers")
         sent = [item.embedding for item in sorted(data, key=lambda item: int(item.index))]
         return [b64decode(row, validate=True) if isinstance(row, str) else row for row in sent]
     except (AttributeError, TypeError, ValueError, binascii.Error):
-        raise MalformedAnswer(UNREADABLE) from None
+        raise MalformedServerAnswer(UNREADABLE) from None
 
 
 UNREADABLE = "vectors that cannot be read"
 
 
-def _read_numbers(row: Any) -> Vectors:
+def _read_number_vector(row: Any) -> Vectors:
     """A vector that was sent as numbers."""
     try:
         return np.asarray(row, dtype=np.float32)
     except (ArithmeticError, TypeError, ValueError):
-        raise MalformedAnswer(UNREADABLE) from None
+        raise MalformedServerAnswer(UNREADABLE) from None
 
 
-def _unpack_rows(rows: Sequence[bytes], kind: np.dtype[Any]) -> Vectors:
+def _unpack_byte_vectors(rows: Sequence[bytes], kind: np.dtype[Any]) -> Vectors:
     """The vectors that were sent as bytes, as float32."""
     try:
         read = [np.frombuffer(row, dtype=kind) for row in rows]
     except ValueError:
-        raise MalformedAnswer(UNREADABLE) from None
+        raise MalformedServerAnswer(UNREADABLE) from None
     # A float64 beyond float32 becomes infinite, which later checks turn down without a warning.
     with np.errstate(over="ignore", invalid="ignore"):
         return _stack_rows([row.astype(np.float32) for row in read])
@@ -242,7 +244,7 @@ def _stack_rows(rows: Sequence[Vectors]) -> Vectors:
     try:
         return np.stack(rows)
     except ValueError:
-        raise MalformedAnswer(UNREADABLE) from None
+        raise MalformedServerAnswer(UNREADABLE) from None
 
 
 def _are_plausible_vectors(vectors: Vectors) -> bool:
@@ -256,7 +258,7 @@ _USUAL = (1e-5, 1e3)
 _MOST = 0.99
 
 
-def _find_only_likely_type(rows: Sequence[bytes]) -> np.dtype[Any] | None:
+def _guess_number_type_of_bytes(rows: Sequence[bytes]) -> np.dtype[Any] | None:
     """The only kind of number by which these bytes are vectors as models give them: bytes of another kind come to
     magnitudes all over. None where that is none, or several."""
     likely = []
@@ -274,7 +276,7 @@ def _find_only_likely_type(rows: Sequence[bytes]) -> np.dtype[Any] | None:
     return likely[0] if len(likely) == 1 else None
 
 
-def _find_number_type(row: bytes, numbers: Vectors) -> np.dtype[Any] | None:
+def _match_bytes_to_number_type(row: bytes, numbers: Vectors) -> np.dtype[Any] | None:
     """What the bytes of a vector are, whose numbers are known; None where they are not this vector's."""
     for kind in _KINDS:
         if numbers.ndim != 1 or len(row) != kind.itemsize * len(numbers):

@@ -22,36 +22,36 @@ from embassay.machine import read_requested_device
 from embassay.systems.encoders.batches import (
     Batch,
     BatchJoiner,
+    ModelTokenLimit,
     PaddedBatch,
-    Prompts,
     PromptTask,
-    TokenLimit,
-    TokenStates,
+    RolePrompts,
+    TokenVectorReader,
     batch_by_similar_length,
     build_route_arguments,
-    check_finite,
-    choose_known_model,
-    choose_prompts,
+    check_vectors_finite,
+    choose_known_prompt_model,
+    choose_role_prompts,
     find_role_tokenizer,
-    has_router,
+    has_role_router,
     read_library_prompts,
-    run_on_all_cores,
+    run_batches_on_all_cores,
     warn_if_prompts_missing,
 )
 from embassay.systems.models import (
     OF_LIBRARY,
     PICKLED,
     SAFE_WEIGHTS,
-    ModelWeights,
-    find_foreign_code,
+    ModelWeightsLocation,
+    find_foreign_code_repositories,
     find_known_model,
     find_weights_and_library,
-    first_error_line,
+    format_first_error_line,
     import_model_library,
     is_pickle_refusal,
-    is_pinned,
-    read_configuration,
-    suggest_folder_mend,
+    is_revision_pinned,
+    read_model_configuration,
+    suggest_system_for_folder,
 )
 
 _BACKENDS = {"onnx": "optimum.onnxruntime", "openvino": "optimum.intel"}
@@ -65,7 +65,7 @@ class SentenceTransformer:
 
     Queries and documents are encoded as by the library's `encode_query` and `encode_document`: by their own routes
     where the model has such (Router, Asym), and after their prompts: `query_prompt`, `document_prompt`, and `prompt`
-    for texts without a role (defaults: `choose_prompts`; with a `task` the model's own for it; those of a known
+    for texts without a role (defaults: `choose_role_prompts`; with a `task` the model's own for it; those of a known
     `family`, as e5, where the folder has none).
 
     `truncate_dim` keeps the first dimensions; `max_length` is in tokens; `device` is a torch device, by default
@@ -102,13 +102,15 @@ class SentenceTransformer:
         self._check_remote_code(weights)
         self._model = self._load_model(library, weights)
         self._cards: dict[Role | None, TorchBatchRunner] = {}
-        self._states: dict[Role | None, TokenStates] = {}
+        self._states: dict[Role | None, TokenVectorReader] = {}
         self.joins_chunks = self.backend == "torch" and self._model.device.type == "cuda"
         self._batch = self.batch_size or (_CARD_BATCH if self.joins_chunks else _BATCH)
         self._set_max_length()
         # Texts without a role are more often like documents, and documents are what is too long.
         reader = find_role_tokenizer(self._model, "document")
-        self._limit = TokenLimit(getattr(reader, "tokenizer", None), getattr(reader, "max_seq_length", None))
+        self._limit = ModelTokenLimit(
+            getattr(reader, "tokenizer", None), getattr(reader, "max_seq_length", None)
+        )
         self.max_tokens = self._limit.tokens
         self._weights = weights
         self.prompts = self._choose_prompts()
@@ -180,7 +182,7 @@ class SentenceTransformer:
     @property
     def no_late_chunks(self) -> str:
         """Why passages cannot be read within their document; empty where they can. See `systems.late_chunks`."""
-        pooling = self._pooling()
+        pooling = self._find_pooling_module()
         if self.has_routes or pooling is None:
             return "it does not pool tokens itself, so a passage's vector cannot be computed from them"
         mode = getattr(pooling, "pooling_mode", None) or pooling.get_pooling_mode_str()
@@ -206,18 +208,20 @@ class SentenceTransformer:
         kind = next(iter(self._model.parameters()))
         features = {"sentence_embedding": torch.from_numpy(means).to(kind.device, kind.dtype)}
         with torch.inference_mode():
-            for module in modules[modules.index(self._pooling()) + 1 :]:
+            for module in modules[modules.index(self._find_pooling_module()) + 1 :]:
                 features = module(features)
         vectors = features["sentence_embedding"].float().cpu().numpy()
-        return check_finite(np.asarray(vectors, dtype=np.float32), self.name, self.dtype)[:, : self.dim]
+        return check_vectors_finite(np.asarray(vectors, dtype=np.float32), self.name, self.dtype)[
+            :, : self.dim
+        ]
 
-    def _pooling(self) -> Any:
+    def _find_pooling_module(self) -> Any:
         """The module that makes a vector of a text of its tokens'; None where there is none."""
         return next((module for module in self._model if type(module).__name__ == "Pooling"), None)
 
-    def _token_states(self, route: Role | None) -> TokenStates:
+    def _token_states(self, route: Role | None) -> TokenVectorReader:
         if route not in self._states:
-            self._states[route] = TokenStates(self._model, route)
+            self._states[route] = TokenVectorReader(self._model, route)
         return self._states[route]
 
     def _choose_route(self, role: Role | None) -> Role | None:
@@ -229,14 +233,14 @@ class SentenceTransformer:
         if self.backend == "torch" and self._model.device.type == "cpu":
             import torch
 
-            run_on_all_cores(fill, batches, start=partial(torch.set_num_threads, 1))
+            run_batches_on_all_cores(fill, batches, start=partial(torch.set_num_threads, 1))
         else:
             for batch in batches:
                 fill(batch)
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         """How many of the texts have more than `max_tokens` tokens, the longest prompt included."""
-        return self._limit.count_exceeding(texts, self.prompts.longest_prompt)
+        return self._limit.count_texts_over_limit(texts, self.prompts.longest_prompt)
 
     def _check_settings(self) -> None:
         if self.backend != "torch":
@@ -246,11 +250,11 @@ class SentenceTransformer:
                 )
             _check_backend_installed(self.backend)
         folder = Path(self.target).expanduser()
-        if mend := suggest_folder_mend(folder, self.target):
+        if mend := suggest_system_for_folder(folder, self.target):
             raise UsageError(
                 f"{self.name!r} is not an embedding model: its folder says so.", mend=mend.strip()
             )
-        pinned = is_pinned(self.revision) or folder.is_dir()
+        pinned = is_revision_pinned(self.revision) or folder.is_dir()
         if self.trust_remote_code and not pinned:
             raise UsageError(
                 f"Code from the hub runs only at a pinned commit, but none is given for {self.target}.",
@@ -259,15 +263,15 @@ class SentenceTransformer:
         if self.batch_size is not None and self.batch_size < 1:
             raise UsageError(f"batch_size must be at least 1, found {self.batch_size}.")
 
-    def _check_remote_code(self, weights: ModelWeights) -> None:
-        foreign = find_foreign_code(weights) if self.trust_remote_code else ()
-        if foreign and not is_pinned(self.code_revision):
+    def _check_remote_code(self, weights: ModelWeightsLocation) -> None:
+        foreign = find_foreign_code_repositories(weights) if self.trust_remote_code else ()
+        if foreign and not is_revision_pinned(self.code_revision):
             raise UsageError(
                 f"{self.target} uses code from {' and '.join(foreign)}, which is not pinned to a commit.",
                 mend="Read that code too, then add code_revision=COMMIT with all 40 characters.",
             )
 
-    def _load_model(self, library: Any, weights: ModelWeights) -> Any:
+    def _load_model(self, library: Any, weights: ModelWeightsLocation) -> Any:
         code = {} if self.code_revision is None else {"code_revision": self.code_revision}
         try:
             model = library.SentenceTransformer(
@@ -293,7 +297,7 @@ class SentenceTransformer:
             if is_pickle_refusal(error):
                 raise ModelError(f"{self.name!r} is not loaded: {PICKLED}.", mend=SAFE_WEIGHTS) from error
             raise ModelError(
-                f"{self.name!r} cannot be loaded: {first_error_line(error)}", mend=mend
+                f"{self.name!r} cannot be loaded: {format_first_error_line(error)}", mend=mend
             ) from error
         return model
 
@@ -301,7 +305,7 @@ class SentenceTransformer:
         """Whether the model reads queries and documents by routes of their own, and the width of its vectors.
         ModelError where the two routes' vectors cannot be compared."""
         # These calls also fix how the tokenizer cuts and pads, which threads must not do at the same time.
-        if not has_router(self._model):
+        if not has_role_router(self._model):
             return False, self._encode_vectors([""], "").shape[1]
         try:
             asked = self._encode_vectors([""], "", "query").shape[1]
@@ -317,14 +321,14 @@ class SentenceTransformer:
             )
         return True, width
 
-    def _choose_prompts(self) -> Prompts:
-        shipped = read_configuration(self._weights, OF_LIBRARY).get("prompts")
+    def _choose_prompts(self) -> RolePrompts:
+        shipped = read_model_configuration(self._weights, OF_LIBRARY).get("prompts")
         listed = find_known_model(self._weights.location) if self._weights.folder is None else None
-        known = choose_known_model(self.family, listed)
+        known = choose_known_prompt_model(self.family, listed)
         given: dict[Role | None, str | None] = {
             "query": self.query_prompt, "document": self.document_prompt, None: self.prompt
         }  # fmt: skip
-        chosen = choose_prompts(
+        chosen = choose_role_prompts(
             given,
             own=read_library_prompts(shipped if isinstance(shipped, dict) else {}),
             default=self._model.default_prompt_name,
@@ -359,11 +363,11 @@ class SentenceTransformer:
                 **build_route_arguments(route),
             )
         except Exception as error:
-            mend = "Try a smaller batch_size or max_length." if is_out_of_memory(error) else ""
+            mend = "Try a smaller batch_size or max_length." if is_gpu_out_of_memory(error) else ""
             raise ModelError(
-                f"{self.name!r} failed while encoding: {first_error_line(error)}", mend=mend
+                f"{self.name!r} failed while encoding: {format_first_error_line(error)}", mend=mend
             ) from error
-        return check_finite(np.asarray(vectors, dtype=np.float32), self.name, self.dtype)
+        return check_vectors_finite(np.asarray(vectors, dtype=np.float32), self.name, self.dtype)
 
     def _build_identity(self, library: Any) -> str:
         import torch
@@ -415,7 +419,7 @@ class TorchBatchRunner:
         self._model, self._batch, self._name, self._route = model, batch, name, route
         self._dtype = dtype
         self._cut: dict[str, _BatchFeatures] = {}
-        self._joined = BatchJoiner(self._run_model, _split_batch, is_out_of_memory)
+        self._joined = BatchJoiner(self._run_model, _split_batch_in_halves, is_gpu_out_of_memory)
 
     def encode_each_chunk(
         self, chunks: Sequence[Sequence[str]], prompt: str
@@ -449,7 +453,9 @@ class TorchBatchRunner:
         except ModelError:
             raise
         except Exception as error:  # transformers and torch have no root in common
-            raise ModelError(f"{self._name!r} failed while encoding: {first_error_line(error)}") from error
+            raise ModelError(
+                f"{self._name!r} failed while encoding: {format_first_error_line(error)}"
+            ) from error
         for position, n, rows, _ in window:
             parts = [next(done) for _ in rows]
             width = parts[0].shape[1] if parts else 0
@@ -476,7 +482,7 @@ class TorchBatchRunner:
                 joined[name] = whole.to(self._model.device, non_blocking=True)
         with torch.inference_mode():
             vectors = self._model(joined, **build_route_arguments(self._route))["sentence_embedding"]
-        return check_finite(
+        return check_vectors_finite(
             np.asarray(vectors.float().cpu().numpy(), dtype=np.float32), self._name, self._dtype
         )
 
@@ -562,7 +568,7 @@ def _has_same_features(features: Mapping[str, Any], other: Mapping[str, Any]) ->
     )
 
 
-def _split_batch(batch: PaddedBatch) -> tuple[PaddedBatch, PaddedBatch]:
+def _split_batch_in_halves(batch: PaddedBatch) -> tuple[PaddedBatch, PaddedBatch]:
     """The upper and the lower rows of a batch, as wide as before."""
     import torch
 
@@ -579,7 +585,7 @@ def _split_batch(batch: PaddedBatch) -> tuple[PaddedBatch, PaddedBatch]:
     return parts[0], parts[1]
 
 
-def is_out_of_memory(error: Exception) -> bool:
+def is_gpu_out_of_memory(error: Exception) -> bool:
     """Whether the error says that the card is full."""
     text = str(error).lower()
     return type(error).__name__ == "OutOfMemoryError" or any(words in text for words in _NO_MEMORY)

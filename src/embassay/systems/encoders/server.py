@@ -14,27 +14,31 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role, Tokenizer, Usage
 from embassay.errors import TextRefused, UsageError
-from embassay.systems.encoders.batches import choose_known_model, choose_prompts, warn_if_prompts_missing
-from embassay.systems.models import KnownModel, find_known_model
+from embassay.systems.encoders.batches import (
+    choose_known_prompt_model,
+    choose_role_prompts,
+    warn_if_prompts_missing,
+)
+from embassay.systems.models import KnownModelFacts, find_known_model
 from embassay.systems.remote import (
     CallLimits,
     Ledger,
-    MalformedAnswer,
-    Price,
-    ServerCalls,
+    MalformedServerAnswer,
+    ModelServerCalls,
     ServerReply,
+    TokenPrice,
     iterate_finished_jobs,
     wait_in_remote_loop,
 )
-from embassay.systems.remote.http import ServerSettings, Vendor, VendorConnection
+from embassay.systems.remote.http import ModelApiVendor, ModelServerSettings, VendorConnection
 from embassay.systems.remote.ledger import (
-    TokenCount,
-    bound_tokens,
-    count_tokens,
-    cut_to_tokens,
-    estimate_tokens,
-    find_too_long,
-    make_usage,
+    BookedTokenCount,
+    bound_server_tokens,
+    count_or_bound_tokens,
+    cut_text_to_tokens,
+    estimate_server_tokens,
+    find_too_long_texts,
+    make_booked_usage,
 )
 
 Vectors = NDArray[np.float32]
@@ -59,7 +63,7 @@ class ServedModel:
     chunk_size: int = 128
     texts: int = 2048
     tokens: int = 250_000
-    price: Price | None = None
+    price: TokenPrice | None = None
     tokenizer: Tokenizer | None = None
     prompts: Mapping[Role | None, str] = field(default_factory=dict)
 
@@ -83,7 +87,7 @@ class ServedEncoder(ABC):
         self.tokenizer = served.tokenizer
         self.price = served.price.usd_per_million_input if served.price else None
         self.rpm, self.tpm = limits.rpm, limits.tpm
-        self._calls = ServerCalls(served.model, ledger, limits)
+        self._calls = ModelServerCalls(served.model, ledger, limits)
         self._dim = served.dim
 
     @abstractmethod
@@ -126,7 +130,7 @@ class ServedEncoder(ABC):
         then none is cut."""
         if self.max_tokens is None or self.tokenizer is None:
             return 0
-        return len(find_too_long(texts, self.max_tokens, self.tokenizer))
+        return len(find_too_long_texts(texts, self.max_tokens, self.tokenizer))
 
     async def _encode_chunk(self, texts: Sequence[str], role: Role | None, dim: int) -> Vectors | TextRefused:
         # Empty texts are not sent: their vectors are zeros.
@@ -146,14 +150,14 @@ class ServedEncoder(ABC):
         prompt = self.served.prompts.get(role, "")
         texts = [prompt + text for text in texts]
         if self.max_tokens is not None and self.tokenizer is not None:
-            for i in find_too_long(texts, self.max_tokens, self.tokenizer):
-                texts[i] = cut_to_tokens(texts[i], self.max_tokens, self.tokenizer)
+            for i in find_too_long_texts(texts, self.max_tokens, self.tokenizer):
+                texts[i] = cut_text_to_tokens(texts[i], self.max_tokens, self.tokenizer)
         return texts
 
     def _split_into_requests(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
         """The texts in requests that the server's bounds allow."""
         starts, tokens = [0], 0
-        for i, count in enumerate(count_tokens(texts, self.tokenizer)):
+        for i, count in enumerate(count_or_bound_tokens(texts, self.tokenizer)):
             if i > starts[-1] and (
                 tokens + count > self.served.tokens or i - starts[-1] >= self.served.texts
             ):
@@ -163,22 +167,22 @@ class ServedEncoder(ABC):
         yield from (texts[start:end] for start, end in pairwise([*starts, len(texts)]) if end > start)
 
     async def _ask_server(self, texts: Sequence[str], role: Role | None) -> Vectors:
-        tokens = sum(count_tokens(texts, self.tokenizer))
+        tokens = sum(count_or_bound_tokens(texts, self.tokenizer))
 
         async def send_request() -> ServerReply[Vectors]:
             answer = await self.request(texts, role)
             return ServerReply(self._check_vectors(answer.value, len(texts)), answer.usage)
 
-        most = bound_tokens(texts, self.tokenizer)
+        most = bound_server_tokens(texts, self.tokenizer)
         return await self._calls.do(send_request, tokens=tokens, usd=self._price_tokens(most))
 
     def usage(self, said: object, texts: Sequence[str]) -> Usage:
         """What a request for `texts` is booked with, whose tokens the server `said` to have counted (None: it does not
         say)."""
         known = self.tokenizer is not None
-        likely = sum(count_tokens(texts, self.tokenizer)) if known else estimate_tokens(texts)
-        read = TokenCount.of(said, most=bound_tokens(texts, self.tokenizer), likely=likely)
-        return make_usage(read, usd=self._price_tokens)
+        likely = sum(count_or_bound_tokens(texts, self.tokenizer)) if known else estimate_server_tokens(texts)
+        read = BookedTokenCount.of(said, most=bound_server_tokens(texts, self.tokenizer), likely=likely)
+        return make_booked_usage(read, usd=self._price_tokens)
 
     def _price_tokens(self, input_tokens: int, output_tokens: int = 0) -> float | None:
         return None if self.served.price is None else self.served.price.usd(input_tokens, output_tokens)
@@ -186,13 +190,13 @@ class ServedEncoder(ABC):
     def _check_vectors(self, vectors: Vectors, n: int) -> Vectors:
         """The vectors; Malformed when there are not n, or not of the model's dimensions, or not finite."""
         if vectors.ndim != 2 or len(vectors) != n or vectors.shape[1] == 0:
-            raise MalformedAnswer(
+            raise MalformedServerAnswer(
                 f"{len(vectors)} vectors for {n} texts" if vectors.ndim == 2 else "no vectors"
             )
         if self._dim is not None and vectors.shape[1] != self._dim:
-            raise MalformedAnswer(f"vectors of {vectors.shape[1]} dimensions, expected {self._dim}")
+            raise MalformedServerAnswer(f"vectors of {vectors.shape[1]} dimensions, expected {self._dim}")
         if not np.isfinite(vectors).all():
-            raise MalformedAnswer("vectors with values that are not finite", of_texts=True)
+            raise MalformedServerAnswer("vectors with values that are not finite", of_texts=True)
         return vectors
 
 
@@ -200,7 +204,7 @@ _ROLES: tuple[Role | None, ...] = ("query", "document", None)
 
 
 @dataclass(frozen=True)
-class ServedPrompts:
+class EncoderPromptOptions:
     """What the user says goes before texts: the prompt of a role ("" is none), or in one word those of a
     `family`."""
 
@@ -209,19 +213,19 @@ class ServedPrompts:
     prompt: str | None = None
     family: str | None = None
 
-    def before(self, system: str, target: str, listed: KnownModel | None) -> dict[Role | None, str]:
+    def before(self, system: str, target: str, listed: KnownModelFacts | None) -> dict[Role | None, str]:
         """The prompts that are not empty. A warning where the model is of a family that needs some, and nobody says
         which."""
         given: dict[Role | None, str | None] = {
             "query": self.query_prompt, "document": self.document_prompt, None: self.prompt
         }  # fmt: skip
-        known = choose_known_model(self.family, listed)
-        chosen = choose_prompts(given, own={}, known=known)
+        known = choose_known_prompt_model(self.family, listed)
+        chosen = choose_role_prompts(given, own={}, known=known)
         warn_if_prompts_missing(chosen, given, known, system=system, model=target)
         return {role: prompt for role in _ROLES if (prompt := chosen.of(role))}
 
 
-class PostedEncoder(ServedEncoder):
+class HttpPostEncoder(ServedEncoder):
     """An encoder whose subclass says where to post (`path`), what (`payload`), and what the answer means (`read`).
 
     `most_texts` and `most_tokens` are what the vendor takes in one request. `facts` are what the vectors depend
@@ -235,15 +239,15 @@ class PostedEncoder(ServedEncoder):
 
     def __init__(
         self,
-        vendor: Vendor,
+        vendor: ModelApiVendor,
         target: str,
-        server: ServerSettings,
+        server: ModelServerSettings,
         ledger: Ledger | None,
         *,
         name: str = "",
         dimensions: int | None = None,
         facts: Mapping[str, Any] | None = None,
-        prompts: ServedPrompts = ServedPrompts(),
+        prompts: EncoderPromptOptions = EncoderPromptOptions(),
     ) -> None:
         if not target:
             raise UsageError(
@@ -271,7 +275,7 @@ class PostedEncoder(ServedEncoder):
             chunk_size=self.most_texts,
             texts=self.most_texts,
             tokens=self.most_tokens,
-            price=Price.of(target, 0.0 if server.price is None and not vendor.keys else server.price),
+            price=TokenPrice.of(target, 0.0 if server.price is None and not vendor.keys else server.price),
             prompts=before,
         )
         super().__init__(served, ledger, server.limits)
@@ -294,5 +298,5 @@ class PostedEncoder(ServedEncoder):
             rows, counted = self.read(answer)
             vectors = np.array(rows, dtype=np.float32)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            raise MalformedAnswer("the answer contains no vectors") from None
+            raise MalformedServerAnswer("the answer contains no vectors") from None
         return ServerReply(vectors, self.usage(counted, texts))

@@ -13,11 +13,16 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
-from embassay.systems.encoders.batches import check_finite, choose_prompts
-from embassay.systems.encoders.multivector import ChunkwiseEncoder, IndependentChunks, Rows, TorchModel
+from embassay.systems.encoders.batches import check_vectors_finite, choose_role_prompts
+from embassay.systems.encoders.multivector import (
+    IndependentChunks,
+    Rows,
+    SentenceTransformersModel,
+    TextwiseMultiVectorEncoder,
+)
 from embassay.systems.encoders.onnx import open_tokenizer
-from embassay.systems.encoders.onnx_model import OnnxComputation, OnnxFolder, open_onnx_graph
-from embassay.systems.models import folder_identity
+from embassay.systems.encoders.onnx_model import OnnxComputeOptions, OnnxModelFolder, open_onnx_graph
+from embassay.systems.models import compute_model_folder_checksum
 
 _USUAL_TERMS = 300
 """Of a passage, for estimates of memory."""
@@ -29,7 +34,7 @@ _ACTIVATIONS: Mapping[str, Callable[[NDArray[np.float32]], NDArray[np.float32]]]
 
 
 @dataclass(eq=False)
-class Splade(ChunkwiseEncoder):
+class SpladeEncoder(TextwiseMultiVectorEncoder):
     """The sparse model `target`: ORG/MODEL of the hub at `revision`, or a folder.
 
     A folder with model.onnx (also in onnx/, or `file`) is computed in onnxruntime, without torch, everything else by
@@ -56,7 +61,7 @@ class Splade(ChunkwiseEncoder):
     joins_chunks = True
 
     def __post_init__(self) -> None:
-        folder = OnnxFolder(Path(self.target).expanduser())
+        folder = OnnxModelFolder(Path(self.target).expanduser())
         graph = folder.graph(self.file) if self.backend != "torch" and folder.path.is_dir() else None
         if self.backend == "onnx" and graph is None:
             raise ModelError(
@@ -102,9 +107,9 @@ def _is_splade_model(config: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
 class _TorchSplade:
     """The model in sentence-transformers."""
 
-    def __init__(self, asked: Splade) -> None:
+    def __init__(self, asked: SpladeEncoder) -> None:
         self._asked = asked
-        self._torch = TorchModel(
+        self._torch = SentenceTransformersModel(
             "SparseEncoder", asked.target, asked.revision, system="splade", device=asked.device, dtype=asked.dtype,
             trained=_is_splade_model, since="5.0"
         )  # fmt: skip
@@ -131,10 +136,10 @@ class _TorchSplade:
             )
         )  # fmt: skip
         weights = np.asarray(found.float().cpu().numpy(), dtype=np.float32)
-        return check_finite(weights, self._asked.name, self._asked.dtype)
+        return check_vectors_finite(weights, self._asked.name, self._asked.dtype)
 
     def count_truncated(self, texts: Sequence[str]) -> int:
-        return self._limit.count_exceeding(texts, self._asked.document_prompt or "")
+        return self._limit.count_texts_over_limit(texts, self._asked.document_prompt or "")
 
 
 class _OnnxSplade:
@@ -143,18 +148,18 @@ class _OnnxSplade:
 
     card = False
 
-    def __init__(self, asked: Splade, folder: OnnxFolder) -> None:
+    def __init__(self, asked: SpladeEncoder, folder: OnnxModelFolder) -> None:
         if asked.dtype != "float32" or asked.device or asked.revision:
             raise UsageError(
                 f"{asked.name!r} is an onnxruntime graph, which does not accept dtype, device or revision.",
                 mend="Leave them out, or add backend=torch.",
             )
-        self._run = open_onnx_graph(folder, OnnxComputation(asked.name, "onnx"), asked.file)
+        self._run = open_onnx_graph(folder, OnnxComputeOptions(asked.name, "onnx"), asked.file)
         self._tokenizer = open_tokenizer(folder.tokenizer())
         self.max_tokens = folder.max_tokens() if asked.max_length is None else asked.max_length
         if self.max_tokens is not None:
             self._tokenizer.enable_truncation(self.max_tokens)
-        pooling = _pooling_settings(folder)
+        pooling = _read_pooling_settings(folder)
         self._largest = pooling.get("pooling_strategy", "max") == "max"
         name = str(pooling.get("activation_function", "relu"))
         if name not in _ACTIVATIONS:
@@ -164,7 +169,7 @@ class _OnnxSplade:
         chosen: dict[Role | None, str | None] = {
             "query": asked.query_prompt, "document": asked.document_prompt, None: asked.document_prompt
         }  # fmt: skip
-        self._prompts = choose_prompts(chosen, own=shipped, default=default)
+        self._prompts = choose_role_prompts(chosen, own=shipped, default=default)
         self.uses_roles = self._prompts.has_role_prompts
         config = folder.read("config_sentence_transformers.json")
         self.similarity = "cosine" if config.get("similarity_fn_name") == "cosine" else "dot"
@@ -172,7 +177,7 @@ class _OnnxSplade:
             "file": asked.file, "max_length": self.max_tokens, "max_active": asked.max_active, "pooling": pooling,
             "prompts": [self._prompts.query, self._prompts.document], "version": self._run.version
         }  # fmt: skip
-        self.identity = f"splade:{folder_identity(folder.path)}:{json.dumps(depends, separators=(',', ':'))}"
+        self.identity = f"splade:{compute_model_folder_checksum(folder.path)}:{json.dumps(depends, separators=(',', ':'))}"
 
     def read(self, texts: list[str], role: Role | None) -> NDArray[np.float32]:
         """All weights, (n, terms)."""
@@ -194,7 +199,7 @@ class _OnnxSplade:
         return np.asarray(weights.max(axis=0) if self._largest else weights.sum(axis=0), dtype=np.float32)
 
 
-def _pooling_settings(folder: OnnxFolder) -> Mapping[str, Any]:
+def _read_pooling_settings(folder: OnnxModelFolder) -> Mapping[str, Any]:
     """The configuration of the module SpladePooling; nothing where the folder names none. ModelError for a folder with
     modules that are not computed here."""
     kinds = {

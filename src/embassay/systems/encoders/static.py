@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
-from embassay.systems.models import fetch_weights, find_weights, first_error_line
+from embassay.systems.models import fetch_model_weights, find_model_weights, format_first_error_line
 
 _FILES = ("*.safetensors", "*.json", "*.txt")
 
@@ -39,13 +39,13 @@ class StaticEncoder:
                 f"max_length must not be negative, found {self.max_length}.", mend="0 means no limit."
             )
         library = _import_model2vec()
-        weights = find_weights(self.target, self.revision, system="static")
-        folder = fetch_weights(weights, _FILES)
+        weights = find_model_weights(self.target, self.revision, system="static")
+        folder = fetch_model_weights(weights, _FILES)
         try:
             self._model = library.StaticModel.from_pretrained(folder)
         except Exception as error:  # the library's errors have no root in common
             raise ModelError(
-                f"{self.name!r} cannot be loaded as a static model: {first_error_line(error)}",
+                f"{self.name!r} cannot be loaded as a static model: {format_first_error_line(error)}",
                 mend="A folder of model2vec has model.safetensors, tokenizer.json and config.json.",
             ) from error
         chosen = getattr(self._model, "max_length", 512) if self.max_length is None else self.max_length

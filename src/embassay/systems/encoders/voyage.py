@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from embassay.contracts import Role
-from embassay.systems.encoders.server import PostedEncoder, Vectors
+from embassay.systems.encoders.server import HttpPostEncoder, Vectors
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.http import VOYAGE, ServerSettings, select_given_options
+from embassay.systems.remote.http import VOYAGE, ModelServerSettings, select_given_options
 
 
-class VoyageEncoder(PostedEncoder):
+class VoyageEncoder(HttpPostEncoder):
     """`voyage:voyage-3.5`. The server puts its own prompt before queries and documents, none before a text
     without a role.
 
@@ -32,7 +32,7 @@ class VoyageEncoder(PostedEncoder):
         *,
         name: str = "",
         ledger: Ledger | None = None,
-        server: ServerSettings = ServerSettings(),  # noqa: B008
+        server: ModelServerSettings = ModelServerSettings(),  # noqa: B008
         dimensions: int | None = None,
         truncate: bool = False,
     ) -> None:

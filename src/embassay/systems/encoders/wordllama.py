@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Role
-from embassay.systems.models import read_verified
+from embassay.systems.models import read_verified_file
 
 FILES = Path(__file__).with_name("wordllama_files")
 _INSTALL = "Install it again: pip install --force-reinstall --no-deps embassay"
@@ -22,7 +22,7 @@ _WEIGHTS = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"
 _TOKENIZER = "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68"
 
 
-class WordLlama:
+class WordLlamaEncoder:
     """Mean of 256-dimensional token vectors, not normalised: bit for bit what the wordllama package gives.
 
     There is no limit on length (`max_tokens` is None, nothing is cut). A text without tokens has the zero
@@ -45,7 +45,7 @@ class WordLlama:
             (FILES / "l2_supercat_tokenizer_config.json", _TOKENIZER),
         )
         weights, tokenizer = (
-            read_verified(path, checksum, encoder=self.name, mend=_INSTALL) for path, checksum in files
+            read_verified_file(path, checksum, encoder=self.name, mend=_INSTALL) for path, checksum in files
         )
         self._vectors: NDArray[np.float32] = load(weights)["embedding.weight"].astype(np.float32)
         self.tokenizer = Tokenizer.from_buffer(tokenizer)

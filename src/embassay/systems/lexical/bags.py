@@ -20,20 +20,20 @@ Rows = NDArray[np.int64]
 _TEXTS_PER_CALL = 1024
 
 
-class TokenNumbers(dict[int, int]):
+class TokenIdNumbering(dict[int, int]):
     """A number for every token id, 0, 1, 2 ... in the order of first sight."""
 
     def __missing__(self, token: int) -> int:
         number = self[token] = len(self)
         return number
 
-    def copy(self) -> TokenNumbers:
+    def copy(self) -> TokenIdNumbering:
         """The same numbers, to go on from."""
-        return TokenNumbers(self)
+        return TokenIdNumbering(self)
 
 
 @dataclass(frozen=True)
-class TokenRows:
+class TokenIdRows:
     """Row i holds `ids[starts[i]:starts[i + 1]]`, numbers below `vocabulary`, in the order of the text."""
 
     ids: NDArray[np.int32]
@@ -48,15 +48,15 @@ class TokenRows:
         """Tokens per row."""
         return np.diff(self.starts)
 
-    def take_rows(self, rows: Rows) -> TokenRows:
+    def take_rows(self, rows: Rows) -> TokenIdRows:
         """The given rows, repeated and reordered as asked."""
         places, starts = locate_ragged_rows(self.starts, rows)
-        return TokenRows(self.ids[places], starts, self.vocabulary)
+        return TokenIdRows(self.ids[places], starts, self.vocabulary)
 
 
 def tokenise_texts(
-    tokenizer: Tokenizer, *collections: Iterable[str], numbers: TokenNumbers | None = None
-) -> tuple[TokenRows, list[Rows]]:
+    tokenizer: Tokenizer, *collections: Iterable[str], numbers: TokenIdNumbering | None = None
+) -> tuple[TokenIdRows, list[Rows]]:
     """The tokens of every distinct text, and for each collection the row of each of its texts.
 
     Tokens are numbered by first appearance, so that sums of floats do not depend on a tokenizer's own ids. `numbers`
@@ -67,14 +67,14 @@ def tokenise_texts(
         np.fromiter((row_of.setdefault(text, len(row_of)) for text in texts), np.int64)
         for texts in collections
     ]
-    numbers = TokenNumbers() if numbers is None else numbers
+    numbers = TokenIdNumbering() if numbers is None else numbers
     texts, ids, lengths = list(row_of), [np.empty(0, dtype=np.int32)], [0]
     # A batch at a time: Python's integers take nine times the memory of the array.
     for batch in cut_range_into_blocks(len(texts), _TEXTS_PER_CALL):
         for encoded in tokenizer.encode_batch(texts[batch]):
             ids.append(np.fromiter(map(numbers.__getitem__, encoded), np.int32, len(encoded)))
             lengths.append(len(encoded))
-    return TokenRows(np.concatenate(ids), np.cumsum(lengths), len(numbers)), rows
+    return TokenIdRows(np.concatenate(ids), np.cumsum(lengths), len(numbers)), rows
 
 
 def locate_ragged_rows(starts: NDArray[np.int64], rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -89,7 +89,7 @@ def locate_ragged_rows(starts: NDArray[np.int64], rows: Rows) -> tuple[NDArray[n
     return np.repeat(starts[rows] - new_starts[:-1], lengths) + np.arange(new_starts[-1]), new_starts
 
 
-def check_pairs(a: Sequence[str], b: Sequence[str]) -> None:
+def check_pair_counts_equal(a: Sequence[str], b: Sequence[str]) -> None:
     """Raise UsageError unless there are as many texts on both sides."""
     if len(a) != len(b):
         raise UsageError(
@@ -127,12 +127,12 @@ class TermBags:
         return TermBags(starts, self.terms[places], self.counts[places], self.sizes[rows])
 
 
-def unigrams(tokens: TokenRows) -> TermBags:
+def count_unigrams(tokens: TokenIdRows) -> TermBags:
     """Tokens with their counts."""
     return _count_terms(tokens.ids.astype(np.int64), tokens.starts)
 
 
-def bigrams(tokens: TokenRows) -> TermBags:
+def count_bigrams(tokens: TokenIdRows) -> TermBags:
     """Pairs of neighbouring tokens with their counts; none in a text of fewer than two tokens."""
     lengths = np.maximum(tokens.row_lengths - 1, 0)
     starts = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(lengths)))
@@ -142,9 +142,9 @@ def bigrams(tokens: TokenRows) -> TermBags:
     return _count_terms(first_of * tokens.vocabulary + second_of, starts)
 
 
-def token_sets(tokens: TokenRows) -> TermBags:
+def collect_token_sets(tokens: TokenIdRows) -> TermBags:
     """Distinct tokens, each counted once."""
-    bags = unigrams(tokens)
+    bags = count_unigrams(tokens)
     return TermBags(bags.starts, bags.terms, np.ones_like(bags.counts), np.diff(bags.starts))
 
 
@@ -202,7 +202,7 @@ def accumulate_pair_sums(
     what: Summed, bags: TermBags, weights: tuple[NDArray[Any], NDArray[Any]], a: Rows, b: Rows
 ) -> NDArray[Any]:
     """Sums for the rows a[i] and b[i] of `bags`, weighted per entry, shape (n,)."""
-    from embassay.search.kernels import add_pair_products, pair_overlaps
+    from embassay.search.kernels import add_pair_term_overlaps, add_pair_weight_products
 
     out = np.zeros(len(a), dtype=weights[0].dtype)
     left, right = weights
@@ -210,9 +210,9 @@ def accumulate_pair_sums(
     def sum_part(part: slice) -> None:
         rows = bags.starts, bags.terms
         if what == "overlaps":
-            pair_overlaps(*rows, left, right, a[part], b[part], out[part])
+            add_pair_term_overlaps(*rows, left, right, a[part], b[part], out[part])
         else:
-            add_pair_products(*rows, left, *rows, right, a[part], b[part], out[part])
+            add_pair_weight_products(*rows, left, *rows, right, a[part], b[part], out[part])
 
     run_in_threads(sum_part, list(cut_range_into_blocks(len(a), _PAIRS_PER_TASK)), count_cores())
     return out

@@ -22,22 +22,22 @@ from embassay.search.exact import (
     compute_condensed_distances,
     cut_range_into_blocks,
     merge,
-    rank_in_blocks,
+    rank_scores_in_blocks,
     run_in_threads,
     run_over_shards,
 )
-from embassay.search.sparse import SparseMatrix, accumulate_sums
+from embassay.search.sparse import SparseMatrix, accumulate_row_pair_sums
 from embassay.systems.lexical.bags import (
     SECONDS_PER_TOKEN,
     Rows,
     TermBags,
-    TokenNumbers,
-    TokenRows,
+    TokenIdNumbering,
+    TokenIdRows,
     accumulate_pair_sums,
-    check_pairs,
+    check_pair_counts_equal,
+    count_unigrams,
     invert_bags,
     tokenise_texts,
-    unigrams,
     weigh_terms,
 )
 from embassay.systems.lexical.terms import TERMS
@@ -85,42 +85,44 @@ class CollectionStatistics:
         """The statistics of so many documents with so many tokens, for the terms of which `frequency` (vocabulary,)
         documents have each; `everywhere` are those of all terms of the collection, in any order, which okapi needs."""
         idf = (
-            _okapi_idf(frequency, documents, everywhere)
+            _compute_okapi_idf(frequency, documents, everywhere)
             if weighting.okapi
-            else _plus_idf(frequency, documents)
+            else _compute_plus_idf(frequency, documents)
         )
         # Without any token there is nothing to normalise, and 1 only keeps the quotient defined.
         return cls(weighting, idf, tokens / max(documents, 1) or 1.0)
 
-    def query_weights(self, bags: TermBags) -> NDArray[np.float64]:
+    def compute_query_weights(self, bags: TermBags) -> NDArray[np.float64]:
         """idf times the count of the term, per entry of `bags`."""
         return bags.counts * self.idf[bags.terms]
 
-    def document_weights(self, counts: NDArray[Any], sizes: NDArray[Any]) -> NDArray[np.float64]:
+    def compute_document_weights(self, counts: NDArray[Any], sizes: NDArray[Any]) -> NDArray[np.float64]:
         """The saturated frequency tf (k1 + 1) / (tf + k1 (1 - b + b length / mean length)) of terms that are in their
         text `counts` times, (n,); `sizes` (n,) are the lengths of the texts."""
         w = self.weighting
-        return saturate_counts(w.k1, counts, 1 - w.b + w.b * sizes / self.mean_length)
+        return saturate_term_counts(w.k1, counts, 1 - w.b + w.b * sizes / self.mean_length)
 
     def compute_score_floors(self, bags: TermBags, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """What every document scores for a query: delta times the idf of the query's known tokens; `weights` are the
-        `query_weights` of the bags."""
+        `compute_query_weights` of the bags."""
         floors = np.bincount(bags.rows, weights=weights, minlength=len(bags))
         return np.asarray(self.weighting.delta * floors)
 
 
-def saturate_counts(k1: float, counts: NDArray[Any], norm: NDArray[Any] | float = 1.0) -> NDArray[np.float64]:
+def saturate_term_counts(
+    k1: float, counts: NDArray[Any], norm: NDArray[Any] | float = 1.0
+) -> NDArray[np.float64]:
     """tf (k1 + 1) / (tf + k1 norm) of terms that are in their text `counts` times, (n,)."""
     return np.asarray(counts * (k1 + 1) / (counts + k1 * norm))
 
 
-def _plus_idf(frequency: NDArray[np.float64], documents: int) -> NDArray[np.float64]:
+def _compute_plus_idf(frequency: NDArray[np.float64], documents: int) -> NDArray[np.float64]:
     """ln((N + 1) / df)."""
     seen = frequency > 0
     return np.where(seen, np.log((documents + 1) / np.where(seen, frequency, 1)), 0.0)
 
 
-def _okapi_idf(
+def _compute_okapi_idf(
     frequency: NDArray[np.float64], documents: int, everywhere: NDArray[Any]
 ) -> NDArray[np.float64]:
     """ln(N - df + 0.5) - ln(df + 0.5); a negative one is replaced by a quarter of the mean over all terms."""
@@ -141,7 +143,7 @@ Kept = tuple[int, tuple[tuple[str, np.dtype[Any], int], ...]]
 """Where a record begins in the file, and the name, type and length of each of its arrays."""
 
 
-class ScratchStore(AbstractContextManager["ScratchStore"]):
+class SpillingArrayStore(AbstractContextManager["SpillingArrayStore"]):
     """Records of flat arrays, kept in memory up to 64 MiB together, beyond that in a file without a name, which is gone
     with the process however that ends. It lies in the system's folder for temporary files (`TMPDIR`)."""
 
@@ -199,19 +201,22 @@ class Postings:
         """The postings of these bags for the `terms`, ascending."""
         table = invert_bags(bags, bags.counts, terms)
         return cls(
-            table.starts, _narrow_type(table.places), _narrow_type(table.weights), bags.sizes.astype(np.int32)
+            table.starts,
+            _narrow_integer_type(table.places),
+            _narrow_integer_type(table.weights),
+            bags.sizes.astype(np.int32),
         )
 
     def index(self, collection: CollectionStatistics) -> SparseMatrix:
         """The weights of the terms in the documents."""
         rows = self.rows.astype(np.int32)
-        weights = collection.document_weights(self.counts, self.sizes[rows])
+        weights = collection.compute_document_weights(self.counts, self.sizes[rows])
         # What was read from the file cannot be written, for which the kernel would be compiled once more.
         return SparseMatrix(self.starts.copy(), rows, weights, len(self.sizes))
 
 
 @dataclass(frozen=True)
-class ShardFacts:
+class ShardTermStatistics:
     """What one shard adds to the collection: its documents and tokens, the documents with each token (`ids` are the
     tokenizer's, ascending), and its postings, a block each."""
 
@@ -232,15 +237,15 @@ class TokenisedQueries:
     ids: NDArray[np.int64]
 
     @classmethod
-    def of(cls, tokens: TokenRows, rows: Rows, numbers: TokenNumbers) -> TokenisedQueries:
-        bags = unigrams(tokens).take_rows(rows)
+    def of(cls, tokens: TokenIdRows, rows: Rows, numbers: TokenIdNumbering) -> TokenisedQueries:
+        bags = count_unigrams(tokens).take_rows(rows)
         weighted, terms = weigh_terms(bags, bags.counts)
         ids = np.fromiter(numbers, np.int64, len(numbers))
         return cls(weighted, bags, terms, ids[terms])
 
 
 @dataclass(frozen=True)
-class FrequencyPass:
+class TermFrequencyPass:
     """The first pass. With `all_terms` the frequencies of all tokens are counted, else those of the queries."""
 
     tokenizer: Tokenizer
@@ -248,12 +253,12 @@ class FrequencyPass:
     all_terms: bool
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return FrequencyPass, (self.tokenizer, self.queries, self.all_terms)
+        return TermFrequencyPass, (self.tokenizer, self.queries, self.all_terms)
 
-    def __call__(self, shard: Sequence[str]) -> ShardFacts:
+    def __call__(self, shard: Sequence[str]) -> ShardTermStatistics:
         numbers = self.token_numbers.copy()
         tokens, (rows,) = tokenise_texts(self.tokenizer, shard, numbers=numbers)
-        bags = unigrams(tokens)
+        bags = count_unigrams(tokens)
         copies = np.bincount(rows, minlength=len(bags))
         frequency = np.bincount(
             bags.terms, weights=copies[bags.rows].astype(np.float64), minlength=len(numbers)
@@ -265,12 +270,12 @@ class FrequencyPass:
         terms = self.tokenised_queries.terms
         parts = list(cut_range_into_blocks(len(rows), blockwise.CANDIDATE_BLOCK)) or [slice(0, 0)]
         postings = [Postings.of(bags.take_rows(rows[part]), terms) for part in parts]
-        return ShardFacts(
+        return ShardTermStatistics(
             len(rows), int(copies @ bags.sizes), ids[order], frequency[counted][order], postings
         )
 
     @property
-    def token_numbers(self) -> TokenNumbers:
+    def token_numbers(self) -> TokenIdNumbering:
         """The numbers of the queries' tokens."""
         return self._tokenised_with_numbers[1]
 
@@ -280,14 +285,14 @@ class FrequencyPass:
         return self._tokenised_with_numbers[0]
 
     @cached_property
-    def _tokenised_with_numbers(self) -> tuple[TokenisedQueries, TokenNumbers]:
-        numbers = TokenNumbers()
+    def _tokenised_with_numbers(self) -> tuple[TokenisedQueries, TokenIdNumbering]:
+        numbers = TokenIdNumbering()
         tokens, (rows,) = tokenise_texts(self.tokenizer, self.queries, numbers=numbers)
         return TokenisedQueries.of(tokens, rows, numbers), numbers
 
 
 @dataclass(frozen=True)
-class ScorePass:
+class BM25ScorePass:
     """The second pass: the best k of a block of documents for the queries, whose terms are weighted."""
 
     rows: SparseMatrix
@@ -299,22 +304,24 @@ class ScorePass:
         index = postings.index(self.collection)
 
         def score_part(part: slice) -> NDArray[np.float64]:
-            return np.asarray(self.floors[part, None] + accumulate_sums("products", self.rows, index, part))
+            return np.asarray(
+                self.floors[part, None] + accumulate_row_pair_sums("products", self.rows, index, part)
+            )
 
-        return rank_in_blocks(
+        return rank_scores_in_blocks(
             lambda _: score_part, (len(self.floors), index.width), self.k, threads=count_cores()
         )
 
 
 def search_shards(
-    reading: FrequencyPass,
+    reading: TermFrequencyPass,
     weighting: Weighting,
     shards: Sequence[Sequence[str]],
     k: int,
     spread: CellPartExecutor | None,
 ) -> Iterator[RankedCandidates]:
     """The best k of each shard, in order, as if all shards were one collection."""
-    with ScratchStore() as scratch:
+    with SpillingArrayStore() as scratch:
         totals, records = _CollectionTotals(), list[list[Kept]]()
         for facts in run_over_shards(reading, shards, spread):
             totals.add(facts)
@@ -323,7 +330,7 @@ def search_shards(
 
 
 def search_corpora(
-    reading: FrequencyPass,
+    reading: TermFrequencyPass,
     weighting: Weighting,
     shards: Sequence[Sequence[str]],
     each: int,
@@ -332,7 +339,7 @@ def search_corpora(
 ) -> Iterator[RankedCandidates]:
     """The best k of each shard with the statistics of its corpus, which is `each` shards in a row; then, from the same
     reading, those with the statistics of all corpora together."""
-    with ScratchStore() as scratch:
+    with SpillingArrayStore() as scratch:
         together, totals, records = _CollectionTotals(), list[_CollectionTotals](), list[list[Kept]]()
         for number, facts in enumerate(run_over_shards(reading, shards, spread)):
             # A corpus begins.
@@ -351,7 +358,7 @@ def _score_shards(
     asked: TokenisedQueries,
     totals: _CollectionTotals,
     weighting: Weighting,
-    scratch: ScratchStore,
+    scratch: SpillingArrayStore,
     records: Sequence[Sequence[Kept]],
     k: int,
     spread: CellPartExecutor | None,
@@ -360,7 +367,7 @@ def _score_shards(
     collection = totals.collection(weighting, asked.ids)
     weights = asked.bags.counts * collection.idf[asked.rows.places]
     rows = SparseMatrix(asked.rows.starts, asked.rows.places, weights, asked.rows.width)
-    scoring = ScorePass(rows, collection.compute_score_floors(asked.bags, weights), collection, k)
+    scoring = BM25ScorePass(rows, collection.compute_score_floors(asked.bags, weights), collection, k)
     postings = (Postings(**scratch.read(record)) for blocks_ in records for record in blocks_)
     best = run_over_shards(scoring, postings, spread)
     for blocks_ in records:
@@ -377,7 +384,7 @@ class _CollectionTotals:
         self.ids = np.empty(0, dtype=np.int64)
         self.frequency = np.empty(0, dtype=np.int64)
 
-    def add(self, facts: ShardFacts) -> None:
+    def add(self, facts: ShardTermStatistics) -> None:
         self.documents += facts.documents
         self.tokens += facts.tokens
         if np.array_equal(self.ids, facts.ids):
@@ -398,7 +405,7 @@ class _CollectionTotals:
         return CollectionStatistics.counted(weighting, frequency, self.documents, self.tokens, self.frequency)
 
 
-def _narrow_type(values: NDArray[Any]) -> Whole:
+def _narrow_integer_type(values: NDArray[Any]) -> Whole:
     """The same whole numbers from 0 in as few bytes as they fit."""
     return values.astype(np.min_scalar_type(int(values.max(initial=0))))
 
@@ -407,7 +414,7 @@ _ROWS_PER_TASK = 64
 
 
 @dataclass(frozen=True)
-class MutualScores:
+class MutualTextScores:
     """Scores of texts for each other, both ways, over the texts as their own collection."""
 
     bags: TermBags
@@ -415,12 +422,12 @@ class MutualScores:
     directions: tuple[tuple[SparseMatrix, SparseMatrix], ...]
 
     @classmethod
-    def build(cls, weighting: Weighting, bags: TermBags, vocabulary: int) -> MutualScores:
+    def build(cls, weighting: Weighting, bags: TermBags, vocabulary: int) -> MutualTextScores:
         """The scores of the rows of `bags`, whose terms are below `vocabulary`."""
         collection = CollectionStatistics.of(weighting, bags, np.ones(len(bags), dtype=np.int64), vocabulary)
         weights = (
-            collection.query_weights(bags),
-            collection.document_weights(bags.counts, bags.sizes[bags.rows]),
+            collection.compute_query_weights(bags),
+            collection.compute_document_weights(bags.counts, bags.sizes[bags.rows]),
         )
         terms = np.arange(vocabulary)
         rows, index = zip(
@@ -439,7 +446,7 @@ class MutualScores:
     def scores(self, rows: slice) -> NDArray[np.float64]:
         """(score(i, j) + score(j, i)) / 2 of the rows i and all j from `rows.start` on; valid for j > i."""
         forward, back = (
-            accumulate_sums("products", *direction, rows, above_diagonal=True)
+            accumulate_row_pair_sums("products", *direction, rows, above_diagonal=True)
             for direction in self.directions
         )
         return np.asarray((forward + back + self.floors[rows, None] + self.floors)[:, rows.start :] / 2)
@@ -543,9 +550,9 @@ class BM25(ShardSearch):
         texts. Pairs of two empty texts have 1, of one empty text 0, and stay out of the batch's range. Raises
         UsageError for unequal lengths.
         """
-        check_pairs(a, b)
+        check_pair_counts_equal(a, b)
         tokens, (rows_a, rows_b) = tokenise_texts(self.tokenizer, a, b)
-        bags = unigrams(tokens)
+        bags = count_unigrams(tokens)
         if self._is_reference_alone:
             score = partial(_score_against_reference, self._weighting, bags)
         else:
@@ -575,7 +582,9 @@ class BM25(ShardSearch):
         have distance 0, one empty text 1, and stay out of that range. Source: SAGE spec, section 7.
         """
         tokens, (rows,) = tokenise_texts(self.tokenizer, texts)
-        mutual = MutualScores.build(self._weighting, unigrams(tokens.take_rows(rows)), tokens.vocabulary)
+        mutual = MutualTextScores.build(
+            self._weighting, count_unigrams(tokens.take_rows(rows)), tokens.vocabulary
+        )
         low, high = mutual.find_score_bounds()
         empty = mutual.bags.sizes == 0
 
@@ -596,7 +605,7 @@ class BM25(ShardSearch):
         spread: CellPartExecutor | None = None,
     ) -> Iterator[RankedCandidates]:
         """The k texts of the highest raw score in each shard, in order, with the statistics of all shards together."""
-        reading = FrequencyPass(self.tokenizer, queries, all_terms=self.variant == "okapi")
+        reading = TermFrequencyPass(self.tokenizer, queries, all_terms=self.variant == "okapi")
         return search_shards(reading, self._weighting, shards, k, spread)
 
     def search_corpora(
@@ -610,7 +619,7 @@ class BM25(ShardSearch):
     ) -> Iterator[RankedCandidates]:
         """`search` in each shard with the statistics of its own corpus, `each` shards in a row; then in each with those
         of all corpora together."""
-        reading = FrequencyPass(self.tokenizer, queries, all_terms=self.variant == "okapi")
+        reading = TermFrequencyPass(self.tokenizer, queries, all_terms=self.variant == "okapi")
         return search_corpora(reading, self._weighting, shards, each, k, spread)
 
 
@@ -618,7 +627,10 @@ def _score_row_pairs(
     collection: CollectionStatistics, bags: TermBags, queries: Rows, documents: Rows
 ) -> NDArray[np.float64]:
     """The score of row `documents[i]` of `bags` for row `queries[i]`."""
-    weights = collection.query_weights(bags), collection.document_weights(bags.counts, bags.sizes[bags.rows])
+    weights = (
+        collection.compute_query_weights(bags),
+        collection.compute_document_weights(bags.counts, bags.sizes[bags.rows]),
+    )
     floors = collection.compute_score_floors(bags, weights[0])[queries]
     return np.asarray(floors + accumulate_pair_sums("products", bags, weights, queries, documents))
 
@@ -628,7 +640,7 @@ def _score_against_reference(
 ) -> NDArray[np.float64]:
     """The score of row `references[i]` of `bags` as a corpus of its own for row `queries[i]`."""
     # In a corpus of one text every length is the mean length, and ln((1 + 1) / 1) is the idf of each of its tokens.
-    weights = bags.counts * np.log(2), weighting.delta + saturate_counts(weighting.k1, bags.counts)
+    weights = bags.counts * np.log(2), weighting.delta + saturate_term_counts(weighting.k1, bags.counts)
     return np.asarray(accumulate_pair_sums("products", bags, weights, queries, references))
 
 

@@ -13,14 +13,14 @@ from rapidfuzz.distance import Levenshtein as UnitCost
 from rapidfuzz.process import cdist, cpdist
 
 from embassay.contracts import CellPartExecutor, Kind, RankedCandidates
-from embassay.search.exact import compute_condensed_distances, rank_in_blocks, run_over_shards
-from embassay.systems.lexical.bags import check_pairs
+from embassay.search.exact import compute_condensed_distances, rank_scores_in_blocks, run_over_shards
+from embassay.systems.lexical.bags import check_pair_counts_equal
 
 _ALL_CORES = -1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Levenshtein:
+class LevenshteinSimilarity:
     """(|x| + |y| - d) / (|x| + |y|), d the indel distance on characters; in [0, 1], higher is more similar.
 
     Case counts. Two empty texts have 1, one empty text 0. With `unit`, 1 - d / max(|x|, |y|), d counting a
@@ -47,7 +47,7 @@ class Levenshtein:
 
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of `a[i]` and `b[i]`, shape (n,). Raises UsageError for unequal lengths."""
-        check_pairs(a, b)
+        check_pair_counts_equal(a, b)
         return np.asarray(cpdist(a, b, scorer=self._scorer, dtype=np.float32, workers=_ALL_CORES))
 
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -64,7 +64,7 @@ class Levenshtein:
 
     def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
         """The k most similar corpus texts of each query."""
-        return rank_in_blocks(
+        return rank_scores_in_blocks(
             lambda candidates: lambda rows: self._compute_similarities(queries[rows], corpus[candidates]),
             (len(queries), len(corpus)),
             k,

@@ -16,21 +16,26 @@ from numpy.typing import NDArray
 
 from embassay.contracts import CellPartExecutor, Kind, RankedCandidates, Tokenizer
 from embassay.machine import count_cores
-from embassay.search.exact import RowScores, compute_condensed_distances, rank_in_blocks, run_over_shards
-from embassay.search.sparse import SparseMatrix, accumulate_sums
+from embassay.search.exact import (
+    RowScores,
+    compute_condensed_distances,
+    rank_scores_in_blocks,
+    run_over_shards,
+)
+from embassay.search.sparse import SparseMatrix, accumulate_row_pair_sums
 from embassay.systems.lexical.bags import (
     SECONDS_PER_TOKEN,
     Rows,
     TermBags,
-    TokenNumbers,
-    TokenRows,
+    TokenIdNumbering,
+    TokenIdRows,
     accumulate_pair_sums,
-    bigrams,
-    check_pairs,
+    check_pair_counts_equal,
+    collect_token_sets,
+    count_bigrams,
+    count_unigrams,
     invert_bags,
-    token_sets,
     tokenise_texts,
-    unigrams,
     weigh_terms,
 )
 
@@ -48,7 +53,7 @@ class OverlapSimilarity:
     name: str
     measure: str
     tokenizer: Tokenizer
-    bags: tuple[Callable[[TokenRows], TermBags], ...]
+    bags: tuple[Callable[[TokenIdRows], TermBags], ...]
     similarity: Callable[[Sequence[Counts], Sequence[Counts], Sequence[Counts]], NDArray[np.float64]]
     seconds_per_token: ClassVar[float] = SECONDS_PER_TOKEN
 
@@ -64,7 +69,7 @@ class OverlapSimilarity:
 
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of `a[i]` and `b[i]`, shape (n,). Raises UsageError for unequal lengths."""
-        check_pairs(a, b)
+        check_pair_counts_equal(a, b)
         tokens, (rows_a, rows_b) = tokenise_texts(self.tokenizer, a, b)
 
         kinds = [make(tokens) for make in self.bags]
@@ -102,7 +107,7 @@ class OverlapSimilarity:
         """`search` in each shard, in order."""
         return run_over_shards(_OverlapShardSearch(self, queries, k), shards, spread)
 
-    def _make_bags(self, tokens: TokenRows, rows: Rows) -> list[TermBags]:
+    def _make_bags(self, tokens: TokenIdRows, rows: Rows) -> list[TermBags]:
         taken = tokens.take_rows(rows)
         return [make(taken) for make in self.bags]
 
@@ -138,11 +143,13 @@ class _OverlapShardSearch:
                 [kind.count_overlaps(part) for kind in kinds], kinds, part, slice(None)
             )
 
-        return rank_in_blocks(prepare_scores, (len(self.queries), len(rows)), self.k, threads=count_cores())
+        return rank_scores_in_blocks(
+            prepare_scores, (len(self.queries), len(rows)), self.k, threads=count_cores()
+        )
 
     @cached_property
-    def _tokenised_queries(self) -> tuple[TokenRows, list[Rows], TokenNumbers]:
-        numbers = TokenNumbers()
+    def _tokenised_queries(self) -> tuple[TokenIdRows, list[Rows], TokenIdNumbering]:
+        numbers = TokenIdNumbering()
         return *tokenise_texts(self.system.tokenizer, self.queries, numbers=numbers), numbers
 
 
@@ -163,10 +170,12 @@ class _IndexedBags:
     def count_overlaps(self, rows: slice, *, above_diagonal: bool = False) -> NDArray[np.int32]:
         """Shape (rows, candidates)."""
 
-        return accumulate_sums("overlaps", self.rows, self.index, rows, above_diagonal=above_diagonal)
+        return accumulate_row_pair_sums(
+            "overlaps", self.rows, self.index, rows, above_diagonal=above_diagonal
+        )
 
 
-def jaccard_similarity(
+def compute_jaccard_similarity(
     overlaps: Sequence[Counts], sizes_a: Sequence[Counts], sizes_b: Sequence[Counts]
 ) -> NDArray[np.float64]:
     """Intersection over union of sets, from the sizes of intersection and sets; 1 for two empty sets."""
@@ -181,11 +190,15 @@ def jaccard(*, tokenizer: Tokenizer, name: str = "jaccard") -> OverlapSimilarity
     (Jaccard Similarity).
     """
     return OverlapSimilarity(
-        name=name, measure="jaccard/1", tokenizer=tokenizer, bags=(token_sets,), similarity=jaccard_similarity
+        name=name,
+        measure="jaccard/1",
+        tokenizer=tokenizer,
+        bags=(collect_token_sets,),
+        similarity=compute_jaccard_similarity,
     )
 
 
-def rouge_similarity(
+def compute_mean_rouge_f(
     overlaps: Sequence[Counts], sizes_a: Sequence[Counts], sizes_b: Sequence[Counts]
 ) -> NDArray[np.float64]:
     """The mean of the two F scores, as one quotient of integers.
@@ -211,6 +224,6 @@ def rouge(*, tokenizer: Tokenizer, name: str = "rouge") -> OverlapSimilarity:
         name=name,
         measure="rouge12-f/1",
         tokenizer=tokenizer,
-        bags=(unigrams, bigrams),
-        similarity=rouge_similarity,
+        bags=(count_unigrams, count_bigrams),
+        similarity=compute_mean_rouge_f,
     )

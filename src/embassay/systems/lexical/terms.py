@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 
 from embassay.search.bm25 import is_unspaced_sign, split_words
-from embassay.text.tokenizers import WordTokenizer, as_utf8
+from embassay.text.tokenizers import WordTokenizer, encode_as_utf8
 
 
 def list_word_terms(text: str) -> Iterator[str]:
@@ -44,25 +44,25 @@ def list_character_runs(text: str, shortest: int, longest: int) -> Iterator[str]
         yield from (text[start : start + size] for start in range(len(text) - size + 1))
 
 
-class WordTermTokenizer(WordTokenizer):
+class WordIdTokenizer(WordTokenizer):
     """Numbers of the words of any language."""
 
     name = "word terms"
     identity = f"word-terms/1 {WordTokenizer.identity}"
 
-    def __reduce__(self) -> tuple[type[WordTermTokenizer], tuple[()]]:
+    def __reduce__(self) -> tuple[type[WordIdTokenizer], tuple[()]]:
         return type(self), ()
 
     def encode(self, text: str) -> list[int]:
         """Numbers of the terms, in their order; none of an empty text."""
-        return [self._ids[term] for term in self.list_terms(as_utf8(text).decode())]
+        return [self._ids[term] for term in self.list_terms(encode_as_utf8(text).decode())]
 
     def list_terms(self, text: str) -> Iterator[str]:
         """What is numbered."""
         return list_word_terms(text)
 
 
-class LetterTermTokenizer(WordTermTokenizer):
+class LetterIdTokenizer(WordIdTokenizer):
     """Numbers of the letters of words of any language."""
 
     name = "letter terms"
@@ -73,5 +73,5 @@ class LetterTermTokenizer(WordTermTokenizer):
         return list_letter_terms(text)
 
 
-TERMS: Mapping[str, type[WordTermTokenizer]] = {"words": WordTermTokenizer, "letters": LetterTermTokenizer}
+TERMS: Mapping[str, type[WordIdTokenizer]] = {"words": WordIdTokenizer, "letters": LetterIdTokenizer}
 """By the name that a spec gives them."""

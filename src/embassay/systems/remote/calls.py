@@ -27,7 +27,7 @@ from urllib.parse import quote
 from embassay.contracts import Usage
 from embassay.errors import ModelError, TextRefused, UsageError
 from embassay.systems.remote.ledger import BudgetReservation, Ledger
-from embassay.systems.remote.pace import CallLimits, RequestPace, RequestTicket
+from embassay.systems.remote.pace import AdaptiveRequestLimit, CallLimits, RequestTicket
 
 _NAME = re.compile(r"[A-Z_][A-Z0-9_]*")
 _LIKE_A_KEY = re.compile(
@@ -42,7 +42,7 @@ _needed: ContextVar[bool] = ContextVar("needed", default=True)
 
 
 @contextmanager
-def open_without_keys() -> Iterator[None]:
+def allow_models_without_keys() -> Iterator[None]:
     """Inside, models open without their keys: for a plan, which sends nothing."""
     token = _needed.set(False)
     try:
@@ -144,7 +144,7 @@ _READ = 20_000
 """Characters of what a server says that are looked at: an error page may be of any size."""
 
 
-class ServerRefusal(Exception):
+class ServerErrorAnswer(Exception):
     """The server answered with an error: `status`, `headers` (names in lower case) and `body` (as JSON where it is)."""
 
     def __init__(self, status: int, headers: Mapping[str, str], body: Any) -> None:
@@ -152,7 +152,7 @@ class ServerRefusal(Exception):
         self.status, self.headers, self.body = status, headers, body
 
 
-class MalformedAnswer(Exception):
+class MalformedServerAnswer(Exception):
     """The server answered, but not with what was asked for: another number of vectors, NaN, broken JSON.
 
     `of_texts` where it may be the texts that bring this about (NaN), should it happen every time.
@@ -163,7 +163,7 @@ class MalformedAnswer(Exception):
         self.of_texts = of_texts
 
 
-class AnswerTooLong(Exception):
+class ServerAnswerTooLong(Exception):
     """The server's answer is longer than is read; `mend` says how to allow more."""
 
     def __init__(self, reason: str, mend: str) -> None:
@@ -189,17 +189,21 @@ class RequestFailure:
     mend: str = field(default="", compare=False)
 
 
-def classify_error(error: Exception) -> RequestFailure | None:
+def classify_request_error(error: Exception) -> RequestFailure | None:
     """What `error` means for its request; None for one that no server causes (a bug of ours)."""
     status = _error_status(error)
     if status is not None:
         headers, body = _error_headers(error), _error_body(error)
         return _read_refusal(status, headers, body)
-    if isinstance(error, AnswerTooLong):
+    if isinstance(error, ServerAnswerTooLong):
         return RequestFailure("final", str(error), charged=True, answered=True, mend=error.mend)
-    if isinstance(error, MalformedAnswer):
+    if isinstance(error, MalformedServerAnswer):
         return RequestFailure(
-            "passing", _clean_line(str(error)), charged=True, answered=True, of_texts=error.of_texts
+            "passing",
+            _make_safe_single_line(str(error)),
+            charged=True,
+            answered=True,
+            of_texts=error.of_texts,
         )
     if isinstance(error, TimeoutError) or _is_error_named(error, "TimeoutException", "APITimeoutError"):
         return RequestFailure("passing", "no answer in time", charged=True)
@@ -216,7 +220,7 @@ def classify_error(error: Exception) -> RequestFailure | None:
 
 
 def _read_refusal(status: int, headers: Mapping[str, str], body: Any) -> RequestFailure:
-    words = error_message(body)
+    words = read_error_message(body)
     reason = f"status {status}" + (f": {words}" if words else "")
     text = f"{_error_code(body)} {words}".lower()
     # Before the status: vendors send 429 for an empty account too, and waiting mends nothing there.
@@ -276,17 +280,17 @@ def is_field_refused(error: Exception, *fields: str) -> bool:
     return refused and any(field in words for field in fields)
 
 
-def error_message(body: Any) -> str:
+def read_error_message(body: Any) -> str:
     """What an error body says, in one line: the vendors' `error.message`, `message`, `detail` or `error`."""
     if isinstance(body, str):
-        return _clean_line(body)
+        return _make_safe_single_line(body)
     if isinstance(body, list) and body:
-        return error_message(body[0])
+        return read_error_message(body[0])
     if not isinstance(body, Mapping):
         return ""
     for key in ("error", "message", "detail", "title"):
         if body.get(key):
-            return error_message(body[key]) or _clean_line(str(body[key]))
+            return read_error_message(body[key]) or _make_safe_single_line(str(body[key]))
     return ""
 
 
@@ -343,10 +347,10 @@ def _was_never_sent(error: BaseException | None) -> bool:
 def _describe_cause(error: BaseException) -> str:
     while error.__cause__ is not None:
         error = error.__cause__
-    return _clean_line(str(error)) or type(error).__name__
+    return _make_safe_single_line(str(error)) or type(error).__name__
 
 
-def _clean_line(text: str) -> str:
+def _make_safe_single_line(text: str) -> str:
     """On one line that controls nothing, without keys: these first, since half of one would not be known for it."""
     plain = "".join(sign if sign.isprintable() else " " for sign in text[:_READ])
     line = redact_keys(" ".join(plain.split()))
@@ -370,7 +374,7 @@ _homes: dict[int, asyncio.AbstractEventLoop] = {}
 """The loop of each process: a fork has none of its parent's threads."""
 
 
-def start_remote_loop() -> asyncio.AbstractEventLoop:
+def start_remote_event_loop() -> asyncio.AbstractEventLoop:
     """The loop, started when first asked for."""
     with _lock:
         loop = _homes.get(os.getpid())
@@ -381,7 +385,7 @@ def start_remote_loop() -> asyncio.AbstractEventLoop:
         return loop
 
 
-def close_at_exit(close: Callable[[], Awaitable[None]]) -> None:
+def register_close_at_exit(close: Callable[[], Awaitable[None]]) -> None:
     """Have `close` done in the loop before the process ends: connections left open complain when they are collected."""
     _closing.append(close)
 
@@ -404,12 +408,12 @@ def start_in_remote_loop(work: Callable[[], Awaitable[T]]) -> Future[T]:
     async def start_work() -> T:
         return await work()
 
-    return asyncio.run_coroutine_threadsafe(start_work(), start_remote_loop())
+    return asyncio.run_coroutine_threadsafe(start_work(), start_remote_event_loop())
 
 
 async def run_in_remote_loop(work: Callable[[], Awaitable[T]]) -> T:
     """The result of `work`, done in the loop, awaited in whatever loop the caller has."""
-    if asyncio.get_running_loop() is start_remote_loop():
+    if asyncio.get_running_loop() is start_remote_event_loop():
         return await work()
     return await asyncio.wrap_future(start_in_remote_loop(work))
 
@@ -475,15 +479,15 @@ class ServerReply(Generic[T]):
     worked: float = 0.0
 
 
-class ServerCalls:
+class ModelServerCalls:
     """Calls of `model` to one server. Safe from any thread and any event loop: they all run in the loop of
-    `start_remote_loop`, with one pace."""
+    `start_remote_event_loop`, with one pace."""
 
     def __init__(self, model: str, ledger: Ledger | None = None, limits: CallLimits = CallLimits()) -> None:  # noqa: B008
         self.model = model
         self.ledger = ledger or Ledger()
         self.limits = limits
-        self._paces: dict[int, RequestPace] = {}
+        self._paces: dict[int, AdaptiveRequestLimit] = {}
 
     async def do(
         self, send: Callable[[], Awaitable[ServerReply[T]]], *, tokens: int, usd: float | None = None
@@ -502,7 +506,7 @@ class ServerCalls:
         """The answer that `send` gets, tried again while a failure may pass; its usage counts every request, and the
         money of the one that was answered.
 
-        `send` raises what `classify_error` understands. `tokens` and `usd` are what the request will take, or a bound
+        `send` raises what `classify_request_error` understands. `tokens` and `usd` are what the request will take, or a bound
         above: they pass the limits and are put aside in the ledger until the answer says what it really was. Of a
         request that failed, what was put aside is free again but for what may be billed: nothing where the server
         refused it or was not reached, `read_usd` (the prompt alone) where it may have read it, all of `usd` where it
@@ -514,10 +518,10 @@ class ServerCalls:
             lambda: _ServerCall(self, self._open_pace(), send, tokens, (usd, read_usd)).do()
         )
 
-    def _open_pace(self) -> RequestPace:
+    def _open_pace(self) -> AdaptiveRequestLimit:
         # A forked process has no loop yet, and none of its parent's requests in flight.
         if os.getpid() not in self._paces:
-            self._paces[os.getpid()] = RequestPace(self.limits)
+            self._paces[os.getpid()] = AdaptiveRequestLimit(self.limits)
         return self._paces[os.getpid()]
 
 
@@ -526,8 +530,8 @@ class _ServerCall(Generic[T]):
 
     def __init__(
         self,
-        calls: ServerCalls,
-        pace: RequestPace,
+        calls: ModelServerCalls,
+        pace: AdaptiveRequestLimit,
         send: Callable[[], Awaitable[ServerReply[T]]],
         tokens: int,
         prices: tuple[float | None, float | None],
@@ -582,8 +586,8 @@ class _ServerCall(Generic[T]):
             async with asyncio.timeout(self.limits.timeout):
                 answer = await self.send()
         except Exception as error:
-            failure = classify_error(error)
-            self._book_failure(reservation, failure, start)
+            failure = classify_request_error(error)
+            self._book_failed_request(reservation, failure, start)
             if failure is not None and failure.kind == "pushback":
                 # Others wait with it, and must not wait longer than they would for themselves.
                 wait = None if failure.wait is None else min(failure.wait, self.limits.patience)
@@ -595,7 +599,7 @@ class _ServerCall(Generic[T]):
             return failure
         except BaseException:
             # Cancelled on its way: the server may have read it, and want its money.
-            self._book_failure(reservation, None, start)
+            self._book_failed_request(reservation, None, start)
             self.pace.failed()
             raise
         self.ledger.settle(
@@ -606,17 +610,17 @@ class _ServerCall(Generic[T]):
         self.pace.note_success(ticket, seconds, correction=used - self.tokens)
         return replace(answer, usage=replace(answer.usage, seconds=answer.worked or seconds))
 
-    def _book_failure(
+    def _book_failed_request(
         self, reservation: BudgetReservation, failure: RequestFailure | None, start: float
     ) -> None:
-        """Account for a request that brought nothing: see `ServerCalls.ask`."""
+        """Account for a request that brought nothing: see `ModelServerCalls.ask`."""
         possible: float | None = self.usd
         if possible is not None and failure is not None and not failure.charged:
             possible = 0.0
         elif possible is not None and not (failure is not None and failure.answered):
             possible = self.read_usd if self.read_usd is not None else self.usd
         seconds = time.perf_counter() - start
-        self.ledger.book_unanswered(reservation, possible, retry=self.requests > 1, seconds=seconds)
+        self.ledger.book_unanswered_request(reservation, possible, retry=self.requests > 1, seconds=seconds)
 
     def _choose_retry_wait(self, failure: RequestFailure) -> float | None:
         """Seconds until the next attempt; None when there is to be none."""

@@ -16,11 +16,11 @@ from urllib.parse import unquote, urlsplit
 from embassay.errors import ModelError, UsageError
 from embassay.limits import ANSWER
 from embassay.systems.remote.calls import (
-    AnswerTooLong,
-    MalformedAnswer,
-    ServerRefusal,
-    close_at_exit,
+    MalformedServerAnswer,
+    ServerAnswerTooLong,
+    ServerErrorAnswer,
     read_api_key,
+    register_close_at_exit,
 )
 from embassay.systems.remote.pace import CallLimits
 
@@ -90,7 +90,7 @@ def _is_likely_secret(part: str) -> bool:
     )
 
 
-async def read_body(response: httpx2.Response) -> None:
+async def read_bounded_response_body(response: httpx2.Response) -> None:
     """Read a response of httpx2 whole; TooLong above ANSWER, unpacked.
 
     An event hook of a client, so that its proxies and certificates stay as they are.
@@ -99,9 +99,9 @@ async def read_body(response: httpx2.Response) -> None:
     async for piece in response.aiter_bytes():
         held += len(piece)
         if held > most:
-            raise AnswerTooLong(
+            raise ServerAnswerTooLong(
                 f"the answer is longer than {ANSWER.shown(most)}",
-                f"If that is intended, raise the limit: export {ANSWER.raising_setting}",
+                f"If that is intended, raise the limit: export {ANSWER.doubled_limit_setting}",
             )
         pieces.append(piece)
     # What `aread` looks for before it reads.
@@ -123,7 +123,7 @@ class ClientPool(Generic[T]):
         self._clients: list[T] = []
         self._requests = 0
         self._process = os.getpid()
-        close_at_exit(self._close_clients)
+        register_close_at_exit(self._close_clients)
 
     def take_next_client(self) -> T:
         """The client whose turn it is."""
@@ -158,7 +158,7 @@ async def request_json(
     payload: Any = None,
     params: Mapping[str, Any] | None = None,
 ) -> Any:
-    """The JSON that a request brings. Call it inside `ServerCalls.do`, which sets the time limit.
+    """The JSON that a request brings. Call it inside `ModelServerCalls.do`, which sets the time limit.
 
     Raises what `classify` understands: Refused for an error status, Malformed for what is no JSON, httpx2's
     errors for a connection that fails. ModelError where httpx2 is not installed.
@@ -171,9 +171,9 @@ async def request_json(
         body = None
     if answer.status_code >= 300:
         words = body if body is not None else answer.content.decode("utf-8", "replace")
-        raise ServerRefusal(answer.status_code, answer.headers, words)
+        raise ServerErrorAnswer(answer.status_code, answer.headers, words)
     if body is None:
-        raise MalformedAnswer("the answer is incomplete JSON")
+        raise MalformedServerAnswer("the answer is incomplete JSON")
     return body
 
 
@@ -200,15 +200,15 @@ def _make_client() -> httpx2.AsyncClient:
     # server that was named, not for whoever it points at.
     return httpx2.AsyncClient(
         timeout=None,
-        verify=_load_certificates(),
+        verify=_load_trusted_certificates(),
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=512),
         follow_redirects=False,
-        event_hooks={"response": [read_body]},
+        event_hooks={"response": [read_bounded_response_body]},
     )
 
 
 @lru_cache(maxsize=1)
-def _load_certificates() -> SSLContext:
+def _load_trusted_certificates() -> SSLContext:
     """Whose signatures are believed: reading them takes longer than many a request, so all clients share them."""
     import httpx2
 
@@ -228,7 +228,7 @@ def find_openai_address(base_url: str | None) -> ServerBaseUrl:
 
 
 class OpenAIClient:
-    """An AsyncOpenAI without retries and time limits of its own: those are the business of `ServerCalls`.
+    """An AsyncOpenAI without retries and time limits of its own: those are the business of `ModelServerCalls`.
 
     The key is read at once, so that its absence is known before any work; the client is made in the process
     that calls. ModelError when the key or the package is missing.
@@ -251,7 +251,7 @@ class OpenAIClient:
     def _make_sdk(self) -> AsyncOpenAI:
         from openai import AsyncOpenAI
 
-        # `ServerCalls` repeats requests and limits their time: the client must do neither.
+        # `ModelServerCalls` repeats requests and limits their time: the client must do neither.
         return AsyncOpenAI(
             api_key=self._key,
             base_url=self._address.url,
@@ -262,7 +262,7 @@ class OpenAIClient:
 
 
 @dataclass(frozen=True)
-class ServerSettings:
+class ModelServerSettings:
     """What a user may say of any server: its address, requests and tokens per minute, the most requests at
     once, seconds for an answer, the NAME of the environment variable that holds the key, and the price in US
     dollars per million input tokens (of Cohere's rerankers per thousand searches). With a `name` what it answers is
@@ -279,7 +279,7 @@ class ServerSettings:
 
     @property
     def limits(self) -> CallLimits:
-        """Its limits, for `ServerCalls`."""
+        """Its limits, for `ModelServerCalls`."""
         return CallLimits(
             rpm=self.rpm,
             tpm=self.tpm,
@@ -294,7 +294,7 @@ class ServerSettings:
 
 
 @dataclass(frozen=True)
-class Vendor:
+class ModelApiVendor:
     """`spec` is its name in specs; `url` what its own client calls the base URL; `keys` the environment
     variables that its client reads, none where it needs no key; `header` carries the key, after `scheme`."""
 
@@ -306,10 +306,10 @@ class Vendor:
     scheme: str = "Bearer "
 
 
-COHERE = Vendor("Cohere", "cohere", "https://api.cohere.com", ("COHERE_API_KEY", "CO_API_KEY"))
-VOYAGE = Vendor("Voyage", "voyage", "https://api.voyageai.com/v1", ("VOYAGE_API_KEY",))
-JINA = Vendor("Jina", "jina", "https://api.jina.ai/v1", ("JINA_API_KEY",))
-GEMINI = Vendor(
+COHERE = ModelApiVendor("Cohere", "cohere", "https://api.cohere.com", ("COHERE_API_KEY", "CO_API_KEY"))
+VOYAGE = ModelApiVendor("Voyage", "voyage", "https://api.voyageai.com/v1", ("VOYAGE_API_KEY",))
+JINA = ModelApiVendor("Jina", "jina", "https://api.jina.ai/v1", ("JINA_API_KEY",))
+GEMINI = ModelApiVendor(
     "Gemini",
     "gemini",
     "https://generativelanguage.googleapis.com",
@@ -317,24 +317,24 @@ GEMINI = Vendor(
     header="x-goog-api-key",
     scheme="",
 )
-OLLAMA = Vendor("Ollama", "ollama", "http://localhost:11434")
+OLLAMA = ModelApiVendor("Ollama", "ollama", "http://localhost:11434")
 
 
 @dataclass(frozen=True)
 class VendorConnection:
     """A vendor's server with a user's key, which is in no identity and no text of this object."""
 
-    vendor: Vendor
+    vendor: ModelApiVendor
     address: ServerBaseUrl
     _headers: Mapping[str, str] = field(repr=False)
 
     @classmethod
-    def of(cls, vendor: Vendor, server: ServerSettings) -> VendorConnection:
+    def of(cls, vendor: ModelApiVendor, server: ModelServerSettings) -> VendorConnection:
         """The connection that `server` describes; the key is read now, so that its absence is known before any
         work. ModelError when it or httpx2 is missing, UsageError for what is no address."""
         check_package_installed()
         check_url_without_key(server.base_url)
-        address = ServerBaseUrl.of(server.base_url or (ollama_url() if vendor is OLLAMA else vendor.url))
+        address = ServerBaseUrl.of(server.base_url or (find_ollama_url() if vendor is OLLAMA else vendor.url))
         if not vendor.keys and server.key is None:
             return cls(vendor, address, {})
         key = read_api_key(vendor.name, vendor.keys, key=server.key, local=address.local)
@@ -350,7 +350,7 @@ def select_given_options(**values: Any) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def ollama_url() -> str:
+def find_ollama_url() -> str:
     """Where Ollama listens: $OLLAMA_HOST as Ollama's own client reads it, else port 11434 of this machine.
 
     A host without a port has 11434 (80 and 443 after http:// and https://); 0.0.0.0 is this machine.

@@ -19,7 +19,7 @@ _OF_MODELS = {
 }
 
 
-def find_own_tokenizer(model: str) -> Tokenizer | None:
+def find_model_own_tokenizer(model: str) -> Tokenizer | None:
     """The tokenizer that the model itself has; None where that is not known or its file is not at hand."""
     if model not in _OF_MODELS:
         return None
@@ -29,11 +29,11 @@ def find_own_tokenizer(model: str) -> Tokenizer | None:
         return None
 
 
-def count_tokens(texts: Sequence[str], tokenizer: Tokenizer | None) -> list[int]:
+def count_or_bound_tokens(texts: Sequence[str], tokenizer: Tokenizer | None) -> list[int]:
     """The tokens of each text; without the model's tokenizer a bound above, the bytes in UTF-8: no usual
     tokenizer makes more tokens than bytes.
 
-    >>> count_tokens(["naïve", ""], None)
+    >>> count_or_bound_tokens(["naïve", ""], None)
     [6, 0]
     """
     if tokenizer is None:
@@ -41,31 +41,31 @@ def count_tokens(texts: Sequence[str], tokenizer: Tokenizer | None) -> list[int]
     return [len(ids) for ids in tokenizer.encode_batch(texts)]
 
 
-def estimate_tokens(texts: Sequence[str]) -> int:
+def estimate_server_tokens(texts: Sequence[str]) -> int:
     """What a server that does not say is taken to have counted: a token for every three bytes, which is somewhat
     more than it is in any usual language and script.
 
-    >>> estimate_tokens(["a fox", ""])
+    >>> estimate_server_tokens(["a fox", ""])
     2
     """
-    return -(-sum(count_tokens(texts, None)) // 3)
+    return -(-sum(count_or_bound_tokens(texts, None)) // 3)
 
 
 _FRAME = 16
 """Tokens around a text: marks, and the prompt or the role that a server adds."""
 
 
-def bound_tokens(texts: Sequence[str], tokenizer: Tokenizer | None = None) -> int:
+def bound_server_tokens(texts: Sequence[str], tokenizer: Tokenizer | None = None) -> int:
     """The most that a server is believed to have counted for the texts, and so what is held aside for them.
 
-    >>> bound_tokens(["a fox", ""])
+    >>> bound_server_tokens(["a fox", ""])
     37
     """
-    return sum(count + _FRAME for count in count_tokens(texts, tokenizer))
+    return sum(count + _FRAME for count in count_or_bound_tokens(texts, tokenizer))
 
 
 @dataclass(frozen=True)
-class TokenCount:
+class BookedTokenCount:
     """The tokens of one side of a request: `booked`, and the `most` they may be.
 
     The two differ only where the count is an estimate of ours, as the server does not say.
@@ -75,12 +75,12 @@ class TokenCount:
     most: int
 
     @classmethod
-    def of(cls, said: object, *, most: int, likely: int) -> TokenCount:
+    def of(cls, said: object, *, most: int, likely: int) -> BookedTokenCount:
         """What the server `said` it has counted; `likely` where it says nothing, or 0 for a text that is not empty.
 
         What cannot be is warned of: in place of more than `most`, which is what was held aside, `most` is booked.
 
-        >>> TokenCount.of(12, most=100, likely=7), TokenCount.of(None, most=100, likely=7)
+        >>> BookedTokenCount.of(12, most=100, likely=7), BookedTokenCount.of(None, most=100, likely=7)
         (TokenCount(booked=12, most=12), TokenCount(booked=7, most=100))
         """
         estimate = cls(min(likely, most), most)
@@ -100,11 +100,14 @@ class TokenCount:
         return self.booked != self.most
 
 
-_NONE_WRITTEN = TokenCount(0, 0)
+_NONE_WRITTEN = BookedTokenCount(0, 0)
 
 
-def make_usage(
-    read: TokenCount, written: TokenCount = _NONE_WRITTEN, *, usd: Callable[[int, int], float | None]
+def make_booked_usage(
+    read: BookedTokenCount,
+    written: BookedTokenCount = _NONE_WRITTEN,
+    *,
+    usd: Callable[[int, int], float | None],
 ) -> Usage:
     """What a request is booked with: its tokens at the price `usd`, and beside an estimate what it may be short of."""
     billed, most = usd(read.booked, written.booked), usd(read.most, written.most)
@@ -121,14 +124,14 @@ def _warn_of_count(said: object, booked: int, why: str = "which is impossible") 
     )
 
 
-def find_too_long(texts: Sequence[str], most: int, tokenizer: Tokenizer) -> list[int]:
+def find_too_long_texts(texts: Sequence[str], most: int, tokenizer: Tokenizer) -> list[int]:
     """The positions of the texts with more than `most` tokens; only what has more bytes is tokenized."""
     long = [i for i, text in enumerate(texts) if 4 * len(text) > most and len(_as_bytes(text)) > most]
-    counts = count_tokens([texts[i] for i in long], tokenizer)
+    counts = count_or_bound_tokens([texts[i] for i in long], tokenizer)
     return [i for i, tokens in zip(long, counts, strict=True) if tokens > most]
 
 
-def cut_to_tokens(text: str, most: int, tokenizer: Tokenizer) -> str:
+def cut_text_to_tokens(text: str, most: int, tokenizer: Tokenizer) -> str:
     """The longest beginning of the text, in whole characters, that has at most `most` tokens by this count."""
     pieces, end = tokenizer.pieces(text), most
     while True:
@@ -144,7 +147,7 @@ def _as_bytes(text: str) -> bytes:
 
 
 @dataclass(frozen=True)
-class Price:
+class TokenPrice:
     """US dollars per million tokens, in and out, and the day (ISO) the list said so; no day where the user
     gave the price."""
 
@@ -153,7 +156,7 @@ class Price:
     priced_on: str | None = None
 
     @classmethod
-    def of(cls, model: str, given: float | None = None) -> Price | None:
+    def of(cls, model: str, given: float | None = None) -> TokenPrice | None:
         """The price the user gave, else the known-model table's; None where neither is there."""
         if given is not None:
             return cls(given)
@@ -163,7 +166,7 @@ class Price:
         return cls(listed.usd_per_million_input, listed.usd_per_million_output or 0.0, listed.priced_on)
 
     @classmethod
-    def of_chat_model(cls, model: str, read: float | None, written: float | None) -> Price | None:
+    def of_chat_model(cls, model: str, read: float | None, written: float | None) -> TokenPrice | None:
         """`of` for a model that also writes; a price for reading alone says nothing, unless it is 0."""
         if read is None and written is None:
             return cls.of(model)
@@ -178,7 +181,7 @@ class Price:
     def usd(self, input_tokens: int, output_tokens: int = 0) -> float:
         """The dollars for so many tokens.
 
-        >>> Price(0.5, 2.0).usd(1_000_000, 500_000)
+        >>> TokenPrice(0.5, 2.0).usd(1_000_000, 500_000)
         1.5
         """
         total = input_tokens * self.usd_per_million_input + output_tokens * self.usd_per_million_output
@@ -186,7 +189,7 @@ class Price:
 
 
 @dataclass(frozen=True)
-class ModelTotals:
+class ModelCallTotals:
     """What a model's calls came to: `requests` sent, `retries` among them, calls that `failed` for good,
     tokens, `usd` billed (None as soon as one price was not known), `possible_usd` that may be billed beside it for
     requests without an answer, `seconds` of waiting for answers."""
@@ -229,7 +232,7 @@ class Ledger:
         self._spent = spent_usd
         self._reserved: dict[int, float] = {}
         self._numbers = 0
-        self._totals: dict[str, ModelTotals] = {}
+        self._totals: dict[str, ModelCallTotals] = {}
 
     @property
     def spent_usd(self) -> float:
@@ -277,7 +280,7 @@ class Ledger:
                     reservation.number, reservation.model, usage, retry=retry, seconds=seconds
                 )
 
-    def book_unanswered(
+    def book_unanswered_request(
         self, reservation: BudgetReservation, usd: float | None, *, retry: bool = False, seconds: float = 0.0
     ) -> None:
         """The request was sent and brought nothing that can be used: up to `usd` may be billed, which the limit counts;
@@ -295,7 +298,7 @@ class Ledger:
     ) -> None:
         self._reserved.pop(reservation.number, None)
         self._spent += (usage.usd or 0.0) + possible
-        before = self._totals.get(reservation.model, ModelTotals())
+        before = self._totals.get(reservation.model, ModelCallTotals())
         self._totals[reservation.model] = replace(
             before,
             requests=before.requests + 1,
@@ -317,12 +320,12 @@ class Ledger:
     def note_call_failed(self, model: str) -> None:
         """A call has failed for good."""
         with self._lock:
-            before = self._totals.get(model, ModelTotals())
+            before = self._totals.get(model, ModelCallTotals())
             self._totals[model] = replace(before, failed=before.failed + 1)
             if self.journal is not None:
                 self.journal.note_call_failed(model)
 
-    def list_model_totals(self) -> Mapping[str, ModelTotals]:
+    def list_model_totals(self) -> Mapping[str, ModelCallTotals]:
         """What each model's calls came to so far."""
         with self._lock:
             return dict(self._totals)

@@ -87,7 +87,7 @@ _NEAR = (0.9, 1.1)
 _LONGEST_REST = 16
 
 
-class RequestPace:
+class AdaptiveRequestLimit:
     """The adaptive limit of one server. Used in one event loop only."""
 
     def __init__(self, limits: CallLimits, clock: Callable[[], float] = time.monotonic) -> None:
@@ -100,7 +100,7 @@ class RequestPace:
         self._door = asyncio.Lock()
         self._waiting: deque[asyncio.Future[int]] = deque()
         self._paused_until = 0.0
-        self._growth = _LimitGrowth(self.limit)
+        self._growth = _RequestLimitGrowth(self.limit)
         self.answered = False
         """Whether the server has ever answered, if only to push back."""
 
@@ -181,7 +181,7 @@ class RequestPace:
         return max(waits)
 
 
-class _LimitGrowth:
+class _RequestLimitGrowth:
     """How the limit moves: doubling at first, then by up to a quarter, at a known ceiling by one and rarely.
 
     A level is judged by a window of answers to requests that were sent at it while it was full. One that brings
@@ -215,7 +215,7 @@ class _LimitGrowth:
             self._count += 1
             self._seconds += seconds
             if self._count >= self._window_size() and not self._has_too_many_refusals():
-                self._judge_level()
+                self._judge_limit_level()
 
     def note_pushback(self, ticket: RequestTicket) -> float | None:
         """Seconds to send nothing at all, when there was no answer since the last cut; None otherwise."""
@@ -259,7 +259,7 @@ class _LimitGrowth:
     def _is_at_ceiling(self) -> bool:
         return self._ceiling is not None and self.limit == self._ceiling - 1
 
-    def _judge_level(self) -> None:
+    def _judge_limit_level(self) -> None:
         """The level has stood for a window: keep it if it brought more, and try the next."""
         if self._refusals < _TOLERATED / 2 * self._answers:
             self._tolerated, self._suspicions = _TOLERATED, 0

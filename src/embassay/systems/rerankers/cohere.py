@@ -7,14 +7,14 @@ from typing import Any
 
 from embassay.systems.models import find_known_model
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.http import COHERE, ServerSettings, select_given_options
-from embassay.systems.rerankers.server import PostedReranker
+from embassay.systems.remote.http import COHERE, ModelServerSettings, select_given_options
+from embassay.systems.rerankers.server import HttpPostReranker
 
 # Cohere bills up to so many documents as one search.
 _PER_SEARCH = 100
 
 
-class CohereReranker(PostedReranker):
+class CohereReranker(HttpPostReranker):
     """`cohere:rerank-v3.5`: relevance in [0, 1]. Documents are cut by the server at `max_tokens_per_doc` (4096 by
     default). It charges by the search, one for each hundred documents of a query; `price` is US dollars per
     thousand searches.
@@ -28,7 +28,7 @@ class CohereReranker(PostedReranker):
         *,
         name: str = "",
         ledger: Ledger | None = None,
-        server: ServerSettings = ServerSettings(),  # noqa: B008 - frozen
+        server: ModelServerSettings = ModelServerSettings(),  # noqa: B008 - frozen
         max_tokens_per_doc: int | None = None,
     ) -> None:
         facts = {"max_tokens_per_doc": max_tokens_per_doc}

@@ -14,12 +14,12 @@ from embassay.machine import read_requested_device
 from embassay.systems.models import (
     PICKLED,
     SAFE_WEIGHTS,
-    ModelWeights,
+    ModelWeightsLocation,
     find_weights_and_library,
-    first_error_line,
+    format_first_error_line,
     import_model_library,
     is_pickle_refusal,
-    is_pinned,
+    is_revision_pinned,
 )
 
 
@@ -78,7 +78,9 @@ class CrossEncoder:
                 show_progress_bar=False,
             )
         except (RuntimeError, ValueError) as error:
-            raise ModelError(f"The cross-encoder {self._target} failed: {first_error_line(error)}") from error
+            raise ModelError(
+                f"The cross-encoder {self._target} failed: {format_first_error_line(error)}"
+            ) from error
         return _check_one_score_each(np.asarray(scores, dtype=np.float32), len(documents), self._target)
 
 
@@ -87,7 +89,7 @@ def _check_target(target: str, revision: str | None, *, trust_remote_code: bool)
         raise UsageError(
             "The reranker 'cross' needs a model.", mend="Write cross:ORG/MODEL or cross:./folder."
         )
-    if trust_remote_code and not is_pinned(revision) and not Path(target).expanduser().is_dir():
+    if trust_remote_code and not is_revision_pinned(revision) and not Path(target).expanduser().is_dir():
         raise UsageError(
             f"Code from the hub runs only at a pinned commit, but none is given for {target}.",
             mend="Read the code, then add revision=COMMIT with all 40 characters.",
@@ -100,7 +102,7 @@ def _import_sentence_transformers() -> Any:
     )
 
 
-def _load_model(library: Any, weights: ModelWeights, **options: Any) -> Any:
+def _load_model(library: Any, weights: ModelWeightsLocation, **options: Any) -> Any:
     try:
         return library.CrossEncoder(
             weights.location, revision=weights.commit, local_files_only=weights.cached, **options
@@ -111,7 +113,7 @@ def _load_model(library: Any, weights: ModelWeights, **options: Any) -> Any:
                 f"The cross-encoder {weights.location} is not loaded: {PICKLED}.", mend=SAFE_WEIGHTS
             ) from error
         raise ModelError(
-            f"The cross-encoder {weights.location} cannot be loaded: {first_error_line(error)}",
+            f"The cross-encoder {weights.location} cannot be loaded: {format_first_error_line(error)}",
             mend="Check that it is a model for ranking and that its files are complete.",
         ) from error
 

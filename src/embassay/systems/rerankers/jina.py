@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.http import JINA, ServerSettings
-from embassay.systems.rerankers.server import PostedReranker, total_tokens
+from embassay.systems.remote.http import JINA, ModelServerSettings
+from embassay.systems.rerankers.server import HttpPostReranker, read_total_tokens
 
 _TOGETHER = re.compile(r"jina-reranker-v(?:[3-9]|\d\d)")
 
 
-class JinaReranker(PostedReranker):
+class JinaReranker(HttpPostReranker):
     """`jina:jina-reranker-v2-base-multilingual`, or any model of a server with POST /rerank under `base_url`
     (`jina:BAAI/bge-reranker-v2-m3?base_url=http://localhost:8000/v1`). What scores mean is the model's affair.
     """
@@ -26,7 +26,7 @@ class JinaReranker(PostedReranker):
         *,
         name: str = "",
         ledger: Ledger | None = None,
-        server: ServerSettings = ServerSettings(),  # noqa: B008 - frozen
+        server: ModelServerSettings = ModelServerSettings(),  # noqa: B008 - frozen
     ) -> None:
         super().__init__(JINA, target, server, ledger, name=name)
         # From version 3 on, Jina's models read all candidates in one context.
@@ -38,4 +38,4 @@ class JinaReranker(PostedReranker):
 
     def read(self, answer: Any) -> tuple[Sequence[Any], int | None]:
         """`results`, and the tokens of all pairs where the server counts them."""
-        return answer["results"], total_tokens(answer)
+        return answer["results"], read_total_tokens(answer)

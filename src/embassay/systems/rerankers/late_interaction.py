@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role, Tokenizer
 from embassay.errors import ModelError, UsageError
-from embassay.search.maxsim import maxsim
+from embassay.search.maxsim import compute_maxsim
 from embassay.spec import QUERY, Spec, Value
-from embassay.systems.cosine import scale_rows
+from embassay.systems.cosine import scale_rows_to_unit_length
 from embassay.systems.remote.ledger import Ledger
 
 Vectors = NDArray[np.float32]
 
 
-class TokenEncoder(Protocol):
+class TokenVectorEncoder(Protocol):
     """An encoder whose token vectors can be had: MiniLM, WordLlama, Onnx, SentenceTransformer."""
 
     @property
@@ -61,11 +61,17 @@ class LateInteractionReranker:
         """Sums of largest cosines, (n,). ModelError where the encoder fails."""
         if not documents:
             return np.empty(0, dtype=np.float32)
-        left = scale_rows(_check_finite(self._encoder.encode_tokens([query], role="query")[0]))
+        left = scale_rows_to_unit_length(
+            _check_token_vectors_finite(self._encoder.encode_tokens([query], role="query")[0])
+        )
         right = self._encoder.encode_tokens(documents, role="document")
         # One product per document: its score must not depend on the others, by no rounding either.
         return np.array(
-            [max_sim(left, scale_rows(_check_finite(tokens))) for tokens in right], dtype=np.float32
+            [
+                compute_token_max_sim(left, scale_rows_to_unit_length(_check_token_vectors_finite(tokens)))
+                for tokens in right
+            ],
+            dtype=np.float32,
         )
 
 
@@ -91,22 +97,24 @@ class ColbertReranker:
         fails."""
         if not documents:
             return np.empty(0, dtype=np.float32)
-        query_tokens = _check_finite(self._model.encode([query], role="query")[0])
+        query_tokens = _check_token_vectors_finite(self._model.encode([query], role="query")[0])
         texts = [text for text in documents if text]
         vectors = iter(self._model.encode(texts, role="document"))
         nothing = np.empty((0, self._model.width), dtype=np.float32)
         scores = [
-            maxsim(query_tokens, _check_finite(next(vectors)) if text else nothing) for text in documents
+            compute_maxsim(query_tokens, _check_token_vectors_finite(next(vectors)) if text else nothing)
+            for text in documents
         ]
         over = max(1, len(query_tokens)) if self._model.similarity == "meanmaxsim" else 1
         return np.array(scores, dtype=np.float32) / np.float32(over)
 
 
-def max_sim(query: Vectors, document: Vectors) -> float:
+def compute_token_max_sim(query: Vectors, document: Vectors) -> float:
     """The sum over the rows of `query` (m, d) of the largest inner product with a row of `document` (n, d); -m without
     any.
 
-    >>> max_sim(np.eye(2, dtype=np.float32), np.array([[1, 0], [0.6, 0.8]], dtype=np.float32)).__round__(3)
+    >>> compute_token_max_sim(np.eye(2, dtype=np.float32),
+        np.array([[1, 0], [0.6, 0.8]], dtype=np.float32)).__round__(3)
     1.8
     """
     if not len(document):
@@ -117,14 +125,14 @@ def max_sim(query: Vectors, document: Vectors) -> float:
     return float(cosines.max(axis=0).sum(dtype=np.float64))
 
 
-def _check_finite(tokens: Vectors) -> Vectors:
+def _check_token_vectors_finite(tokens: Vectors) -> Vectors:
     """The vectors of tokens as they are; ModelError where there are values that are none."""
     if not np.isfinite(tokens).all():
         raise ModelError("The token vectors contain values that are not finite.")
     return tokens
 
 
-def _open_encoder(target: str, params: dict[str, Value], **context: Any) -> TokenEncoder:
+def _open_encoder(target: str, params: dict[str, Value], **context: Any) -> TokenVectorEncoder:
     from embassay.systems import open_system
 
     if not target:
@@ -137,4 +145,4 @@ def _open_encoder(target: str, params: dict[str, Value], **context: Any) -> Toke
             f"{system.name!r} gives no token vectors, which late interaction needs.",
             mend="Use minilm, wordllama, onnx: or st:, without dims, normalize and quantize.",
         )
-    return cast(TokenEncoder, encoder)
+    return cast(TokenVectorEncoder, encoder)

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import ChatModel, Message, SamplingSettings, Tokenizer
+from embassay.contracts import ChatMessage, ChatModel, SamplingSettings, Tokenizer
 from embassay.errors import UsageError
 from embassay.spec import QUERY, Spec, Value
 from embassay.systems.chat import open_chat
@@ -28,7 +28,7 @@ _TASK = (
 
 
 @dataclass
-class WindowCounts:
+class ListwiseWindowCounts:
     """What happened so far: windows asked for, and documents that answers left out."""
 
     windows: int = 0
@@ -85,7 +85,7 @@ class ListwiseReranker:
             f"listwise/1:{self._model.identity}:window={lists.window}:step={lists.step}"
             f":passage={lists.passage_tokens}:{tokenizer.identity}:temperature={lists.temperature}:seed={seed}"
         )
-        self.counts = WindowCounts()
+        self.counts = ListwiseWindowCounts()
 
     @property
     def model(self) -> ChatModel:
@@ -102,10 +102,12 @@ class ListwiseReranker:
 
     async def _order_documents(self, query: str, documents: Sequence[str]) -> list[int]:
         order = list(range(len(documents)))
-        for part in list_windows(len(documents), self._lists.window, self._lists.step):
+        for part in list_reranking_windows(len(documents), self._lists.window, self._lists.step):
             shown = [documents[position] for position in order[part]]
             answer = await self._model.complete(
-                ranking_messages(query, shown), sampling=self._sampling, schema=make_ranking_model(len(shown))
+                build_ranking_messages(query, shown),
+                sampling=self._sampling,
+                schema=make_ranking_answer_model(len(shown)),
             )
             ranks, missing = complete_ranking(answer.parsed.ranking, len(shown))
             order[part] = [order[part][rank] for rank in ranks]
@@ -118,10 +120,10 @@ class ListwiseReranker:
         return document if len(pieces) <= most else b"".join(pieces[:most]).decode("utf-8", "ignore")
 
 
-def list_windows(n: int, size: int, step: int) -> Iterator[slice]:
+def list_reranking_windows(n: int, size: int, step: int) -> Iterator[slice]:
     """The parts of a list of n that are ordered one after the other, from its end to its start.
 
-    >>> [(part.start, part.stop) for part in list_windows(45, 20, 10)]
+    >>> [(part.start, part.stop) for part in list_reranking_windows(45, 20, 10)]
     [(25, 45), (15, 35), (5, 25), (0, 15)]
     """
     stop = n
@@ -131,14 +133,14 @@ def list_windows(n: int, size: int, step: int) -> Iterator[slice]:
         stop = 0 if start == 0 else stop - step
 
 
-def ranking_messages(query: str, documents: Sequence[str]) -> list[Message]:
+def build_ranking_messages(query: str, documents: Sequence[str]) -> list[ChatMessage]:
     """What the model is asked: the task, then the query and the documents, numbered from 1."""
     numbered = "\n\n".join(f"[{number}] {document}" for number, document in enumerate(documents, start=1))
-    return [Message("system", _TASK), Message("user", f"Query: {query}\n\nDocuments:\n\n{numbered}")]
+    return [ChatMessage("system", _TASK), ChatMessage("user", f"Query: {query}\n\nDocuments:\n\n{numbered}")]
 
 
 @cache
-def make_ranking_model(n: int) -> Any:
+def make_ranking_answer_model(n: int) -> Any:
     """The pydantic model of an answer: numbers from 1 to n, none twice; some may be left out."""
     from pydantic import AfterValidator, Field, create_model
 

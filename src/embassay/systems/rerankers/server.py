@@ -12,15 +12,27 @@ from numpy.typing import NDArray
 
 from embassay.errors import UsageError
 from embassay.systems.models import find_known_model
-from embassay.systems.remote import Ledger, MalformedAnswer, ServerCalls, ServerReply, iterate_finished_jobs
-from embassay.systems.remote.http import ServerSettings, Vendor, VendorConnection
-from embassay.systems.remote.ledger import TokenCount, bound_tokens, count_tokens, estimate_tokens, make_usage
+from embassay.systems.remote import (
+    Ledger,
+    MalformedServerAnswer,
+    ModelServerCalls,
+    ServerReply,
+    iterate_finished_jobs,
+)
+from embassay.systems.remote.http import ModelApiVendor, ModelServerSettings, VendorConnection
+from embassay.systems.remote.ledger import (
+    BookedTokenCount,
+    bound_server_tokens,
+    count_or_bound_tokens,
+    estimate_server_tokens,
+    make_booked_usage,
+)
 
 Scores = NDArray[np.float32]
 _DOCUMENTS = 1000
 
 
-class PostedReranker(ABC):
+class HttpPostReranker(ABC):
     """A reranker whose subclass says where to post (`path`), what (`payload`), and what the answer means (`read`).
 
     Lists of more than 1000 documents go in several requests. A blank document is not sent, as vendors refuse
@@ -34,9 +46,9 @@ class PostedReranker(ABC):
 
     def __init__(
         self,
-        vendor: Vendor,
+        vendor: ModelApiVendor,
         target: str,
-        server: ServerSettings,
+        server: ModelServerSettings,
         ledger: Ledger | None,
         *,
         name: str = "",
@@ -60,7 +72,7 @@ class PostedReranker(ABC):
             ]
         )
         self._given_price = server.price
-        self._calls = ServerCalls(f"{vendor.spec}:{target}", ledger, server.limits)
+        self._calls = ModelServerCalls(f"{vendor.spec}:{target}", ledger, server.limits)
 
     @abstractmethod
     def payload(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
@@ -91,30 +103,31 @@ class PostedReranker(ABC):
         return np.where(np.isnan(scores), lowest - 1, scores)  # a fixed step: no vendor's scale is known
 
     async def _ask_server(self, query: str, documents: Sequence[str]) -> Scores:
-        tokens = sum(count_tokens([query, *documents], None)) + len(query.encode()) * len(documents)
-        most = bound_tokens([query] * len(documents) + list(documents))
+        tokens = sum(count_or_bound_tokens([query, *documents], None)) + len(query.encode()) * len(documents)
+        most = bound_server_tokens([query] * len(documents) + list(documents))
 
         async def send_request() -> ServerReply[Scores]:
             answer = await self.connection.post(self.path, self.payload(query, documents))
             try:
                 results, counted = self.read(answer)
-                scores = order_scores(results, len(documents))
+                scores = order_scores_by_document(results, len(documents))
             except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-                raise MalformedAnswer("the answer does not score every document once") from None
+                raise MalformedServerAnswer("the answer does not score every document once") from None
             if not np.isfinite(scores).all():
-                raise MalformedAnswer("scores that are not finite", of_texts=True)
-            read = TokenCount.of(counted, most=most, likely=estimate_tokens([query, *documents]))
+                raise MalformedServerAnswer("scores that are not finite", of_texts=True)
+            read = BookedTokenCount.of(counted, most=most, likely=estimate_server_tokens([query, *documents]))
             return ServerReply(
-                scores, make_usage(read, usd=lambda tokens, _: self.usd(tokens, len(documents)))
+                scores, make_booked_usage(read, usd=lambda tokens, _: self.usd(tokens, len(documents)))
             )
 
         return await self._calls.do(send_request, tokens=tokens, usd=self.usd(most, len(documents)))
 
 
-def order_scores(results: Sequence[Mapping[str, Any]], n: int) -> Scores:
+def order_scores_by_document(results: Sequence[Mapping[str, Any]], n: int) -> Scores:
     """The scores in the order of the documents; ValueError unless each of the n has one.
 
-    >>> order_scores([{"index": 1, "relevance_score": 0.5}, {"index": 0, "relevance_score": 0.25}], 2).tolist()
+    >>> order_scores_by_document([{"index": 1, "relevance_score": 0.5}, {"index": 0, "relevance_score": 0.25}],
+        2).tolist()
     [0.25, 0.5]
     """
     scores = {int(result["index"]): float(result["relevance_score"]) for result in results}
@@ -123,7 +136,7 @@ def order_scores(results: Sequence[Mapping[str, Any]], n: int) -> Scores:
     return np.array([scores[index] for index in range(n)], dtype=np.float32)
 
 
-def total_tokens(answer: Any) -> int | None:
-    """`usage.total_tokens`, where Voyage and Jina put what they charge for."""
+def read_total_tokens(answer: Any) -> int | None:
+    """`usage.read_total_tokens`, where Voyage and Jina put what they charge for."""
     tokens = (answer.get("usage") or {}).get("total_tokens")
     return None if tokens is None else int(tokens)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.http import VOYAGE, ServerSettings
-from embassay.systems.rerankers.server import PostedReranker, total_tokens
+from embassay.systems.remote.http import VOYAGE, ModelServerSettings
+from embassay.systems.rerankers.server import HttpPostReranker, read_total_tokens
 
 
-class VoyageReranker(PostedReranker):
+class VoyageReranker(HttpPostReranker):
     """`voyage:rerank-2.5`: relevance in [0, 1]. A query and a document that are too long together are refused, or
     with `truncate` cut by the server, which does not say so.
     """
@@ -23,7 +23,7 @@ class VoyageReranker(PostedReranker):
         *,
         name: str = "",
         ledger: Ledger | None = None,
-        server: ServerSettings = ServerSettings(),  # noqa: B008 - frozen
+        server: ModelServerSettings = ModelServerSettings(),  # noqa: B008 - frozen
         truncate: bool = False,
     ) -> None:
         super().__init__(VOYAGE, target, server, ledger, name=name, facts={"truncate": truncate})
@@ -40,4 +40,4 @@ class VoyageReranker(PostedReranker):
 
     def read(self, answer: Any) -> tuple[Sequence[Any], int | None]:
         """`data`, and the tokens of all pairs."""
-        return answer["data"], total_tokens(answer)
+        return answer["data"], read_total_tokens(answer)

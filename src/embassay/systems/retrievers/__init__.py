@@ -18,7 +18,7 @@ from typing import Any
 
 from embassay.contracts import Usage
 from embassay.errors import UsageError
-from embassay.systems.remote import Ledger, MalformedAnswer, ServerCalls, ServerReply
+from embassay.systems.remote import Ledger, MalformedServerAnswer, ModelServerCalls, ServerReply
 from embassay.systems.remote.pace import CallLimits
 
 
@@ -43,7 +43,7 @@ class RetrieverOptions:
 
     @property
     def limits(self) -> CallLimits:
-        """For `ServerCalls`."""
+        """For `ModelServerCalls`."""
         return CallLimits(
             rpm=self.rpm, concurrency=self.concurrency, timeout=self.timeout, attempts=self.attempts
         )
@@ -84,7 +84,7 @@ class Retriever(ABC):
 
     def __init__(self, name: str, identity: str, manners: RetrieverOptions, ledger: Ledger | None) -> None:
         self.name, self.identity, self.manners = name, identity, manners
-        self._calls = ServerCalls(name, ledger, manners.limits)
+        self._calls = ModelServerCalls(name, ledger, manners.limits)
         self.find_fault: Callable[[Any], str] = lambda _: ""
         """Why an answer is none, such as an error that was sent as one; empty where it is one."""
 
@@ -95,7 +95,7 @@ class Retriever(ABC):
         async def send_request() -> ServerReply[Any]:
             value = await self.send_question(question)
             if fault := self.find_fault(value):
-                raise MalformedAnswer(fault)
+                raise MalformedServerAnswer(fault)
             return ServerReply(value, Usage(requests=1, usd=price))
 
         answer = await self._calls.ask(send_request, tokens=1, usd=price, read_usd=price)
@@ -138,10 +138,10 @@ def open_retriever(
     )
 
 
-def depth_argument(names: Sequence[str]) -> str | None:
+def find_depth_argument(names: Sequence[str]) -> str | None:
     """Which of the parameters of a function or tool is how many documents it answers; None for none.
 
-    >>> depth_argument(["question", "top_k"]), depth_argument(["question"])
+    >>> find_depth_argument(["question", "top_k"]), find_depth_argument(["question"])
     ('top_k', None)
     """
     return next((name for name in names if name.lower() in _DEPTHS), None)
@@ -162,28 +162,28 @@ _DEPTHS = {
 }
 
 
-def answer_as_json(value: Any) -> Any:
+def convert_answer_to_json(value: Any) -> Any:
     """An answer as JSON: LangChain's and LlamaIndex' objects by what they write of themselves, arrays as lists.
 
     TypeError for what is none, with the kind of thing that it is.
 
-    >>> answer_as_json([("d7", 0.5), "d2"])
+    >>> convert_answer_to_json([("d7", 0.5), "d2"])
     [['d7', 0.5], 'd2']
     """
     if value is None or isinstance(value, str | int | float | bool):
         return value
     if isinstance(value, dict):
-        return {str(key): answer_as_json(inner) for key, inner in value.items()}
+        return {str(key): convert_answer_to_json(inner) for key, inner in value.items()}
     if isinstance(value, set | frozenset):
         raise TypeError("a set, which has no order")
     if isinstance(value, list | tuple):
-        return [answer_as_json(inner) for inner in value]
+        return [convert_answer_to_json(inner) for inner in value]
     for name in _WRITERS:
         write: Callable[[], Any] | None = getattr(value, name, None)
         if callable(write):
-            return answer_as_json(write())
+            return convert_answer_to_json(write())
     if hasattr(value, "__iter__"):
-        return [answer_as_json(inner) for inner in value]
+        return [convert_answer_to_json(inner) for inner in value]
     raise TypeError(type(value).__name__)
 
 

@@ -15,14 +15,14 @@ from typing import Any, cast
 from embassay.errors import UsageError
 from embassay.registry import locate_error_in_package
 from embassay.spec import QUERY
-from embassay.systems.remote import Ledger, MalformedAnswer
+from embassay.systems.remote import Ledger, MalformedServerAnswer
 from embassay.systems.retrievers import (
     MANNERS,
     PassagesToServe,
     Retriever,
     RetrieverOptions,
-    answer_as_json,
-    depth_argument,
+    convert_answer_to_json,
+    find_depth_argument,
     is_valid_asking_option,
 )
 
@@ -126,17 +126,17 @@ class FunctionRetriever(Retriever):
         try:
             value = await self._call_function(question)
         # A time limit is ours, whoever notices it.
-        except (MalformedAnswer, TimeoutError):
+        except (MalformedServerAnswer, TimeoutError):
             raise
         except Exception as error:
             where = locate_error_in_package(error, self._function.__module__)
-            raise MalformedAnswer(f"it raised {type(error).__name__}: {error}{where}") from error
+            raise MalformedServerAnswer(f"it raised {type(error).__name__}: {error}{where}") from error
         if value is None:
-            raise MalformedAnswer("it returned None instead of a list of documents")
+            raise MalformedServerAnswer("it returned None instead of a list of documents")
         try:
-            return answer_as_json(value)
+            return convert_answer_to_json(value)
         except (TypeError, RecursionError) as error:
-            raise MalformedAnswer(f"it did not return a list of documents ({error})") from error
+            raise MalformedServerAnswer(f"it did not return a list of documents ({error})") from error
 
     async def _call_function(self, question: str) -> Any:
         if inspect.iscoroutinefunction(self._function):
@@ -153,7 +153,7 @@ def _build_extra_arguments(function: Search, depth: int, served: PassagesToServe
         names = list(inspect.signature(function).parameters)
     except (TypeError, ValueError):  # of some written in C
         return {}
-    wanted = depth_argument(names[1:])
+    wanted = find_depth_argument(names[1:])
     arguments: dict[str, Any] = {} if wanted is None else {wanted: depth}
     if served is not None and CORPUS in names[1:]:
         arguments[CORPUS] = served.texts

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from embassay.errors import DataError, UsageError
 from embassay.limits import parse_bounded_json
-from embassay.systems.remote import Ledger, MalformedAnswer
+from embassay.systems.remote import Ledger, MalformedServerAnswer
 from embassay.systems.remote.calls import read_api_key
 from embassay.systems.remote.http import check_package_installed, check_url_without_key, request_json
 from embassay.systems.retrievers import (
@@ -27,7 +27,7 @@ _BODY: Mapping[str, Any] = {"query": QUESTION, "k": DEPTH}
 
 
 @dataclass(frozen=True, kw_only=True)
-class RequestTemplate(RetrieverOptions):
+class RetrieverRequestTemplate(RetrieverOptions):
     """What is sent for a question, where in the answer the documents are, and how the server is asked.
 
     `{question}`, `{k}` and, where a command wants several collections searched, `{corpus}` stand for the question, how
@@ -46,17 +46,17 @@ class RequestTemplate(RetrieverOptions):
 
 def open_http_retriever(url: str, depth: int, ledger: Ledger | None) -> Retriever:
     """The server at an address, to which `{"query": QUESTION, "k": K}` is posted."""
-    return HttpRetriever(RequestTemplate(url=url, body=_BODY), depth, "", ledger)
+    return HttpRetriever(RetrieverRequestTemplate(url=url, body=_BODY), depth, "", ledger)
 
 
 def open_template_retriever(
     path: Path, depth: int, ledger: Ledger | None, served: PassagesToServe | None = None
 ) -> Retriever:
     """The server that a template describes. DataError with the file for one that is none."""
-    return HttpRetriever(read_template(path), depth, path.stem, ledger, served)
+    return HttpRetriever(read_request_template(path), depth, path.stem, ledger, served)
 
 
-def read_template(path: Path) -> RequestTemplate:
+def read_request_template(path: Path) -> RetrieverRequestTemplate:
     """The template in a JSON file. DataError for a file that is not there or no object, an unknown key, a value of
     another kind than it should be, and where neither body, parameters nor address hold the question."""
     try:
@@ -82,7 +82,7 @@ def read_template(path: Path) -> RequestTemplate:
                 found=repr(value)[:80]
             )  # fmt: skip
     # A template with parameters and no body sends none.
-    template = RequestTemplate(**{"body": None if "params" in read else _BODY, **read})
+    template = RetrieverRequestTemplate(**{"body": None if "params" in read else _BODY, **read})
     if QUESTION not in json.dumps([template.url, template.params, template.body], ensure_ascii=False):
         raise DataError(
             "the template does not say where the question goes", path=path, expected=QUESTION,
@@ -116,7 +116,7 @@ class HttpRetriever(Retriever):
 
     def __init__(
         self,
-        template: RequestTemplate,
+        template: RetrieverRequestTemplate,
         depth: int,
         name: str,
         ledger: Ledger | None,
@@ -138,7 +138,7 @@ class HttpRetriever(Retriever):
         super().__init__(name or host, identity, template, ledger)
         self._template, self._depth = template, depth
         self._corpus = "" if served is None else served.name
-        self._headers = {key: _fill_header(key, text) for key, text in template.headers.items()}
+        self._headers = {key: _fill_header_variable(key, text) for key, text in template.headers.items()}
 
     async def send_question(self, question: str) -> Any:
         """The server's answer, or the list in it that the template names."""
@@ -147,10 +147,10 @@ class HttpRetriever(Retriever):
             self._template.method, fill.text(self._template.url), self._headers,
             payload=fill.value(self._template.body), params=fill.value(self._template.params)
         )  # fmt: skip
-        return answer if not self._template.answer else find_list_at_path(answer, self._template.answer)
+        return answer if not self._template.answer else find_value_at_path(answer, self._template.answer)
 
 
-def _fill_header(name: str, text: str) -> str:
+def _fill_header_variable(name: str, text: str) -> str:
     """A header with the variable that it names; ModelError where that is not set."""
     before, dollar, variable = text.partition("$")
     return text if not dollar else before + read_api_key(f"The header {name}", (variable,), key=variable)
@@ -184,10 +184,10 @@ class _TemplateFilling:
         return named.replace(QUESTION, question)
 
 
-def find_list_at_path(answer: Any, path: str) -> Any:
+def find_value_at_path(answer: Any, path: str) -> Any:
     """What stands at a path such as `data.results` or `hits.0.documents`; Malformed where nothing does.
 
-    >>> find_list_at_path({"data": [{"results": ["d7"]}]}, "data.0.results")
+    >>> find_value_at_path({"data": [{"results": ["d7"]}]}, "data.0.results")
     ['d7']
     """
     value = answer
@@ -195,5 +195,5 @@ def find_list_at_path(answer: Any, path: str) -> Any:
         try:
             value = value[int(part)] if isinstance(value, list) else value[part]
         except (KeyError, IndexError, ValueError, TypeError):
-            raise MalformedAnswer(f"the answer has nothing at {path}: {repr(answer)[:120]}") from None
+            raise MalformedServerAnswer(f"the answer has nothing at {path}: {repr(answer)[:120]}") from None
     return value

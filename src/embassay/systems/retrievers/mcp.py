@@ -11,9 +11,14 @@ from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 
 from embassay.errors import ModelError, UsageError
-from embassay.systems.remote import Ledger, MalformedAnswer, redact_keys, wait_in_remote_loop
+from embassay.systems.remote import Ledger, MalformedServerAnswer, redact_keys, wait_in_remote_loop
 from embassay.systems.remote.http import check_url_without_key
-from embassay.systems.retrievers import Retriever, RetrieverOptions, answer_as_json, depth_argument
+from embassay.systems.retrievers import (
+    Retriever,
+    RetrieverOptions,
+    convert_answer_to_json,
+    find_depth_argument,
+)
 from embassay.systems.retrievers.function import parse_asking_options
 
 if TYPE_CHECKING:
@@ -129,7 +134,7 @@ class McpRetriever(Retriever):
             )
         properties: Mapping[str, Any] = tool.input_schema.get("properties", {})
         self._question = find_question_argument(properties, tool.input_schema.get("required", ()))
-        if (wanted := depth_argument(list(properties))) is not None:
+        if (wanted := find_depth_argument(list(properties))) is not None:
             self._more = {wanted: self._depth}
 
     async def send_question(self, question: str) -> Any:
@@ -138,9 +143,9 @@ class McpRetriever(Retriever):
         result = await self._client.call_tool(self._tool, {self._question: question, **self._more})
         texts = [part.text for part in result.content if hasattr(part, "text")]
         if result.is_error:
-            raise MalformedAnswer(f"the tool failed: {' '.join(texts)[:200]}")
+            raise MalformedServerAnswer(f"the tool failed: {' '.join(texts)[:200]}")
         if result.structured_content is not None:
-            return unwrap_tool_result(answer_as_json(result.structured_content))
+            return unwrap_tool_result(convert_answer_to_json(result.structured_content))
         return parse_answer_texts(texts)
 
     async def close(self) -> None:

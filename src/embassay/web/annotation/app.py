@@ -16,15 +16,15 @@ from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
 from embassay.errors import DataError, ModelError
-from embassay.protocols.hume.profiles import check_profile
+from embassay.protocols.hume.profiles import check_profile_answers
 from embassay.protocols.hume.store import (
     Annotator,
-    AnswerDraft,
     RefusedAnswer,
+    SubmittedAnswer,
     can_be_stored_as_text,
-    check_value,
+    check_answer_value,
 )
-from embassay.protocols.hume.study import Item, StudyTask
+from embassay.protocols.hume.study import StudyItem, StudyTask
 from embassay.web.annotation import service
 from embassay.web.annotation.overview import OWNER_STATIC, OwnerRoutes
 from embassay.web.annotation.page import STATIC, render_annotator_page
@@ -32,11 +32,11 @@ from embassay.web.annotation.service import (
     LinkGatekeeper,
     RequestRefusal,
     StudyService,
+    build_answer_for_page,
     make_browser_name,
-    make_not_found,
+    make_not_found_refusal,
     read_browser_name,
-    set_cookie,
-    show_answer,
+    set_browser_name_cookie,
 )
 from embassay.web.server import HEADERS, RequestGuard
 
@@ -56,36 +56,36 @@ class AnnotatorRoutes:
         routes.get("/tasks/{task}/items")(self.items)
         routes.get("/items/{item_id:path}")(self.item)
         routes.put("/answers/{item_id:path}")(self.answer)
-        routes.post("/tab")(self.claim_tab)
+        routes.post("/tab")(self.claim_writing_tab)
         routes.post("/tasks/{task}/finish")(self.finish)
-        routes.put("/profile")(self.store_profile)
+        routes.put("/profile")(self.store_annotator_profile)
         return routes
 
     def redirect_to_full_link(self, request: Request, token: str) -> Response:
         """Somebody lost the last stroke of their link."""
-        self._find_annotator(request, token)
+        self._find_annotator_by_link(request, token)
         return RedirectResponse(f"{token}/", 308)
 
     def page(self, request: Request, token: str) -> HTMLResponse:
         """The frame; what it shows it asks for."""
-        self._find_annotator(request, token)
-        form_key = self._service.links.form_key(token)
+        self._find_annotator_by_link(request, token)
+        form_key = self._service.links.make_csrf_key(token)
         answer = HTMLResponse(render_annotator_page(self._service.folder.study.name, form_key))
         if not read_browser_name(request):
-            set_cookie(request, answer, make_browser_name())
+            set_browser_name_cookie(request, answer, make_browser_name())
         return answer
 
     def study(self, request: Request, token: str) -> dict[str, Any]:
         """Tasks, own order, own answers."""
-        annotator = self._find_annotator(request, token)
-        shown = service.show_study(self._service, annotator)
+        annotator = self._find_annotator_by_link(request, token)
+        shown = service.build_study_for_annotator(self._service, annotator)
         if shown["answers"]:
             self._service.browser_log.shown(read_browser_name(request), (annotator.id,))
         return shown
 
     def items(self, request: Request, token: str, task: str) -> dict[str, Any]:
         """All items of a task at once."""
-        annotator = self._find_annotator(request, token)
+        annotator = self._find_annotator_by_link(request, token)
         order = self._service.order(annotator.id, find_task(self._service, task).name)
         return {
             "items": [self._build_shown_item(request, annotator, self._service.items[item]) for item in order]
@@ -93,37 +93,37 @@ class AnnotatorRoutes:
 
     def item(self, request: Request, token: str, item_id: str) -> dict[str, Any]:
         """One item."""
-        annotator = self._find_annotator(request, token)
+        annotator = self._find_annotator_by_link(request, token)
         return self._build_shown_item(request, annotator, find_own_item(self._service, annotator, item_id))
 
-    def _build_shown_item(self, request: Request, annotator: Annotator, item: Item) -> dict[str, Any]:
+    def _build_shown_item(self, request: Request, annotator: Annotator, item: StudyItem) -> dict[str, Any]:
         """An item, to an adjudicator with what was answered: whose browser that is, must not annotate."""
         if not annotator.is_adjudicator:
-            return service.show_item(item)
+            return service.build_item_for_page(item)
         adjudication = self._service.adjudication
-        self._service.browser_log.shown(read_browser_name(request), adjudication.list_answerers(item.id))
-        return service.show_item(item, adjudication.shown(self._service.tasks[item.task], item.id))
+        self._service.browser_log.shown(read_browser_name(request), adjudication.list_item_answerers(item.id))
+        return service.build_item_for_page(item, adjudication.shown(self._service.tasks[item.task], item.id))
 
     def answer(self, request: Request, token: str, item_id: str, sent: SentAnswer) -> dict[str, Any]:
         """Store an answer."""
-        annotator = self._find_annotator(request, token)
+        annotator = self._find_annotator_by_link(request, token)
         saved = save_answer(self._service, annotator, item_id, sent)
         self._service.browser_log.record_stored_answer(read_browser_name(request), annotator.id)
         return saved
 
-    def claim_tab(self, request: Request, token: str, sent: SentTab) -> dict[str, bool]:
+    def claim_writing_tab(self, request: Request, token: str, sent: SentTab) -> dict[str, bool]:
         """Which tab writes."""
-        return take_writing_lease(self._service, self._find_annotator(request, token), sent)
+        return take_writing_lease(self._service, self._find_annotator_by_link(request, token), sent)
 
     def finish(self, request: Request, token: str, task: str, sent: SentTab | None = None) -> dict[str, Any]:
         """Freeze a task."""
-        return finish_task(self._service, self._find_annotator(request, token), task, sent)
+        return freeze_task(self._service, self._find_annotator_by_link(request, token), task, sent)
 
-    def store_profile(self, request: Request, token: str, sent: SentProfile) -> dict[str, Any]:
+    def store_annotator_profile(self, request: Request, token: str, sent: SentProfile) -> dict[str, Any]:
         """Name and settings."""
-        return save_profile(self._service, self._find_annotator(request, token), sent)
+        return save_annotator_profile(self._service, self._find_annotator_by_link(request, token), sent)
 
-    def _find_annotator(self, request: Request, token: str) -> Annotator:
+    def _find_annotator_by_link(self, request: Request, token: str) -> Annotator:
         """Whose link it is, once it is sure that their page sent what changes something."""
         address = request.client.host if request.client else None
         holder = self._door.admit_link_holder("annotator", token, address)
@@ -131,7 +131,7 @@ class AnnotatorRoutes:
             self._door.check_request_forgery(token, request.headers)
         annotator = self._service.store.annotator(holder.id)
         if annotator is None:
-            raise make_not_found()
+            raise make_not_found_refusal()
         return annotator
 
 
@@ -174,7 +174,7 @@ class SentTab(_RequestBody):
     take: bool = False
 
 
-class SentSettings(_RequestBody):
+class SentPageSettings(_RequestBody):
     """How somebody's page is set."""
 
     single_keys: bool = True
@@ -186,7 +186,7 @@ class SentProfile(_RequestBody):
     """The name somebody gives themselves, their settings, and what they say of themselves where the study asks."""
 
     name: Name | None = None
-    settings: SentSettings = SentSettings()
+    settings: SentPageSettings = SentPageSettings()
     about: Annotated[dict[Name, Name], Field(max_length=100)] = {}
 
 
@@ -198,25 +198,25 @@ _WHY = {
 }
 
 
-def find_item(service: StudyService, item_id: str) -> Item:
+def find_item(service: StudyService, item_id: str) -> StudyItem:
     """The item of this id. Raises Refusal where there is none."""
     if item_id not in service.items:
-        raise make_not_found()
+        raise make_not_found_refusal()
     return service.items[item_id]
 
 
-def find_own_item(service: StudyService, annotator: Annotator, item_id: str) -> Item:
+def find_own_item(service: StudyService, annotator: Annotator, item_id: str) -> StudyItem:
     """The item of this id, if it is the annotator's to see: an adjudicator has those to decide. Raises Refusal."""
     item = find_item(service, item_id)
     if annotator.is_adjudicator and item_id not in service.order(annotator.id, item.task):
-        raise make_not_found()
+        raise make_not_found_refusal()
     return item
 
 
 def find_task(service: StudyService, name: str) -> StudyTask:
     """The task of this name. Raises Refusal where there is none."""
     if name not in service.tasks:
-        raise make_not_found()
+        raise make_not_found_refusal()
     return service.tasks[name]
 
 
@@ -225,25 +225,25 @@ def save_answer(
 ) -> dict[str, Any]:
     """Store an answer. Raises Refusal for a value that is no answer to the item, and where it may not be stored."""
     item = find_own_item(service, annotator, item_id)
-    if service.grading is not None and service.grading.is_grade_fixed(item_id):
+    if service.grading is not None and service.grading.is_passage_grade_fixed(item_id):
         saved = service.store.answers(annotator.id).get(item_id)
         if saved is None or saved.seq != sent.seq:
             raise RequestRefusal(
-                409, _WHY["counted"], why="counted", answer=show_answer(saved) if saved else None
+                409, _WHY["counted"], why="counted", answer=build_answer_for_page(saved) if saved else None
             )
     try:
-        value = check_value(service.tasks[item.task], item.payload, sent.value)
+        value = check_answer_value(service.tasks[item.task], item.payload, sent.value)
     except DataError as error:
         raise RequestRefusal(400, f"This is not an answer to the item. {error.mend}".strip()) from None
-    draft = AnswerDraft(
+    draft = SubmittedAnswer(
         item.id, value, sent.seq, sent.seconds, sent.flag.strip(), sent.comment, sent.tab, sent.paused
     )
     done = service.store.save(annotator.id, item.task, draft)
     if isinstance(done, RefusedAnswer):
-        held = show_answer(done.answer) if done.answer else None
+        held = build_answer_for_page(done.answer) if done.answer else None
         raise RequestRefusal(409, _WHY[done.why], why=done.why, answer=held)
     if service.grading is not None:
-        service.grading.compute_standing()
+        service.grading.compute_study_standing()
     return {"seq": done.seq, "saved_at": done.saved_at}
 
 
@@ -252,7 +252,7 @@ def take_writing_lease(service: StudyService, annotator: Annotator, sent: SentTa
     return {"writes": service.store.take_lease(annotator.id, sent.tab, take=sent.take)}
 
 
-def finish_task(
+def freeze_task(
     service: StudyService, annotator: Annotator, task: str, sent: SentTab | None = None
 ) -> dict[str, Any]:
     """Freeze a task. Raises Refusal with the open items, and those that are flagged, where some are open, and where the
@@ -275,14 +275,14 @@ def finish_task(
     return {"finished": True}
 
 
-def save_profile(service: StudyService, annotator: Annotator, sent: SentProfile) -> dict[str, Any]:
+def save_annotator_profile(service: StudyService, annotator: Annotator, sent: SentProfile) -> dict[str, Any]:
     """Keep a name and settings, and what somebody says of themselves. Raises Refusal for what was not asked."""
     name = (sent.name or "").strip() or None
     try:
-        about = check_profile(service.folder.study, sent.about)
+        about = check_profile_answers(service.folder.study, sent.about)
     except DataError as error:
         raise RequestRefusal(400, f"{error.what} {error.mend}".strip()) from None
-    service.store.set_profile(annotator.id, name, sent.settings.model_dump())
+    service.store.save_name_and_settings(annotator.id, name, sent.settings.model_dump())
     if about and not annotator.is_adjudicator:
         service.store.save_profile_answers(annotator.id, about)
     return {"name": name, "settings": sent.settings.model_dump()}
@@ -301,7 +301,7 @@ def make_annotation_app(service: StudyService) -> RequestGuard:
     app.include_router(OwnerRoutes(service, door).build_router())
     app.mount("/static/owner", StaticFiles(directory=OWNER_STATIC))
     app.mount("/static", StaticFiles(directory=STATIC, check_dir=False))
-    app.add_api_route("/health", partial(_check_health, service))
+    app.add_api_route("/health", partial(_check_answers_readable, service))
     app.add_api_route("/favicon.ico", _answer_missing_icon)
     for kind, answer in ANSWERS:
         app.add_exception_handler(kind, answer)
@@ -322,7 +322,7 @@ async def _limit_threads(_: FastAPI) -> AsyncIterator[None]:
     yield
 
 
-def _check_health(service: StudyService) -> dict[str, str]:
+def _check_answers_readable(service: StudyService) -> dict[str, str]:
     """Whether answers can be read; ModelError where not."""
     service.store.annotators()
     return {"status": "ok"}
@@ -365,7 +365,7 @@ def answer_invalid_body(_: Request, error: Any) -> Response:
 def answer_framework_error(request: Request, error: Any) -> Response:
     """What the framework refuses by itself."""
     if error.status_code == 404:
-        return answer_refusal(request, make_not_found())
+        return answer_refusal(request, make_not_found_refusal())
     return JSONResponse({"error": _SAID.get(error.status_code, "This was refused.")}, error.status_code)
 
 

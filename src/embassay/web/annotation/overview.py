@@ -15,24 +15,24 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from embassay.protocols.hume.exchange.export import as_csv, as_jsonl
+from embassay.protocols.hume.exchange.export import format_annotations_as_csv, format_annotations_as_jsonl
 from embassay.protocols.hume.store import (
     Annotator,
-    Exposure,
     SavedAnswer,
-    describe_exposures,
+    SharedBrowserExposure,
+    describe_answer_exposures,
     stored_annotations,
 )
 from embassay.protocols.hume.study import (
     Annotation,
     AnnotationRow,
     Family,
-    Item,
+    StudyItem,
     StudyTask,
     convert_value_for_scoring,
 )
 from embassay.protocols.kernel import tables as numbers
-from embassay.runs.folder import to_json
+from embassay.runs.folder import format_value_as_json
 from embassay.web.annotation.passages import TASK
 from embassay.web.annotation.service import (
     LinkGatekeeper,
@@ -40,7 +40,7 @@ from embassay.web.annotation.service import (
     StudyService,
     make_browser_name,
     read_browser_name,
-    set_cookie,
+    set_browser_name_cookie,
     task_titles,
 )
 
@@ -87,7 +87,7 @@ class OwnerRoutes:
                 exposures=browsers.exposures(),
             )
         )
-        set_cookie(request, answer, browser)
+        set_browser_name_cookie(request, answer, browser)
         return answer
 
     def csv(self, request: Request, token: str, exposed: bool = False) -> Response:
@@ -99,7 +99,7 @@ class OwnerRoutes:
         return self._send_annotations_file(request, token, exposed, "jsonl")
 
     def _send_annotations_file(self, request: Request, token: str, exposed: bool, kind: str) -> Response:
-        text = export_annotations(self._list_annotations(request, token, exposed), kind)
+        text = format_annotations_file(self._list_annotations(request, token, exposed), kind)
         headers = {"content-disposition": f'attachment; filename="annotations.{kind}"'}
         return Response(text, headers=headers, media_type=KINDS[kind][1])
 
@@ -109,7 +109,7 @@ class OwnerRoutes:
         if exposures and not exposed:
             raise RequestRefusal(
                 409,
-                f"{describe_exposures(exposures)} Add ?exposed=true to export them anyway, and say so "
+                f"{describe_answer_exposures(exposures)} Add ?exposed=true to export them anyway, and say so "
                 "where you use them.",
             )
         self._service.browser_log.shown(read_browser_name(request), self._list_annotators_with_answers())
@@ -125,11 +125,11 @@ class OwnerRoutes:
             service.folder.study.tasks,
             self._list_asked_items(),
             store.annotators(),
-            store.all_answers(),
+            store.list_all_answers(),
             store.finished(),
         )
 
-    def _list_asked_items(self) -> Mapping[str, Sequence[Item]]:
+    def _list_asked_items(self) -> Mapping[str, Sequence[StudyItem]]:
         """The items of every task; of a study until decided those that were asked for so far."""
         service = self._service
         if service.grading is None:
@@ -137,11 +137,11 @@ class OwnerRoutes:
         return {TASK: [service.items[item] for item in service.grading.list_asked_passages()]}
 
     def _list_annotators_with_answers(self) -> tuple[str, ...]:
-        answers = self._service.store.all_answers()
+        answers = self._service.store.list_all_answers()
         return tuple(
             name
             for name, by_item in answers.items()
-            if any(not answer.is_empty for answer in by_item.values())
+            if any(not answer.is_taken_back for answer in by_item.values())
         )
 
     def _find_base_url(self, request: Request) -> str:
@@ -160,26 +160,27 @@ def render_owner_page(
     *,
     base: str,
     writers: Sequence[str],
-    exposures: Sequence[Exposure],
+    exposures: Sequence[SharedBrowserExposure],
 ) -> str:
     """The page as HTML. `base` goes before the links; `writers` are those for whom this browser answered: what others
     answered is held back from it."""
     study = service.folder.study
-    decision = None if service.grading is None else service.grading.compute_standing()[1]
+    decision = None if service.grading is None else service.grading.compute_study_standing()[1]
     odd: tuple[DoubtedPair, ...] = ()
     if service.calibration is not None and not writers:
-        tasks, answers = study.tasks, service.store.all_answers()
+        tasks, answers = study.tasks, service.store.list_all_answers()
         odd = find_doubted_pairs(service.calibration, service.items_by_task, tasks, answers)
     return render_template(
-        "owner/owner.html", study=study, found=found, verdict=decision.verdict if decision else study_verdict(found),
+        "owner/owner.html", study=study, found=found,
+        verdict=decision.verdict if decision else say_study_progress(found),
         agreed=say_people_agreement(found), decision=decision, doubts=odd, calibration=service.calibration,
         links=[
             (annotator, base + service.annotator_link(annotator.id))
-            for annotator in (*found.annotators, *service.store.adjudicators())
+            for annotator in (*found.annotators, *service.store.list_adjudicators())
         ],
         writers=writers, adjudication=count_adjudicator_decisions(service, found),
         exposures=exposures, at=f"{datetime.now(UTC):%H:%M:%S}", coefficients=COEFFICIENTS, numbers=numbers,
-        when=format_time, width=format_bar_width, most=_MOST_REMARKS, fewest=FEWEST
+        when=format_time, width=format_progress_bar_width, most=_MOST_REMARKS, fewest=FEWEST
     )  # fmt: skip
 
 
@@ -202,7 +203,7 @@ class DoubtedPair:
 
 def find_doubted_pairs(
     calibration: Calibration,
-    items: Mapping[str, Sequence[Item]],
+    items: Mapping[str, Sequence[StudyItem]],
     tasks: Sequence[StudyTask],
     answers: AnswersBy,
 ) -> tuple[DoubtedPair, ...]:
@@ -235,7 +236,7 @@ def find_doubted_pairs(
 
 
 @dataclass(frozen=True)
-class DecisionCount:
+class AdjudicatorDecisionCount:
     """What one adjudicator has decided of the `disputed` items of a task, and what there are of them."""
 
     adjudicator: Annotator
@@ -244,14 +245,16 @@ class DecisionCount:
     decided: int
 
 
-def count_adjudicator_decisions(service: StudyService, found: StudyOverview) -> tuple[DecisionCount, ...]:
+def count_adjudicator_decisions(
+    service: StudyService, found: StudyOverview
+) -> tuple[AdjudicatorDecisionCount, ...]:
     """How far adjudicators are, by adjudicator and task; empty where there are none."""
-    people = service.store.adjudicators()
+    people = service.store.list_adjudicators()
     if not people:
         return ()
     disputes, decided = service.adjudication.disputes(), service.adjudication.decided()
     return tuple(
-        DecisionCount(
+        AdjudicatorDecisionCount(
             person, task, len(disputes[task.task.name]), decided.get(person.id, {}).get(task.task.name, 0)
         )
         for person in people
@@ -259,7 +262,7 @@ def count_adjudicator_decisions(service: StudyService, found: StudyOverview) -> 
     )
 
 
-def study_verdict(found: StudyOverview) -> str:
+def say_study_progress(found: StudyOverview) -> str:
     """How far the study is, in a sentence."""
     if not found.decided:
         return f"No answers yet: 0 of {found.wanted_answers:,}"
@@ -290,7 +293,7 @@ def format_time(at: str | None) -> str:
     return f"{moment.day} {moment:%b %Y, %H:%M} UTC"
 
 
-def format_bar_width(progress: AnnotatorProgress) -> str:
+def format_progress_bar_width(progress: AnnotatorProgress) -> str:
     """How much of a bar is full."""
     return f"{100 * progress.decided / progress.items:.2f}%" if progress.items else "0%"
 
@@ -372,7 +375,7 @@ class StudyOverview:
 
 def make_study_overview(
     tasks: Sequence[StudyTask],
-    items: Mapping[str, Sequence[Item]],
+    items: Mapping[str, Sequence[StudyItem]],
     annotators: Sequence[Annotator],
     answers: AnswersBy,
     finished: Mapping[str, Mapping[str, str]],
@@ -386,7 +389,7 @@ def make_study_overview(
             _task_overview(task, titles[task.name], items[task.name], annotators, answers, finished)
             for task in tasks
         ),
-        tuple(_list_remarks(items, annotators, answers)),
+        tuple(_list_remarks_latest_first(items, annotators, answers)),
         max(saved, default=None),
     )
 
@@ -394,7 +397,7 @@ def make_study_overview(
 def _task_overview(
     task: StudyTask,
     title: str,
-    items: Sequence[Item],
+    items: Sequence[StudyItem],
     annotators: Sequence[Annotator],
     answers: AnswersBy,
     finished: Mapping[str, Mapping[str, str]],
@@ -416,10 +419,10 @@ def _task_overview(
 
 
 def _task_agreement(
-    task: StudyTask, items: Sequence[Item], answers: AnswersBy
+    task: StudyTask, items: Sequence[StudyItem], answers: AnswersBy
 ) -> tuple[PeopleAgreement, tuple[float, float] | None, tuple[str, ...]]:
     # The numeric libraries wait for the first look: a server that was killed is up again sooner.
-    from embassay.protocols.hume.scoring import people_agreement, select_annotators
+    from embassay.protocols.hume.scoring import keep_annotators_by_coverage, people_agreement
 
     read: dict[str, dict[str, Any]] = {}
     for annotator in sorted(answers):
@@ -429,13 +432,13 @@ def _task_agreement(
             for item in items
             if item.id in by_item and by_item[item.id].is_complete
         }
-    counted = select_annotators(read)
+    counted = keep_annotators_by_coverage(read)
     few = tuple(name for name, values in read.items() if values and name not in counted)
     agreement = people_agreement(task.family, counted)
     interval = (
         None
         if agreement.reason
-        else _agreement_interval(task.family, to_json(counted), agreement.coefficient)
+        else _agreement_interval(task.family, format_value_as_json(counted), agreement.coefficient)
     )
     return agreement, interval, few
 
@@ -449,13 +452,13 @@ def _agreement_interval(family: Family, answers: str, coefficient: str) -> tuple
     return None if interval.low is None else interval.ends
 
 
-def _parse_answer_value(task: StudyTask, item: Item, value: Any) -> Any:
+def _parse_answer_value(task: StudyTask, item: StudyItem, value: Any) -> Any:
     like = (0,) * len(item.payload.get("documents", ())) if task.family == "reranking" else None
     return convert_value_for_scoring(task.spec, value, f"The answer to {item.id}", like=like)
 
 
-def _list_remarks(
-    items: Mapping[str, Sequence[Item]], annotators: Sequence[Annotator], answers: AnswersBy
+def _list_remarks_latest_first(
+    items: Mapping[str, Sequence[StudyItem]], annotators: Sequence[Annotator], answers: AnswersBy
 ) -> list[AnnotatorRemark]:
     """The latest first."""
     remarks = [
@@ -473,7 +476,7 @@ def _list_remarks(
     )
 
 
-def item_excerpt(item: Item) -> str:
+def item_excerpt(item: StudyItem) -> str:
     """The beginning of what an item shows first: its text, its query or the first of its two texts."""
     shown = (item.payload.get(name) for name in ("text", "query", "text1"))
     return _cut_text(next((text for text in shown if text), ""))
@@ -484,11 +487,14 @@ def _cut_text(shown: Any) -> str:
     return text if len(text) <= _EXCERPT else text[:_EXCERPT].rstrip() + " …"
 
 
-KINDS = {"csv": (as_csv, "text/csv"), "jsonl": (as_jsonl, "application/jsonl")}
+KINDS = {
+    "csv": (format_annotations_as_csv, "text/csv"),
+    "jsonl": (format_annotations_as_jsonl, "application/jsonl"),
+}
 """How a file is written, and what it is called in an answer."""
 
 
-def export_annotations(annotations: Sequence[Annotation], kind: str) -> str:
+def format_annotations_file(annotations: Sequence[Annotation], kind: str) -> str:
     """The text of the file."""
     write, _ = KINDS[kind]
     return write([_annotation_row(annotation) for annotation in annotations])

@@ -17,18 +17,26 @@ from typing import Any
 from embassay.errors import DataError
 from embassay.measures.judgements import UNJUDGED
 from embassay.protocols.hume.store import AnswerStore, SavedAnswer
-from embassay.protocols.hume.study import Item, PracticeItem, Scale, Source, StudyFile, StudyFolder, StudyTask
-from embassay.protocols.rag.decision.course import LabellingCourse
+from embassay.protocols.hume.study import (
+    PracticeItem,
+    RatingScale,
+    StudyFile,
+    StudyFolder,
+    StudyItem,
+    StudyItemSource,
+    StudyTask,
+)
+from embassay.protocols.rag.decision.course import LabellingStudyState
 from embassay.protocols.rag.decision.population import Key
 from embassay.protocols.rag.decision.protocol import (
     LABELS,
     POOL,
-    DecisionRecord,
-    append_labels,
+    DecisionStudyRecord,
+    append_passage_grades,
     make_decision_record,
-    open_study,
-    read_labels,
-    write_study_standing,
+    read_decision_study,
+    read_passage_grades,
+    write_study_progress,
 )
 from embassay.runs.folder import digest_json
 
@@ -83,7 +91,7 @@ PRACTICE = (
 
 def open_decision_study(path: Path) -> StudyFolder:
     """The study in a folder of `rag score --until-decided` as one to serve. DataError where it has no texts."""
-    study = open_study(path)
+    study = read_decision_study(path)
     if study.texts is None:
         raise DataError(
             "the passages have no texts to read", path=path / POOL,
@@ -91,13 +99,15 @@ def open_decision_study(path: Path) -> StudyFolder:
         )  # fmt: skip
     texts = study.texts
     items = tuple(
-        Item(make_passage_id(place), TASK, "mixed", {"query": texts.queries[query], "passage": texts.documents[doc]})
+        StudyItem(make_passage_id(place), TASK, "mixed",
+            {"query": texts.queries[query], "passage": texts.documents[doc]})
         for place, (query, doc) in enumerate(study.population.keys)
         if study.population.item[place] >= 0
     )  # fmt: skip
     task = StudyTask(
         name=TASK, family="sts", lang="mixed", title="Passages", question=QUESTION, guidelines=GUIDELINES, n=len(items),
-        scale=Scale(low=1, high=5, step=1, anchors=ANCHORS), practice=list(PRACTICE), source=Source(dataset=path.name)
+        scale=RatingScale(low=1, high=5, step=1, anchors=ANCHORS), practice=list(PRACTICE),
+        source=StudyItemSource(dataset=path.name)
     )  # fmt: skip
     content = digest_json([[item.id, dict(item.payload)] for item in items])
     written = StudyFile(
@@ -117,8 +127,8 @@ class PassageGrading:
 
     def __init__(self, path: Path, store: AnswerStore) -> None:
         self.path, self._store, self._lock = path, store, Lock()
-        self.study = open_study(path)
-        self._held: tuple[Any, LabellingCourse, DecisionRecord] | None = None
+        self.study = read_decision_study(path)
+        self._held: tuple[Any, LabellingStudyState, DecisionStudyRecord] | None = None
 
     @cached_property
     def _item_ids_by_key(self) -> Mapping[Key, str]:
@@ -128,26 +138,26 @@ class PassageGrading:
     def _keys_by_item_id(self) -> Mapping[str, Key]:
         return {item: key for key, item in self._item_ids_by_key.items()}
 
-    def compute_standing(self) -> tuple[LabellingCourse, DecisionRecord]:
+    def compute_study_standing(self) -> tuple[LabellingStudyState, DecisionStudyRecord]:
         """Where the study stands with the answers that are stored now; written to the folder where that is new."""
         with self._lock:
-            fixed = read_labels(self.path / LABELS, None, {})
+            fixed = read_passage_grades(self.path / LABELS, None, {})
             labels = {**self._collect_median_grades(), **fixed}
             mark = tuple(sorted(labels.items()))
             if self._held is None or self._held[0] != mark:
-                course = self.study.replay_labels(labels)
+                course = self.study.replay_study_with_labels(labels)
                 new = [(key, labels[key]) for key in course.counted if key not in fixed]
                 if new:
-                    append_labels(self.path / LABELS, new)
+                    append_passage_grades(self.path / LABELS, new)
                 decision = make_decision_record(course, self.study.terms)
-                write_study_standing(self.path, self.study, course, decision)
+                write_study_progress(self.path, self.study, course, decision)
                 self._held = mark, course, decision
             return self._held[1:]
 
     def order(self, annotator: str) -> tuple[str, ...]:
         """What this annotator has answered, then what is theirs to grade, then what others have not come to yet."""
-        course, _ = self.compute_standing()
-        answers = self._store.all_answers()
+        course, _ = self.compute_study_standing()
+        answers = self._store.list_all_answers()
         mine_first = [
             item
             for item, answer in answers.get(annotator, {}).items()
@@ -165,17 +175,17 @@ class PassageGrading:
         mine_first.sort(key=lambda item: (answers[annotator][item].seq, item))
         return (*mine_first, *mine, *rest)
 
-    def is_grade_fixed(self, item: str) -> bool:
+    def is_passage_grade_fixed(self, item: str) -> bool:
         """Whether a passage's grade steered what was asked since."""
-        return self._keys_by_item_id.get(item) in read_labels(self.path / LABELS, None, {})
+        return self._keys_by_item_id.get(item) in read_passage_grades(self.path / LABELS, None, {})
 
     def list_asked_passages(self) -> tuple[str, ...]:
         """All passages that were asked for so far."""
-        return tuple(self._item_ids_by_key[key] for key in self.compute_standing()[0].asked)
+        return tuple(self._item_ids_by_key[key] for key in self.compute_study_standing()[0].asked)
 
     def shown(self) -> dict[str, Any]:
         """What the annotators' page is told: no run's name is in it, which could sway a grade."""
-        _, decision = self.compute_standing()
+        _, decision = self.compute_study_standing()
         return {
             "open": decision.is_open,
             "used": decision.used,
@@ -187,7 +197,7 @@ class PassageGrading:
         """A grade for each passage that somebody decided: the lower median of people's, `UNJUDGED` where all of them
         say that it cannot be judged."""
         answers: dict[str, list[SavedAnswer]] = {}
-        for by_item in self._store.all_answers().values():
+        for by_item in self._store.list_all_answers().values():
             for item, answer in by_item.items():
                 if answer.is_decided and item in self._keys_by_item_id:
                     answers.setdefault(item, []).append(answer)

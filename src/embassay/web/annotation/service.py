@@ -25,9 +25,9 @@ from markdown_it.rules_core import StateCore
 from markupsafe import Markup
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.adjudication import Dispute, find_disputes
-from embassay.protocols.hume.collection import list_decided_rows, read_annotation_files
-from embassay.protocols.hume.links import OWNER, LinkHolder, StudyLinks, study_key
+from embassay.protocols.hume.adjudication import ItemToAdjudicate, find_answer_disputes
+from embassay.protocols.hume.collection import list_decided_answer_rows, read_annotation_files
+from embassay.protocols.hume.links import OWNER, LinkHolder, StudyLinks, load_or_make_study_key
 from embassay.protocols.hume.profiles import profile_questions
 from embassay.protocols.hume.store import (
     Annotator,
@@ -36,20 +36,27 @@ from embassay.protocols.hume.store import (
     Kind,
     Role,
     SavedAnswer,
-    draw_item_order,
-    open_store,
+    draw_annotator_item_order,
+    open_answer_store,
 )
-from embassay.protocols.hume.study import AnnotationRow, Item, StudyFile, StudyFolder, StudyTask, read_study
+from embassay.protocols.hume.study import (
+    AnnotationRow,
+    StudyFile,
+    StudyFolder,
+    StudyItem,
+    StudyTask,
+    read_study,
+)
 from embassay.runs.folder import digest_json
 from embassay.web import server
 from embassay.web.annotation.passages import PassageGrading, open_decision_study
-from embassay.web.server import RateLimit, mask_client_address
+from embassay.web.server import KeyedRateLimit, mask_client_address
 
 if TYPE_CHECKING:
     from embassay.protocols.calibration.probability import Calibration
 
 
-class Adjudication:
+class ServedStudyDisputes:
     """The disputes of a study that is served: safe between threads, and made anew when somebody has answered since.
 
     Files of annotations are read once, at the first look; what is in the store is read each time.
@@ -57,7 +64,7 @@ class Adjudication:
 
     def __init__(self, folder: StudyFolder, store: AnswerStore) -> None:
         self._folder, self._store, self._lock = folder, store, Lock()
-        self._held: tuple[str, Mapping[str, tuple[Dispute, ...]]] | None = None
+        self._held: tuple[str, Mapping[str, tuple[ItemToAdjudicate, ...]]] | None = None
 
     @cached_property
     def _filed_rows(self) -> Sequence[AnnotationRow]:
@@ -65,9 +72,9 @@ class Adjudication:
 
     def rows(self) -> list[AnnotationRow]:
         """Everybody's answers, those of files first."""
-        return [*self._filed_rows, *list_decided_rows(self._store)]
+        return [*self._filed_rows, *list_decided_answer_rows(self._store)]
 
-    def disputes(self) -> Mapping[str, tuple[Dispute, ...]]:
+    def disputes(self) -> Mapping[str, tuple[ItemToAdjudicate, ...]]:
         """Those of every task by its name, the farthest apart first."""
         rows = self.rows()
         mark = digest_json(
@@ -76,7 +83,8 @@ class Adjudication:
         with self._lock:
             if self._held is None or self._held[0] != mark:
                 disputed = {
-                    task.name: find_disputes(self._folder, task, rows) for task in self._folder.study.tasks
+                    task.name: find_answer_disputes(self._folder, task, rows)
+                    for task in self._folder.study.tasks
                 }
                 self._held = mark, disputed
             return self._held[1]
@@ -90,7 +98,7 @@ class Adjudication:
         before = tuple(
             item
             for item, answer in answers.items()
-            if item in ids and not answer.is_empty and item not in now
+            if item in ids and not answer.is_taken_back and item not in now
         )
         return (*now, *before)
 
@@ -98,9 +106,9 @@ class Adjudication:
         """What people answered to an item, for the page; empty where nobody disputes it any more."""
         every = self.disputes()[task.name]
         dispute = next((other for other in every if other.item == item), None)
-        return {} if dispute is None else {"others": show_dispute(task, dispute, every)}
+        return {} if dispute is None else {"others": build_dispute_for_page(task, dispute, every)}
 
-    def list_answerers(self, item: str) -> tuple[str, ...]:
+    def list_item_answerers(self, item: str) -> tuple[str, ...]:
         """Who answered an item: a browser that is shown it was shown theirs."""
         return tuple(sorted({row.annotator_id for row in self.rows() if row.item_id == item}))
 
@@ -113,13 +121,16 @@ class Adjudication:
         }
 
     def _list_decisions(self) -> list[tuple[Any, Mapping[str, SavedAnswer]]]:
-        decisions = self._store.decisions()
+        decisions = self._store.list_adjudicator_decisions()
         return [
-            (adjudicator, decisions.get(adjudicator.id, {})) for adjudicator in self._store.adjudicators()
+            (adjudicator, decisions.get(adjudicator.id, {}))
+            for adjudicator in self._store.list_adjudicators()
         ]
 
 
-def show_dispute(task: StudyTask, dispute: Dispute, every: Sequence[Dispute]) -> dict[str, Any]:
+def build_dispute_for_page(
+    task: StudyTask, dispute: ItemToAdjudicate, every: Sequence[ItemToAdjudicate]
+) -> dict[str, Any]:
     """A dispute as the page reads it: how many people said what, by family; groups with the number of their texts."""
     values = [value for _, value in dispute.given]
     shown: dict[str, Any] = {
@@ -141,7 +152,7 @@ def show_dispute(task: StudyTask, dispute: Dispute, every: Sequence[Dispute]) ->
 
 
 @dataclass(frozen=True)
-class RequestRate:
+class RequestRateLimits:
     """How often somebody may ask, `burst` at once and then `per_second`: with a link, and from an address with wrong
     ones."""
 
@@ -152,7 +163,7 @@ class RequestRate:
 
 
 @dataclass(frozen=True)
-class ServeOptions:
+class StudyServerOptions:
     """`hosts` are the names the server answers to, without a port; empty: to any. `origins` are hosts with port that
     pages may come from beside the one that was asked, `public_url` is how people reach it, without a last stroke.
     `most_bytes` is the longest body, in `body_seconds` at most."""
@@ -162,7 +173,7 @@ class ServeOptions:
     public_url: str | None = None
     most_bytes: int = 64 * 1024
     body_seconds: float = 10.0
-    rates: RequestRate = RequestRate()
+    rates: RequestRateLimits = RequestRateLimits()
 
 
 @dataclass(frozen=True)
@@ -172,14 +183,14 @@ class StudyService:
     folder: StudyFolder
     store: AnswerStore
     links: StudyLinks
-    options: ServeOptions = field(default_factory=ServeOptions)
+    options: StudyServerOptions = field(default_factory=StudyServerOptions)
     grading: PassageGrading | None = None
     """The study until decided that it is, if it is one."""
     calibration: Calibration | None = None
     """Of a system: answers that it did not expect are shown to the owner, and to nobody who annotates."""
 
     @cached_property
-    def items(self) -> Mapping[str, Item]:
+    def items(self) -> Mapping[str, StudyItem]:
         """Every item by its id."""
         return {item.id: item for item in self.folder.items}
 
@@ -189,14 +200,14 @@ class StudyService:
         return {task.name: task for task in self.folder.study.tasks}
 
     @cached_property
-    def items_by_task(self) -> Mapping[str, tuple[Item, ...]]:
+    def items_by_task(self) -> Mapping[str, tuple[StudyItem, ...]]:
         """The items of every task, in the order of the file."""
         return {name: self.folder.select_task_items(name) for name in self.tasks}
 
     @cached_property
-    def adjudication(self) -> Adjudication:
+    def adjudication(self) -> ServedStudyDisputes:
         """What adjudicators decide."""
-        return Adjudication(self.folder, self.store)
+        return ServedStudyDisputes(self.folder, self.store)
 
     @cached_property
     def browser_log(self) -> BrowserLog:
@@ -209,7 +220,7 @@ class StudyService:
             return self.adjudication.order(annotator, task)
         if self.grading is not None:
             return self.grading.order(annotator)
-        return draw_item_order(
+        return draw_annotator_item_order(
             self.folder.study.seed, annotator, task, (item.id for item in self.items_by_task[task])
         )
 
@@ -237,7 +248,7 @@ def open_study_service(
     *,
     adjudicators: Iterable[str] = (),
     database: str | None = None,
-    options: ServeOptions | None = None,
+    options: StudyServerOptions | None = None,
     until_decided: bool = False,
     calibrated: Path | None = None,
 ) -> StudyService:
@@ -256,12 +267,12 @@ def open_study_service(
         )
     folder = open_decision_study(path) if until_decided else read_study(path)
     calibration = None if calibrated is None else _open_calibration(calibrated)
-    store = open_store(folder, database)
+    store = open_answer_store(folder, database)
     try:
         _add_annotators(
             store, ((annotators, "person"), (simulated, "simulated"), (adjudicators, "adjudicator"))
         )
-        links = StudyLinks(store.database, study_key(path))
+        links = StudyLinks(store.database, load_or_make_study_key(path))
     except OSError as error:
         store.close()
         raise UsageError(
@@ -273,7 +284,7 @@ def open_study_service(
         store.close()
         raise
     grading = PassageGrading(path, store) if until_decided else None
-    return StudyService(folder, store, links, options or ServeOptions(), grading, calibration)
+    return StudyService(folder, store, links, options or StudyServerOptions(), grading, calibration)
 
 
 def _open_calibration(path: Path) -> Calibration:
@@ -310,11 +321,11 @@ def serve_study(
 class LinkGatekeeper:
     """Lets holders of links in, and tells nobody else whether a link exists."""
 
-    def __init__(self, links: StudyLinks, options: ServeOptions) -> None:
+    def __init__(self, links: StudyLinks, options: StudyServerOptions) -> None:
         self._links, self._origins = links, options.origins
         rates = options.rates
-        self._own = RateLimit(rates.burst, rates.per_second)
-        self._wrong = RateLimit(rates.wrong_burst, rates.wrong_per_second)
+        self._own = KeyedRateLimit(rates.burst, rates.per_second)
+        self._wrong = KeyedRateLimit(rates.wrong_burst, rates.wrong_per_second)
 
     def admit_link_holder(self, role: Role, token: str, address: str | None) -> LinkHolder:
         """The holder of the link. Raises Refusal: 404 where there is none, 429 where too much was asked or guessed.
@@ -327,7 +338,7 @@ class LinkGatekeeper:
         holder = self._links.find(token)
         if holder is None or holder.role != role:
             if self._wrong.can_take_request(key):
-                raise make_not_found()
+                raise make_not_found_refusal()
             raise RequestRefusal(429, "Too many wrong links. Wait a minute.")
         if not self._own.can_take_request(mark.hex()):
             raise RequestRefusal(429, "Too many requests at once. Wait a moment.")
@@ -349,7 +360,7 @@ class LinkGatekeeper:
         origins = (headers.get("host", "").lower(), *self._origins)
         if origin is not None and urlsplit(origin).netloc.lower() not in origins:
             raise RequestRefusal(403, "This request did not come from the page.")
-        if not self._links.is_form_key(token, headers.get("x-csrf-token", "")):
+        if not self._links.is_csrf_key(token, headers.get("x-csrf-token", "")):
             raise RequestRefusal(403, "The page is out of date. Load it again.")
 
 
@@ -369,7 +380,7 @@ def make_browser_name() -> str:
     return secrets.token_hex(16)
 
 
-def set_cookie(request: Request, answer: Response, name: str) -> None:
+def set_browser_name_cookie(request: Request, answer: Response, name: str) -> None:
     """Let the browser keep its name."""
     # Lax: a link in a mail opens the page, and another site's form still brings no cookie.
     answer.set_cookie(
@@ -395,7 +406,7 @@ class RequestRefusal(Exception):
         return {"error": self.sentence, **self.more}
 
 
-def make_not_found() -> RequestRefusal:
+def make_not_found_refusal() -> RequestRefusal:
     """The one answer for wrong links, unknown paths and what is somebody else's."""
     return RequestRefusal(404, "There is nothing here.")
 
@@ -406,14 +417,14 @@ RIGHT_TO_LEFT = frozenset(
 SETTINGS = {"single_keys": True, "advance": False, "theme": "system"}
 
 
-def show_study(service: StudyService, annotator: Annotator) -> dict[str, Any]:
+def build_study_for_annotator(service: StudyService, annotator: Annotator) -> dict[str, Any]:
     """The study as one annotator meets it: no item's text is in it."""
     answers = service.store.answers(annotator.id)
     finished = service.store.finished().get(annotator.id, {})
     study = service.folder.study
     titles = task_titles(study.tasks)
     tasks = [
-        show_task(
+        build_task_for_page(
             task, titles[task.name], list(service.order(annotator.id, task.name)), task.name in finished
         )
         for task in study.tasks
@@ -426,22 +437,31 @@ def show_study(service: StudyService, annotator: Annotator) -> dict[str, Any]:
         "annotator": {"name": annotator.name, "settings": {**SETTINGS, **annotator.settings}},
         "guidelines_version": study.guidelines_version,
         "tasks": tasks,
-        **({"adjudicates": True} if annotator.is_adjudicator else show_profile(service, annotator)),
-        "answers": {item: show_answer(answer) for item, answer in answers.items() if not answer.is_empty},
+        **({"adjudicates": True} if annotator.is_adjudicator else build_profile_for_page(service, annotator)),
+        "answers": {
+            item: build_answer_for_page(answer)
+            for item, answer in answers.items()
+            if not answer.is_taken_back
+        },
         "seq": service.store.find_last_sequence_number(annotator.id),
         **({} if service.grading is None else {"until_decided": service.grading.shown()}),
     }
 
 
-def show_profile(service: StudyService, annotator: Annotator) -> dict[str, Any]:
+def build_profile_for_page(service: StudyService, annotator: Annotator) -> dict[str, Any]:
     """What the study asks of its annotators, and what this one has said; nothing where it asks nothing."""
     study = service.folder.study
     if not study.profile:
         return {}
-    return {"about": {"asked": show_questions(study), "said": service.store.profiles().get(annotator.id, {})}}
+    return {
+        "about": {
+            "asked": build_questions_for_page(study),
+            "said": service.store.list_profile_answers().get(annotator.id, {}),
+        }
+    }
 
 
-def show_questions(study: StudyFile) -> list[dict[str, Any]]:
+def build_questions_for_page(study: StudyFile) -> list[dict[str, Any]]:
     """The questions of a study as its pages put them."""
     return [
         {
@@ -464,7 +484,7 @@ def task_titles(tasks: Sequence[StudyTask]) -> dict[str, str]:
     return {task.name: task.title if often[task.title] == 1 else title_with_name(task) for task in tasks}
 
 
-def show_task(task: StudyTask, title: str, items: list[str], finished: bool) -> dict[str, Any]:
+def build_task_for_page(task: StudyTask, title: str, items: list[str], finished: bool) -> dict[str, Any]:
     """A task with its instructions and practice; of its source, nothing. `title` tells it from the others."""
     return {
         "name": task.name,
@@ -484,12 +504,12 @@ def show_task(task: StudyTask, title: str, items: list[str], finished: bool) -> 
     }
 
 
-def show_item(item: Item, others: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def build_item_for_page(item: StudyItem, others: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """An item as everybody sees it; for an adjudicator with what `others` answered."""
     return {"id": item.id, "task": item.task, "payload": {**item.payload, **(others or {})}}
 
 
-def show_answer(answer: SavedAnswer) -> dict[str, Any]:
+def build_answer_for_page(answer: SavedAnswer) -> dict[str, Any]:
     """An annotator's own answer; `seconds` so that the page goes on counting."""
     return {
         "value": answer.value,
@@ -519,12 +539,12 @@ def render_markdown(markdown: str) -> Markup:
 def _markdown_parser() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
     markdown.validateLink = lambda url: url.startswith(("https://", "http://"))  # type: ignore[method-assign]
-    markdown.core.ruler.push("fit", _adapt_markdown)
+    markdown.core.ruler.push("fit", _lower_markdown_headings)
     markdown.add_render_rule("link_open", _render_link_open)
     return markdown
 
 
-def _adapt_markdown(state: StateCore) -> None:
+def _lower_markdown_headings(state: StateCore) -> None:
     """Lower headings; and the alignment of columns goes, which would be an inline style that the policy stops."""
     for token in state.tokens:
         token.attrs.pop("style", None)

@@ -14,15 +14,15 @@ from typing import Any
 from urllib.parse import quote
 
 from embassay.document import blocks
-from embassay.document.claims import describe_first, describe_gap_of_best_two
+from embassay.document.claims import describe_first_ranked, describe_gap_of_best_two
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import (
     Claim,
-    claim_count,
-    claim_pair_comparison,
-    claim_possible_leaders,
-    claim_value,
     describe_beating_baselines,
+    make_count_claim,
+    make_leader_claims,
+    make_pair_comparison_claim,
+    make_value_claim,
     select_above_references,
 )
 from embassay.protocols.kernel.comparisons import (
@@ -37,32 +37,37 @@ from embassay.report.record import shorten_names_to_labels
 from embassay.web.leaderboard.contract import (
     BoardCell,
     BoardColumn,
+    BoardColumnData,
     BoardDataset,
-    BoardLine,
-    BoardPart,
+    BoardSystemRow,
     BoardVerdict,
     Leaderboard,
+    ListedBoard,
     ListedRun,
     State,
     Status,
     SystemFacts,
-    SystemRow,
-    convert_to_plain,
+    convert_record_to_json,
 )
-from embassay.web.leaderboard.folders import RunData, board_title, dataset_language, strip_absolute_paths
+from embassay.web.leaderboard.folders import (
+    LoadedRunData,
+    board_title,
+    dataset_language,
+    strip_absolute_paths,
+)
 from embassay.web.leaderboard.ranking import (
     METHOD,
     UNTESTED,
     At,
-    PairTests,
-    ReplicateCache,
-    TestedColumn,
+    ColumnTestResults,
+    RunStandingsCache,
+    SystemPairTests,
     compare_standings,
 )
 from embassay.web.leaderboard.table import (
-    BoardEntrant,
-    BoardMember,
-    VersionRuns,
+    BoardSystemWithRun,
+    DataVersionRuns,
+    PlacedBoardSystem,
     find_column_place,
     make_board_cell,
 )
@@ -73,8 +78,11 @@ _FEW = 10
 
 
 def board_verdict(
-    board: VersionRuns, members: Sequence[BoardMember], tests: TestedColumn, labels: Mapping[str, str]
-) -> blocks.Verdict:
+    board: DataVersionRuns,
+    members: Sequence[PlacedBoardSystem],
+    tests: ColumnTestResults,
+    labels: Mapping[str, str],
+) -> blocks.VerdictText:
     """Who may be first on the leading column."""
     lead = board.lead
     ranked = [member for member in members if member.complete and member.group == ""]
@@ -93,7 +101,7 @@ def board_verdict(
         if any(member.group == CLASSICAL for member in members if member.complete)
         else "system"
     )
-    heading = _name_several_first(first, labels, on) or describe_first(
+    heading = _name_several_first(first, labels, on) or describe_first_ranked(
         first, lambda name: _cut_label(labels[name]), on, every=every
     )
     lede = tuple(
@@ -102,21 +110,21 @@ def board_verdict(
         )
         for claim in gap
     )
-    return blocks.Verdict(heading, lede, (*first, *gap))
+    return blocks.VerdictText(heading, lede, (*first, *gap))
 
 
 def _state_possible_leaders(
-    lead: BoardColumn, ranked: Sequence[BoardMember], tests: TestedColumn, floor: float | None
+    lead: BoardColumn, ranked: Sequence[PlacedBoardSystem], tests: ColumnTestResults, floor: float | None
 ) -> tuple[Claim, ...]:
     """Who may be first, of those that score above the best reference, if any does; none without ranks."""
     able = {member.name: member for member in ranked if tests.ranks.get(member.name, (0, 0))[0] == 1}
     first = select_above_references(list(able), lambda name: _orient_value_upward(able[name], lead), floor)
     alone = len(first) == 1 and tests.ranks[first[0]] == (1, 1)
     names = [member.name for member in ranked]
-    return claim_possible_leaders(lead.key, first, names, alone=alone, below=len(able) - len(first))
+    return make_leader_claims(lead.key, first, names, alone=alone, below=len(able) - len(first))
 
 
-def _best_reference_score(members: Sequence[BoardMember], lead: BoardColumn) -> float | None:
+def _best_reference_score(members: Sequence[PlacedBoardSystem], lead: BoardColumn) -> float | None:
     """What the best reference, which knows nothing, scores, turned so that more is better; None without one."""
     known = [member for member in members if member.group == REFERENCE and lead.key in member.cells]
     values = [
@@ -125,24 +133,24 @@ def _best_reference_score(members: Sequence[BoardMember], lead: BoardColumn) -> 
     return max(values, default=None)
 
 
-def _orient_value_upward(member: BoardMember, lead: BoardColumn) -> float:
+def _orient_value_upward(member: PlacedBoardSystem, lead: BoardColumn) -> float:
     value = member.cells[lead.key].value or 0.0
     return value if lead.higher_is_better else -value
 
 
 def _state_gap_to_second(
-    lead: BoardColumn, ranked: Sequence[BoardMember], tests: TestedColumn
+    lead: BoardColumn, ranked: Sequence[PlacedBoardSystem], tests: ColumnTestResults
 ) -> tuple[Claim, ...]:
     """What the test says of the two best; none without a test. Its differences are turned so that more is better."""
     if tests.gap is None:
         return ()
     gap, (a, b) = tests.gap, [member.name for member in ranked[:2]]
     apart = gap.p_adjusted < ALPHA
-    claim = claim_pair_comparison(lead.key, a, b, gap.difference, gap.low, gap.high, apart=apart)
+    claim = make_pair_comparison_claim(lead.key, a, b, gap.difference, gap.low, gap.high, apart=apart)
     return (claim,)
 
 
-def _describe_undecided_gap(tests: TestedColumn) -> str:
+def _describe_undecided_gap(tests: ColumnTestResults) -> str:
     return (
         ""
         if tests.gap is None
@@ -151,18 +159,18 @@ def _describe_undecided_gap(tests: TestedColumn) -> str:
 
 
 def _single_system_verdict(
-    member: BoardMember, lead: BoardColumn, on: str, labels: Mapping[str, str]
-) -> blocks.Verdict:
-    claim = claim_value(member.name, lead.key, member.cells[lead.key].value)
+    member: PlacedBoardSystem, lead: BoardColumn, on: str, labels: Mapping[str, str]
+) -> blocks.VerdictText:
+    claim = make_value_claim(member.name, lead.key, member.cells[lead.key].value)
     scores = (
         f"{_cut_label(labels[member.name])} scores {_format_member_value(member, lead)}{on or ' overall'}"
     )
-    return blocks.Verdict((scores,), (("Add a second system to compare.",),), (claim,))
+    return blocks.VerdictText((scores,), (("Add a second system to compare.",),), (claim,))
 
 
 def _unranked_verdict(
-    lead: BoardColumn, values: Mapping[str, float], tests: TestedColumn, on: str
-) -> blocks.Verdict:
+    lead: BoardColumn, values: Mapping[str, float], tests: ColumnTestResults, on: str
+) -> blocks.VerdictText:
     least, most = (end(values, key=lambda name: values[name]) for end in (min, max))
     others = {name: tuple(other for other in values if other != name) for name in (least, most)}
     claims = (
@@ -171,17 +179,17 @@ def _unranked_verdict(
     )
     ends = " and ".join(_column_unit(lead).format_value_in_text(claim.value or 0.0) for claim in claims)
     lede = f"Values lie between {ends}. No test compares them ({tests.reason})."
-    return blocks.Verdict((f"No ranking{on}: differences cannot be tested",), ((lede,),), claims)
+    return blocks.VerdictText((f"No ranking{on}: differences cannot be tested",), ((lede,),), claims)
 
 
 def list_board_warnings(
-    board: VersionRuns, members: Sequence[BoardMember], runs: Sequence[ListedRun], broken: int
+    board: DataVersionRuns, members: Sequence[PlacedBoardSystem], runs: Sequence[ListedRun], broken: int
 ) -> tuple[str, ...]:
     """What a reader must know before the table, each with its count and consequence."""
     return tuple(_write_board_warnings(board, members, runs, broken))
 
 
-def say_simulated_share(board: VersionRuns) -> str:
+def say_simulated_share(board: DataVersionRuns) -> str:
     """`All` or `Some` where scripts stand in for people, else nothing."""
     return next((run.scripts for run in board.runs if run.scripts), "")
 
@@ -195,20 +203,20 @@ def _name_several_first(first: Sequence[Claim], labels: Mapping[str, str], on: s
     return (named,) if len(named) <= _LONGEST else ()
 
 
-def _unfinished_verdict(board: VersionRuns) -> blocks.Verdict:
+def _unfinished_verdict(board: DataVersionRuns) -> blocks.VerdictText:
     work = [work for run in board.runs for work in run.work]
-    claim = claim_count("finished", sum(cell.status == "done" for cell in work), len(work))
+    claim = make_count_claim("finished", sum(cell.status == "done" for cell in work), len(work))
     cells = f"{numbers.format_count(claim.n)} of {numbers.format_noun_count(claim.of, 'cell')}"
     if not claim.n:
         lede = f"{cells}. This page fills as cells end."
-        return blocks.Verdict(("Nothing finished yet",), ((lede,),), (claim,))
+        return blocks.VerdictText(("Nothing finished yet",), ((lede,),), (claim,))
     heading = "No system has finished every task, so none is ranked"
     lede = f"{cells} are finished. This page fills as cells end."
-    return blocks.Verdict((heading,), ((lede,),), (claim,))
+    return blocks.VerdictText((heading,), ((lede,),), (claim,))
 
 
 def _write_board_warnings(
-    board: VersionRuns, members: Sequence[BoardMember], runs: Sequence[ListedRun], broken: int
+    board: DataVersionRuns, members: Sequence[PlacedBoardSystem], runs: Sequence[ListedRun], broken: int
 ) -> Iterator[str]:
     if scripts := say_simulated_share(board):
         yield (
@@ -255,7 +263,7 @@ def _write_board_warnings(
         )
 
 
-def _largest_item_count(members: Sequence[BoardMember], column: BoardColumn) -> int:
+def _largest_item_count(members: Sequence[PlacedBoardSystem], column: BoardColumn) -> int:
     return max((member.cells[column.key].n for member in members), default=0)
 
 
@@ -264,7 +272,7 @@ def _join_some_names(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_NAMED]) + (f" and {numbers.format_count(more)} more" if more > 0 else "")
 
 
-def _format_member_value(member: BoardMember, column: BoardColumn) -> str:
+def _format_member_value(member: PlacedBoardSystem, column: BoardColumn) -> str:
     return _column_unit(column).format_value_in_text(member.cells[column.key].value or 0.0)
 
 
@@ -277,7 +285,7 @@ def _cut_label(label: str) -> str:
 
 
 @dataclass(frozen=True)
-class BoardSurroundings:
+class BoardContext:
     """What a board must know beside its runs: the state of each run by name, the newer board and in what it differs,
     older ones, how many folders cannot be read, and the last check of each system that is watched."""
 
@@ -290,31 +298,31 @@ class BoardSurroundings:
 
 
 @dataclass(frozen=True)
-class MadeBoard:
+class BoardWithSources:
     """A board and what it was made of; `whole` says whether all its columns have been tested."""
 
     board: Leaderboard
-    joined: VersionRuns
-    members: tuple[BoardMember, ...]
+    joined: DataVersionRuns
+    members: tuple[PlacedBoardSystem, ...]
     whole: bool = True
 
 
 def build_leaderboard(
-    joined: VersionRuns,
-    around: BoardSurroundings,
-    replicates: ReplicateCache,
-    tests: ColumnTests,
+    joined: DataVersionRuns,
+    around: BoardContext,
+    replicates: RunStandingsCache,
+    tests: CachedColumnTests,
     *,
     later: bool = False,
     values_only: bool = False,
-) -> MadeBoard:
+) -> BoardWithSources:
     """The board of the runs of one version. The same runs in the same state give the same board. With `later` only the
     leading column is tested now: the pairs of hundreds of systems take seconds a column. With `values_only` nothing is
     tested, and no replicates are read."""
     standings = {} if values_only else joined.standings(replicates, joined.overview)
     members = joined.order_members(standings)
     lead = joined.lead.key if joined.lead is not None else ""
-    part, tested = make_board_part(
+    part, tested = make_board_columns_part(
         joined, members, joined.overview, standings, tests, alike=[lead], later=later
     )
     label = dict(shorten_names_to_labels([member.name for member in members]))
@@ -323,12 +331,13 @@ def build_leaderboard(
     runs = tuple(describe_listed_run(run, around.statuses[run.name]) for run in joined.runs)
     columns = add_item_counts(joined.columns, part.cells)
     newest = joined.runs[0]
-    outcome = board_verdict(joined, members, tested.get(lead, TestedColumn()), label)
+    outcome = board_verdict(joined, members, tested.get(lead, ColumnTestResults()), label)
     said = BoardVerdict(
-        blocks.join_sentence_text(outcome.heading), " ".join(map(blocks.join_sentence_text, outcome.lede))
+        blocks.convert_sentence_to_text(outcome.heading),
+        " ".join(map(blocks.convert_sentence_to_text, outcome.lede)),
     )
     board = Leaderboard(
-        joined.id, board_title(newest), newest.kind, joined.version, board_status(runs), newest_time(runs), "",
+        joined.id, board_title(newest), newest.kind, joined.version, board_status(runs), find_newest_run_time(runs), "",
         around.newer, said, list_board_warnings(joined, members, runs, around.broken),
         tuple(_run_datasets(newest)), runs, lead,
         tuple(replace(each, reason=tested[each.key].reason) if each.key in tested else each for each in columns),
@@ -337,14 +346,15 @@ def build_leaderboard(
     )  # fmt: skip
     whole = not any(test.reason == LATER for test in tested.values())
     stamp = "" if values_only else hash_record(board)
-    return MadeBoard(replace(board, stamp=stamp), joined, members, whole)
+    return BoardWithSources(replace(board, stamp=stamp), joined, members, whole)
 
 
-def make_board_line(joined: VersionRuns, around: BoardSurroundings) -> BoardLine:
+def make_board_list_line(joined: DataVersionRuns, around: BoardContext) -> ListedBoard:
     """A board in the list; nothing is tested for it."""
     runs = tuple(describe_listed_run(run, around.statuses[run.name]) for run in joined.runs)
-    return BoardLine(
-        joined.id, board_title(joined.runs[0]), joined.kind, joined.version, board_status(runs), newest_time(runs),
+    return ListedBoard(
+        joined.id, board_title(joined.runs[0]), joined.kind, joined.version, board_status(runs),
+        find_newest_run_time(runs),
         len({name for run in joined.runs for name in run.systems}),
         sum(len(by_system) for run in joined.runs for by_system in run.scores.values()),
         len(runs), around.newer, sum(run.done for run in runs), sum(run.cells for run in runs),
@@ -352,7 +362,7 @@ def make_board_line(joined: VersionRuns, around: BoardSurroundings) -> BoardLine
     )  # fmt: skip
 
 
-def describe_listed_run(run: RunData, status: Status) -> ListedRun:
+def describe_listed_run(run: LoadedRunData, status: Status) -> ListedRun:
     """A run as told to a page. While it goes on, it was updated when its files were."""
     updated = run.updated
     if run.is_running:
@@ -361,7 +371,7 @@ def describe_listed_run(run: RunData, status: Status) -> ListedRun:
     return ListedRun(run.name, status, updated, done, len(run.work), find_report_address(run))
 
 
-def find_report_address(run: RunData) -> str | None:
+def find_report_address(run: LoadedRunData) -> str | None:
     """Where the report of a run is, after a page's base; None where it has none."""
     return f"runs/{quote(run.name)}/report.html" if run.folder.has_report else None
 
@@ -372,12 +382,12 @@ def board_status(runs: Sequence[ListedRun]) -> Status:
     return "live" if "live" in states else "stale" if "stale" in states else "done"
 
 
-def newest_time(runs: Sequence[ListedRun]) -> str:
+def find_newest_run_time(runs: Sequence[ListedRun]) -> str:
     """The newest time of the runs."""
     return max((run.updated for run in runs), default="")
 
 
-def _run_datasets(run: RunData) -> list[BoardDataset]:
+def _run_datasets(run: LoadedRunData) -> list[BoardDataset]:
     return [
         BoardDataset(
             str(dataset["name"]), dataset_language(run, dataset),
@@ -389,10 +399,10 @@ def _run_datasets(run: RunData) -> list[BoardDataset]:
 
 
 def _system_row(
-    joined: VersionRuns, member: BoardMember, index: int, label: str, around: BoardSurroundings
-) -> SystemRow:
+    joined: DataVersionRuns, member: PlacedBoardSystem, index: int, label: str, around: BoardContext
+) -> BoardSystemRow:
     entrant = member.entrant
-    return SystemRow(
+    return BoardSystemRow(
         index,
         member.name,
         label,
@@ -408,14 +418,14 @@ def _system_row(
     )
 
 
-def _member_state(member: BoardMember) -> State:
+def _member_state(member: PlacedBoardSystem) -> State:
     states = {cell.state for cell in member.cells.values()}
     if "running" in states:
         return "running"
     return "done" if member.complete or member.group == "reference" else "partial"
 
 
-def _unranked_note(joined: VersionRuns, member: BoardMember) -> str:
+def _unranked_note(joined: DataVersionRuns, member: PlacedBoardSystem) -> str:
     """Why a system has no rank, with the mean of what it has."""
     if member.complete or member.group == "reference":
         return ""
@@ -436,23 +446,23 @@ _MOST_TESTS = 2_000
 LATER = "the tests of this column are being computed"
 
 
-class ColumnTests:
+class CachedColumnTests:
     """Tests of columns, done once while the runs behind them stay the same."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[object, ...], TestedColumn] = OrderedDict()
-        self._pairs: dict[tuple[object, ...], dict[str, PairTests]] = {}
+        self._known: OrderedDict[tuple[object, ...], ColumnTestResults] = OrderedDict()
+        self._pairs: dict[tuple[object, ...], dict[str, SystemPairTests]] = {}
         self._lock = Lock()
 
     def of(
         self,
-        board: VersionRuns,
+        board: DataVersionRuns,
         column: BoardColumn,
         standings: At,
         ranked: frozenset[str],
         *,
         make: bool = True,
-    ) -> TestedColumn:
+    ) -> ColumnTestResults:
         """The tests of one column among the `ranked` systems. Incomplete systems take no part but in a mean over
         some datasets that they have, and references only where they reach the leader. Where tests are not known yet
         and `make` is false, there are none for now."""
@@ -470,9 +480,9 @@ class ColumnTests:
                 return self._known[key]
         has_draws = any(len(standings[place, name].headline.replicates) for name in behind)
         if board.kind in UNTESTED and not has_draws:
-            return TestedColumn(reason=UNTESTED[board.kind])
+            return ColumnTestResults(reason=UNTESTED[board.kind])
         if not make:
-            return TestedColumn(reason=LATER)
+            return ColumnTestResults(reason=LATER)
         pairs = self._pairs.setdefault((board.id, asked), {})
         tested = compare_standings(
             [standings[place, name] for name in sorted(behind)],
@@ -485,17 +495,17 @@ class ColumnTests:
         return tested
 
 
-def make_board_part(
-    board: VersionRuns,
-    members: Sequence[BoardMember],
+def make_board_columns_part(
+    board: DataVersionRuns,
+    members: Sequence[PlacedBoardSystem],
     columns: Sequence[BoardColumn],
     standings: At,
-    tests: ColumnTests,
+    tests: CachedColumnTests,
     *,
     alike: Sequence[str],
     stamp: str = "",
     later: bool = False,
-) -> tuple[BoardPart, Mapping[str, TestedColumn]]:
+) -> tuple[BoardColumnData, Mapping[str, ColumnTestResults]]:
     """The columns as a part of the board, systems in the order of `members`; and what the tests said by key. `alike`
     are the keys for which all that cannot be told apart are listed; with `later` no other columns are tested now."""
     place = {member.name: i for i, member in enumerate(members)}
@@ -505,7 +515,7 @@ def make_board_part(
         for column in columns
     }
     cells = {column.key: tuple(_board_cell(m, column, standings) for m in members) for column in columns}
-    part = BoardPart(
+    part = BoardColumnData(
         stamp,
         cells,
         {key: tuple(test.ranks.get(m.name) for m in members) for key, test in tested.items()},
@@ -537,26 +547,26 @@ def add_item_counts(
     )
 
 
-def round_cell(cell: BoardCell) -> BoardCell:
+def round_cell_value(cell: BoardCell) -> BoardCell:
     """Eight digits: more than a score has. Order, ranks and downloads are from all of them."""
     return cell._replace(
         value=_finite_value(cell.value), low=_finite_value(cell.low), high=_finite_value(cell.high)
     )
 
 
-def _board_cell(member: BoardMember, column: BoardColumn, standings: At) -> BoardCell:
+def _board_cell(member: PlacedBoardSystem, column: BoardColumn, standings: At) -> BoardCell:
     """The cell, with the interval of its replicates where the row was written without one."""
     cell = member.cells.get(column.key) or make_board_cell(member.entrant, column)
     standing = standings.get((find_column_place(column), member.name))
     if cell.value is not None and cell.low is None and standing is not None:
         low, high = standing.headline.interval
         cell = cell._replace(low=low, high=high)
-    return round_cell(cell)
+    return round_cell_value(cell)
 
 
 def hash_record(record: Any) -> str:
     """A digest of a record's content."""
-    plain = json.dumps(convert_to_plain(record), ensure_ascii=False, separators=(",", ":"))
+    plain = json.dumps(convert_record_to_json(record), ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(plain.encode("utf-8", "replace")).hexdigest()[:16]
 
 
@@ -573,7 +583,7 @@ _FLOAT = 4
 """Bytes of a number of a vector: a million vectors take as many MB for each dimension."""
 
 
-def collect_system_facts(entrant: BoardEntrant) -> SystemFacts:
+def collect_system_facts(entrant: BoardSystemWithRun) -> SystemFacts:
     """The facts of a system, from the manifest and the cells of its run; of a sweep's stack from its measurements."""
     facts = entrant.described.get("facts") or {}
     stack = entrant.run.stacks.get(entrant.name, {})

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from embassay.errors import DataError
-from embassay.protocols.watch.history import ENDING, WatchCheck, read_checks
+from embassay.protocols.watch.history import ENDING, FingerprintCheck, read_watch_checks
 
 
-def find_last_checks(root: Path) -> Mapping[str, str]:
+def find_last_check_by_system(root: Path) -> Mapping[str, str]:
     """Of each system that was checked, what the newest check in `root` or a folder in it says, and when. A file that
     holds no checks says nothing."""
-    newest: dict[str, WatchCheck] = {}
+    newest: dict[str, FingerprintCheck] = {}
     for file in sorted([*root.glob(f"*{ENDING}"), *root.glob(f"*/*{ENDING}")]):
         try:
-            checks = read_checks(file)
+            checks = read_watch_checks(file)
         except (DataError, OSError):
             continue
         for check in checks:
@@ -25,7 +25,7 @@ def find_last_checks(root: Path) -> Mapping[str, str]:
     return {system: _say_check(check) for system, check in newest.items()}
 
 
-def _say_check(check: WatchCheck) -> str:
+def _say_check(check: FingerprintCheck) -> str:
     """
     >>> from types import SimpleNamespace
     >>> _say_check(SimpleNamespace(verdict="changed", at="2026-01-02T03:04:05Z", changes=()))

@@ -17,7 +17,7 @@ data and allowed. The addresses, after `base`:
     b/ID/                                    page of a board            (?name=... never; state is in the hash)
     b/ID/system?name=NAME                    page of a system
     static/FILE                              files of page/static/
-    runs/RUN/report.html                     the report of a run, where `SystemRow.report` or `Run.report` says so
+    runs/RUN/report.html                     the report of a run, where `BoardSystemRow.report` or `Run.report` says so
     api/boards                               Boards
     api/boards/ID                            Board, with the cells of its overview columns only
     api/boards/ID/cells?column=KEY&column=.. BoardPart: the same for other columns, 40 at most (the filters use it)
@@ -63,7 +63,7 @@ class BrokenRunFolder:
 
 
 @dataclass(frozen=True)
-class BoardLine:
+class ListedBoard:
     """A board in the list. `newer` is the board of the same protocol on the newest version of its data, null where this
     is it; `differs` says in what this version is another. `done` and `cells` count the cells of its runs."""
 
@@ -88,7 +88,7 @@ class BoardList:
 
     folder: str
     generated: str
-    boards: tuple[BoardLine, ...]
+    boards: tuple[ListedBoard, ...]
     broken: tuple[BrokenRunFolder, ...] = ()
 
 
@@ -167,7 +167,7 @@ class SystemFacts:
 
 
 @dataclass(frozen=True)
-class SystemRow:
+class BoardSystemRow:
     """A system of the board; rows are ordered by the lead column, ranked ones first, then those ranked apart (`group`
     is `classical`), incomplete ones (`note` says what is missing), references. `index` is the place in this order, and
     in every list of the record; between two stamps of a board only names are the same.
@@ -200,7 +200,7 @@ class BoardVerdict:
 
 
 @dataclass(frozen=True)
-class BoardPart:
+class BoardColumnData:
     """Columns with all that is known at them, each a list with an entry per system of the board.
 
     `ranks`: `[low, high]`, null for what is not ranked (ranks are within a `group`). `best`: the share of resamples in
@@ -220,7 +220,7 @@ class BoardPart:
 @dataclass(frozen=True)
 class Leaderboard:
     """A comparable table: one protocol on one version of the data. `cells`, `ranks`, `best` and `top` are those of
-    `BoardPart` for the overview columns; `alike` is given for the lead column only. `stamp` changes when anything here
+    `BoardColumnData` for the overview columns; `alike` is given for the lead column only. `stamp` changes when anything here
     does.
     """
 
@@ -238,7 +238,7 @@ class Leaderboard:
     runs: tuple[ListedRun, ...]
     lead: str
     columns: tuple[BoardColumn, ...]
-    systems: tuple[SystemRow, ...]
+    systems: tuple[BoardSystemRow, ...]
     cells: Mapping[str, tuple[BoardCell, ...]]
     ranks: Mapping[str, tuple[tuple[int, int] | None, ...]]
     best: Mapping[str, tuple[float | None, ...]]
@@ -274,7 +274,7 @@ class BoardChanges:
     order: tuple[str, ...] | None = None
     columns: tuple[BoardColumn, ...] | None = None
     runs: tuple[ListedRun, ...] | None = None
-    systems: tuple[SystemRow, ...] = ()
+    systems: tuple[BoardSystemRow, ...] = ()
     cells: Mapping[str, Mapping[str, BoardCell]] = field(default_factory=dict)
     ranks: Mapping[str, Mapping[str, tuple[int, int] | None]] = field(default_factory=dict)
     best: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
@@ -282,7 +282,7 @@ class BoardChanges:
 
 
 @dataclass(frozen=True)
-class ContrastRow:
+class SystemDifferenceRow:
     """Value of a less value of b in a column (raw), with its 95% interval and p, corrected by Holm within its
     family (overall alone, parts, datasets). `smallest` is the least true difference that this test finds with 80%
     power. Null with a reason."""
@@ -318,7 +318,7 @@ class SystemComparison:
     title: str
     paired: bool
     reason: str
-    rows: tuple[ContrastRow, ...]
+    rows: tuple[SystemDifferenceRow, ...]
 
 
 @dataclass(frozen=True)
@@ -356,7 +356,7 @@ class SystemProfile:
     board: str
     title: str
     stamp: str
-    system: SystemRow
+    system: BoardSystemRow
     identity: str
     stands: tuple[ColumnStanding, ...]
     strengths: tuple[str, ...]
@@ -364,16 +364,16 @@ class SystemProfile:
     elsewhere: tuple[OtherBoardStanding, ...]
 
 
-def convert_to_plain(record: Any) -> Any:
+def convert_record_to_json(record: Any) -> Any:
     """A record as JSON's own types.
 
-    >>> convert_to_plain(BrokenRunFolder("a/b", "no manifest"))
+    >>> convert_record_to_json(BrokenRunFolder("a/b", "no manifest"))
     {'name': 'a/b', 'reason': 'no manifest'}
     """
     if is_dataclass(record) and not isinstance(record, type):
-        return {field.name: convert_to_plain(getattr(record, field.name)) for field in fields(record)}
+        return {field.name: convert_record_to_json(getattr(record, field.name)) for field in fields(record)}
     if isinstance(record, Mapping):
-        return {key: convert_to_plain(value) for key, value in record.items()}
+        return {key: convert_record_to_json(value) for key, value in record.items()}
     if isinstance(record, tuple | list):
-        return [convert_to_plain(value) for value in record]
+        return [convert_record_to_json(value) for value in record]
     return record

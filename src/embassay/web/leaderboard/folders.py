@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from embassay.data.rows import unescape_formula
+from embassay.data.rows import unescape_spreadsheet_formula
 from embassay.errors import DataError
 from embassay.limits import (
     FILES,
@@ -63,7 +63,11 @@ def _find_folders_under(root: Path, folder: Path, depth: int) -> Iterator[Scanne
     except OSError:
         return
     manifest = by_name.get(MANIFEST)
-    if manifest is not None and manifest.is_file() and _is_run_folder(manifest.path, *_entry_stamp(manifest)):
+    if (
+        manifest is not None
+        and manifest.is_file()
+        and _is_run_folder(manifest.path, *_time_and_size_of_entry(manifest))
+    ):
         yield _make_scanned_folder(root, folder, by_name)
         return
     below = [name for name, entry in by_name.items() if entry.is_dir(follow_symlinks=False)]
@@ -78,7 +82,9 @@ def _is_run_folder(path: str, at: int, size: int) -> bool:  # noqa: ARG001 - a c
 
 
 def _make_scanned_folder(root: Path, folder: Path, entries: dict[str, os.DirEntry[str]]) -> ScannedFolder:
-    stamp = tuple(_entry_stamp(entries.get(name)) for name in (MANIFEST, RESULTS, HEADLINES, _CELLS, REPORT))
+    stamp = tuple(
+        _time_and_size_of_entry(entries.get(name)) for name in (MANIFEST, RESULTS, HEADLINES, _CELLS, REPORT)
+    )
     name = folder.relative_to(root).as_posix()
     return ScannedFolder(
         root.name if name == "." else name,
@@ -89,7 +95,7 @@ def _make_scanned_folder(root: Path, folder: Path, entries: dict[str, os.DirEntr
     )
 
 
-def _entry_stamp(entry: os.DirEntry[str] | None) -> tuple[int, int]:
+def _time_and_size_of_entry(entry: os.DirEntry[str] | None) -> tuple[int, int]:
     """Time and size; a folder's size says nothing, its time changes with every file that is added."""
     try:
         status = entry.stat(follow_symlinks=False) if entry is not None else None
@@ -111,7 +117,7 @@ _SMALL = 4096
 
 
 @dataclass(frozen=True)
-class FolderCell:
+class RunFolderCellStatus:
     """A cell of the run: `done`, `failed` or `not run`."""
 
     task: str
@@ -124,7 +130,7 @@ class FolderCell:
 
 
 @dataclass(frozen=True)
-class RunData:
+class LoadedRunData:
     """One run. `manifest` has only what boards need, for thousands are held. `scores` are the rows without variant and
     subset, by place and system, in the order of the file."""
 
@@ -132,7 +138,7 @@ class RunData:
     manifest: Mapping[str, Any]
     kind: str
     scores: Mapping[Place, Mapping[str, Score]]
-    work: tuple[FolderCell, ...]
+    work: tuple[RunFolderCellStatus, ...]
     langs: Mapping[str, str] = field(default_factory=dict)
     stacks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Of a sweep: what each stack costs and takes."""
@@ -143,7 +149,7 @@ class RunData:
     people: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Of a study, by dataset: how well people agree, in words, and how far that can be relied on."""
 
-    def find_original_name(self, system: str) -> str:
+    def find_original_system_name(self, system: str) -> str:
         """What the run's files call a system."""
         return self.written.get(system, system)
 
@@ -163,9 +169,9 @@ class RunData:
         return str(self.manifest.get("updated") or self.manifest.get("created") or "")
 
     @cached_property
-    def cells_by_system(self) -> Mapping[str, tuple[FolderCell, ...]]:
+    def cells_by_system(self) -> Mapping[str, tuple[RunFolderCellStatus, ...]]:
         """The cells by system."""
-        by_system: dict[str, list[FolderCell]] = {}
+        by_system: dict[str, list[RunFolderCellStatus]] = {}
         for work in self.work:
             by_system.setdefault(work.system, []).append(work)
         return {name: tuple(works) for name, works in by_system.items()}
@@ -186,7 +192,7 @@ class RunData:
         return tuple(scored | dict.fromkeys(work.system for work in self.work))
 
 
-def read_leaderboard_run(folder: ScannedFolder) -> RunData:
+def read_leaderboard_run(folder: ScannedFolder) -> LoadedRunData:
     """Read a run. DataError for one that cannot be read, in words that name no place on this machine."""
     run = RunFolder(folder.path)
     try:
@@ -199,11 +205,11 @@ def read_leaderboard_run(folder: ScannedFolder) -> RunData:
         if kind not in _KNOWN:
             raise DataError(f"this version of Embassay does not support runs of {kind[:40]!r}")
         scores, langs = _read_scores(run.results, manifest.get("status") == "running")
-        work = tuple(_read_cells(run, manifest))
+        work = tuple(_read_manifest_cells(run, manifest))
         facts = {name: manifest[name] for name in _KEPT if name in manifest}
         names = [str(system["name"]) for system in manifest.get("systems") or ()]
         written = {display_system_name(name): name for name in names if display_system_name(name) != name}
-        return RunData(
+        return LoadedRunData(
             folder, facts, kind, scores, work, langs, _read_stacks(folder.path, manifest), written,
             _describe_simulated_share(manifest.get("study")),
             _read_agreement_table(folder.path / "tables" / "agreement.csv")
@@ -219,7 +225,9 @@ def _read_agreement_table(path: Path) -> dict[str, tuple[str, str]]:
     if path.is_symlink() or not path.is_file():
         return {}
     rows = csv.DictReader(io.StringIO(read_bounded_file(path).decode("utf-8")))
-    return {unescape_formula(row["dataset"]): (_describe_agreement(row), row["trust"]) for row in rows}
+    return {
+        unescape_spreadsheet_formula(row["dataset"]): (_describe_agreement(row), row["trust"]) for row in rows
+    }
 
 
 def _describe_agreement(row: Mapping[str, str]) -> str:
@@ -242,7 +250,7 @@ def _describe_simulated_share(study: Any) -> str:
 def _read_scores(path: Path, growing: bool) -> tuple[dict[Place, dict[str, Score]], dict[str, str]]:
     scores: dict[Place, dict[str, Score]] = {}
     langs: dict[str, str] = {}
-    for row in _read_rows(path, growing):
+    for row in _read_result_rows(path, growing):
         if not row.variant and not row.subset:
             by_name = scores.setdefault((row.task, row.dataset, row.measure), {})
             by_name[display_system_name(row.system)] = _make_score(row)
@@ -264,7 +272,7 @@ def _value_and_interval(row: Result) -> tuple[float | None, ...]:
     return row.value, row.ci_low, row.ci_high
 
 
-def _read_rows(path: Path, growing: bool) -> Iterator[Result]:
+def _read_result_rows(path: Path, growing: bool) -> Iterator[Result]:
     """The rows; of a run that goes on the last line may be half written."""
     if path.is_symlink() or not path.is_file():
         return
@@ -291,7 +299,7 @@ def _read_row(line: bytes) -> Result:
     return row
 
 
-def _read_cells(run: RunFolder, manifest: Mapping[str, Any]) -> Iterator[FolderCell]:
+def _read_manifest_cells(run: RunFolder, manifest: Mapping[str, Any]) -> Iterator[RunFolderCellStatus]:
     """The cells of the manifest; while a run goes on, those that ended since are told by their files."""
     ended = run.path / "cells"
     live = manifest.get("status") == "running" and ended.is_dir()
@@ -300,7 +308,7 @@ def _read_cells(run: RunFolder, manifest: Mapping[str, Any]) -> Iterator[FolderC
         if live and status == "not run":
             status, reason = _read_cell_state(ended / f"{cell['key']}.json", ended)
         counts = cell.get("counts") or {}
-        yield FolderCell(
+        yield RunFolderCellStatus(
             str(cell["task"]), str(cell["dataset"]), display_system_name(str(cell["system"])), status,
             strip_absolute_paths(reason),
             cell.get("seconds"),
@@ -382,7 +390,7 @@ _SHOWN = 3
 _DIGITS = 8
 
 
-def digest_board_version(run: RunData) -> str:
+def digest_board_version(run: LoadedRunData) -> str:
     """A short digest of all that must agree between runs of a board: kind, data, seed, limit, tasks and options. What
     `protocols.compare.compare_manifests` asks for is part of it."""
     # Sorted: datasets in another order are no other board.
@@ -399,12 +407,12 @@ def digest_board_version(run: RunData) -> str:
     return hashlib.sha256(plain.encode("utf-8", "replace")).hexdigest()[:_DIGITS]
 
 
-def board_history_key(run: RunData) -> tuple[str, ...]:
+def board_history_key(run: LoadedRunData) -> tuple[str, ...]:
     """What stays the same over the versions of a board: its kind and the names of its datasets."""
     return (run.kind, *sorted(str(dataset["name"]) for dataset in run.manifest.get("datasets") or ()))
 
 
-def board_title(run: RunData) -> str:
+def board_title(run: LoadedRunData) -> str:
     """A board's title.
 
     >>> title_run_by_datasets("sage", ["scifact", "sumpubmed", "sts-b", "quora", "yelp"])
@@ -423,7 +431,7 @@ def title_run_by_datasets(kind: str, datasets: list[str]) -> str:
     return f"{BOARD_KINDS[kind]} on {names}" if names else BOARD_KINDS[kind]
 
 
-def dataset_language(run: RunData, dataset: Mapping[str, Any]) -> str:
+def dataset_language(run: LoadedRunData, dataset: Mapping[str, Any]) -> str:
     """The language of a dataset: the manifest's, or that of the rows."""
     return str(dataset.get("lang") or run.langs.get(str(dataset["name"]), ""))
 

@@ -18,32 +18,32 @@ from embassay.protocols.kernel.comparisons import ALPHA
 from embassay.protocols.kernel.tables import MeasureFormat
 from embassay.records import convert_nonfinite_to_none
 from embassay.web.leaderboard.board import (
-    BoardSurroundings,
-    ColumnTests,
-    MadeBoard,
+    BoardContext,
+    BoardWithSources,
+    CachedColumnTests,
     build_leaderboard,
     hash_record,
-    make_board_line,
-    round_cell,
+    make_board_list_line,
+    round_cell_value,
 )
-from embassay.web.leaderboard.checks import find_last_checks
+from embassay.web.leaderboard.checks import find_last_check_by_system
 from embassay.web.leaderboard.contract import (
     BoardCell,
     BoardColumn,
     BoardList,
     BrokenRunFolder,
     ColumnStanding,
-    ContrastRow,
     Leaderboard,
     OtherBoardStanding,
     Status,
     SystemComparison,
+    SystemDifferenceRow,
     SystemProfile,
 )
 from embassay.web.leaderboard.folders import (
     BOARD_KINDS,
+    LoadedRunData,
     Place,
-    RunData,
     ScannedFolder,
     board_history_key,
     digest_board_version,
@@ -51,18 +51,18 @@ from embassay.web.leaderboard.folders import (
     read_leaderboard_run,
     strip_absolute_paths,
 )
-from embassay.web.leaderboard.ranking import ReplicateCache, load_run_values
+from embassay.web.leaderboard.ranking import RunStandingsCache, load_run_values
 from embassay.web.leaderboard.table import (
-    BoardMember,
-    VersionRuns,
+    DataVersionRuns,
+    PlacedBoardSystem,
     find_column_place,
     join_version_runs,
     make_board_cell,
 )
 
 
-def make_system_profile(
-    library: RunLibrary, view: FolderView, made: MadeBoard, name: str
+def make_system_card(
+    library: RunLibrary, view: RunFolderSnapshot, made: BoardWithSources, name: str
 ) -> SystemProfile | None:
     """The card of the system called `name`; None where the board has none of that name."""
     board = made.board
@@ -89,27 +89,27 @@ def make_system_profile(
     )  # fmt: skip
 
 
-def _exact_cell(made: MadeBoard, index: int, column: BoardColumn) -> BoardCell:
+def _exact_cell(made: BoardWithSources, index: int, column: BoardColumn) -> BoardCell:
     """As the board has it, with the interval of its replicates; as the run has it where the board shows it later."""
     shown = made.board.cells.get(column.key)
     return (
         shown[index]
         if shown is not None
-        else round_cell(make_board_cell(made.members[index].entrant, column))
+        else round_cell_value(make_board_cell(made.members[index].entrant, column))
     )
 
 
 def _make_column_standing(
-    made: MadeBoard, index: int, column: BoardColumn, cell: BoardCell
+    made: BoardWithSources, index: int, column: BoardColumn, cell: BoardCell
 ) -> ColumnStanding:
     board = made.board
     rank = board.ranks[column.key][index] if column.key in board.ranks else None
     best = board.best[column.key][index] if column.key in board.best else None
-    of = _count_ranked(made, column, index) if rank is not None else 0
+    of = _count_ranked_in_group(made, column, index) if rank is not None else 0
     return ColumnStanding(column, cell, rank, of, best, board.ranked(column.key))
 
 
-def _count_ranked(made: MadeBoard, column: BoardColumn, index: int) -> int:
+def _count_ranked_in_group(made: BoardWithSources, column: BoardColumn, index: int) -> int:
     """How many are ranked in the system's group."""
     board = made.board
     group = board.systems[index].group
@@ -120,7 +120,7 @@ def _count_ranked(made: MadeBoard, column: BoardColumn, index: int) -> int:
 
 
 def _find_on_other_boards(
-    library: RunLibrary, view: FolderView, here: str, name: str
+    library: RunLibrary, view: RunFolderSnapshot, here: str, name: str
 ) -> Iterator[OtherBoardStanding]:
     """Its leading value on the other boards, newest first."""
     for line in view.boards.boards:
@@ -135,7 +135,7 @@ def _find_on_other_boards(
         yield OtherBoardStanding(line.id, line.title, line.version, column, stand.cell, stand.rank, stand.of)
 
 
-def compare_members(made: MadeBoard, a: str, b: str) -> SystemComparison | None:
+def compare_board_systems(made: BoardWithSources, a: str, b: str) -> SystemComparison | None:
     """`a` against `b` in every column in which one of them has a value; None where the board has not both."""
     members = {member.name: member for member in made.members}
     if a not in members or b not in members or a == b:
@@ -145,7 +145,7 @@ def compare_members(made: MadeBoard, a: str, b: str) -> SystemComparison | None:
     for column in (column for column in made.board.columns if not column.parts):
         cells = make_board_cell(members[a].entrant, column), make_board_cell(members[b].entrant, column)
         if any(cell.value is not None for cell in cells):
-            contrast = _contrast_at(contrasts, find_column_place(column), (members[a], members[b]))
+            contrast = _find_contrast_at_place(contrasts, find_column_place(column), (members[a], members[b]))
             rows.append(_contrast_row(column, cells, contrast, reason))
     labels = {system.name: system.label for system in made.board.systems}
     return SystemComparison(
@@ -154,7 +154,7 @@ def compare_members(made: MadeBoard, a: str, b: str) -> SystemComparison | None:
 
 
 def _compute_contrasts_by_place(
-    a: BoardMember, b: BoardMember
+    a: PlacedBoardSystem, b: PlacedBoardSystem
 ) -> tuple[Mapping[Place, SystemContrast], bool, str]:
     """Contrasts by place; none, with the reason, where the runs keep nothing to test."""
     first, second = a.entrant.run, b.entrant.run
@@ -163,7 +163,10 @@ def _compute_contrasts_by_place(
     try:
         other = None if first is second else load_run_values(second)
         pair_of_systems = compare_systems(
-            load_run_values(first), first.find_original_name(a.name), second.find_original_name(b.name), other
+            load_run_values(first),
+            first.find_original_system_name(a.name),
+            second.find_original_system_name(b.name),
+            other,
         )
     except (EmbassayError, OSError, ValueError):
         return {}, False, "no stored values to compare the two by"
@@ -174,8 +177,8 @@ def _compute_contrasts_by_place(
     return by_place, pair_of_systems.pairing.paired, pair_of_systems.pairing.reason
 
 
-def _contrast_at(
-    contrasts: Mapping[Place, SystemContrast], place: Place, pair: tuple[BoardMember, BoardMember]
+def _find_contrast_at_place(
+    contrasts: Mapping[Place, SystemContrast], place: Place, pair: tuple[PlacedBoardSystem, PlacedBoardSystem]
 ) -> SystemContrast | None:
     """The contrast at a place; on the only dataset of a task that of the task, which is kept once."""
     task, dataset, measure = place
@@ -185,7 +188,7 @@ def _contrast_at(
 
 def _contrast_row(
     column: BoardColumn, cells: tuple[BoardCell, BoardCell], contrast: SystemContrast | None, reason: str
-) -> ContrastRow:
+) -> SystemDifferenceRow:
     values = cells[0].value, cells[1].value
     difference = None if values[0] is None or values[1] is None else values[0] - values[1]
     why = next((cell.reason or cell.state for cell in cells if cell.value is None), "")
@@ -200,14 +203,14 @@ def _contrast_row(
             convert_nonfinite_to_none(contrast.smallest),
         )
         p, adjusted = convert_nonfinite_to_none(contrast.p), convert_nonfinite_to_none(contrast.p_adjusted)
-    return ContrastRow(
+    return SystemDifferenceRow(
         column.key, column.title, column.task, column.dataset, column.measure, column.unit, column.factor,
         column.decimals, column.higher_is_better, *values, difference, low, high, p, adjusted, smallest,
         min(cell.n for cell in cells), why
     )  # fmt: skip
 
 
-def _comparison_title(a: str, b: str, rows: Sequence[ContrastRow], lead: str) -> str:
+def _comparison_title(a: str, b: str, rows: Sequence[SystemDifferenceRow], lead: str) -> str:
     """The finding on the leading column."""
     row = next((contrast_row for contrast_row in rows if contrast_row.key == lead), None)
     on = f" on {row.title}" if row is not None and row.title != "Overall" else ""
@@ -230,17 +233,17 @@ _REMEMBERED = 8
 
 
 @dataclass(frozen=True)
-class FolderView:
+class RunFolderSnapshot:
     """The folder at one moment. `read` are all run folders by name, with the run or why it cannot be read; `stamp` is
     another when anything about the list of boards is."""
 
     boards: BoardList
     stamp: str
-    read: Mapping[str, tuple[ScannedFolder, RunData | str]]
-    joined: Mapping[str, VersionRuns]
-    around: Mapping[str, BoardSurroundings]
+    read: Mapping[str, tuple[ScannedFolder, LoadedRunData | str]]
+    joined: Mapping[str, DataVersionRuns]
+    around: Mapping[str, BoardContext]
     watched: Mapping[str, str] = field(default_factory=dict)
-    made: dict[str, MadeBoard] = field(default_factory=dict)
+    made: dict[str, BoardWithSources] = field(default_factory=dict)
 
     def report(self, run: str) -> Path | None:
         """The report of a run, None where there is none."""
@@ -258,19 +261,19 @@ class RunLibrary:
         self, root: Path, *, stale_after: float = 900.0, clock: Callable[[], float] = time.time
     ) -> None:
         self.root, self._stale_after, self._clock = root, stale_after, clock
-        self._replicates, self.tests = ReplicateCache(), ColumnTests()
-        self._view: FolderView | None = None
+        self._replicates, self.tests = RunStandingsCache(), CachedColumnTests()
+        self._view: RunFolderSnapshot | None = None
         self._ready, self._refreshing, self._building = Event(), Lock(), RLock()
         self._earlier: dict[str, OrderedDict[str, Leaderboard]] = {}
         self.wake = Event()
         """Set when there is something to do before the next look at the folder."""
 
     @property
-    def replicates(self) -> ReplicateCache:
+    def replicates(self) -> RunStandingsCache:
         """What keeps the replicates of runs."""
         return self._replicates
 
-    def view(self, timeout: float = 300.0) -> FolderView:
+    def view(self, timeout: float = 300.0) -> RunFolderSnapshot:
         """The folder as last read. Waits for the first reading."""
         self._ready.wait(timeout)
         if self._view is None:
@@ -283,7 +286,7 @@ class RunLibrary:
         with self._refreshing:
             before = self._view
             read = {folder.name: _read_changed_run(folder, before) for folder in find_run_folders(self.root)}
-            watched = find_last_checks(self.root)
+            watched = find_last_check_by_system(self.root)
             is_same = (
                 before is not None and _has_nothing_changed(before.read, read) and before.watched == watched
             )
@@ -298,7 +301,7 @@ class RunLibrary:
             self._run_postponed_tests(made)
             return True
 
-    def board(self, name: str, view: FolderView | None = None) -> MadeBoard | None:
+    def board(self, name: str, view: RunFolderSnapshot | None = None) -> BoardWithSources | None:
         """The board called `name`; None where there is none."""
         now = view or self.view()
         if name not in now.joined:
@@ -316,7 +319,7 @@ class RunLibrary:
         """The board as it was when it had this stamp; None where nobody knows any more."""
         return self._earlier.get(name, OrderedDict()).get(stamp)
 
-    def _run_postponed_tests(self, view: FolderView) -> bool:
+    def _run_postponed_tests(self, view: RunFolderSnapshot) -> bool:
         """Test what was left for later; whether there was anything."""
         waiting = [name for name, made in list(view.made.items()) if not made.whole]
         for name in waiting:
@@ -325,7 +328,7 @@ class RunLibrary:
             view.made[name] = made
         return bool(waiting)
 
-    def _build_board(self, name: str, view: FolderView) -> MadeBoard:
+    def _build_board(self, name: str, view: RunFolderSnapshot) -> BoardWithSources:
         last = self._view
         before = last.made.get(name) if last is not None and last is not view else None
         if last is not None and before is not None and _is_board_unchanged(name, last, view):
@@ -343,7 +346,7 @@ class RunLibrary:
         while len(boards) > _REMEMBERED:
             boards.popitem(last=False)
 
-    def _has_status_aged(self, view: FolderView) -> bool:
+    def _has_status_aged(self, view: RunFolderSnapshot) -> bool:
         """Whether time alone has changed the state of a run."""
         return any(
             self._find_run_status(run) != around.statuses[run.name]
@@ -353,40 +356,40 @@ class RunLibrary:
 
     def _build_view(
         self,
-        read: Mapping[str, tuple[ScannedFolder, RunData | str]],
-        before: FolderView | None,
+        read: Mapping[str, tuple[ScannedFolder, LoadedRunData | str]],
+        before: RunFolderSnapshot | None,
         watched: Mapping[str, str],
-    ) -> FolderView:
-        runs = [run for _, run in read.values() if isinstance(run, RunData) and run.kind in BOARD_KINDS]
+    ) -> RunFolderSnapshot:
+        runs = [run for _, run in read.values() if isinstance(run, LoadedRunData) and run.kind in BOARD_KINDS]
         broken = tuple(BrokenRunFolder(name, run) for name, (_, run) in read.items() if isinstance(run, str))
-        boards = _join_boards(runs, before)
+        boards = _group_runs_into_boards(runs, before)
         statuses = {run.name: self._find_run_status(run) for run in runs}
         around = {
             name: replace(each, watched=watched)
             for name, each in _board_surroundings(boards, statuses, len(broken)).items()
         }
         lines = sorted(
-            (make_board_line(board, around[name]) for name, board in boards.items()),
+            (make_board_list_line(board, around[name]) for name, board in boards.items()),
             key=lambda line: (line.updated, line.id),
             reverse=True,
         )
         now = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds")
         listed = BoardList(self.root.name, now, tuple(lines), broken)
-        return FolderView(listed, hash_record(listed), read, boards, around, watched=watched)
+        return RunFolderSnapshot(listed, hash_record(listed), read, boards, around, watched=watched)
 
-    def _find_run_status(self, run: RunData) -> Status:
+    def _find_run_status(self, run: LoadedRunData) -> Status:
         if not run.is_running:
             return "done"
         return "stale" if self._clock() - run.folder.touched > self._stale_after else "live"
 
 
-def _is_board_unchanged(name: str, before: FolderView, now: FolderView) -> bool:
+def _is_board_unchanged(name: str, before: RunFolderSnapshot, now: RunFolderSnapshot) -> bool:
     return before.joined[name] is now.joined[name] and before.around[name] == now.around[name]
 
 
 def _read_changed_run(
-    folder: ScannedFolder, before: FolderView | None
-) -> tuple[ScannedFolder, RunData | str]:
+    folder: ScannedFolder, before: RunFolderSnapshot | None
+) -> tuple[ScannedFolder, LoadedRunData | str]:
     """A run, read only where its files are not what they were; or why it cannot be shown."""
     if before is not None and folder.name in before.read:
         pair = before.read[folder.name]
@@ -403,18 +406,20 @@ def _read_changed_run(
     return folder, run
 
 
-def _check_run_displays(run: RunData) -> None:
+def _check_run_displays(run: LoadedRunData) -> None:
     """Show the run alone, without tests: what fails here would fail on its board."""
     alone = join_version_runs([run])
     board_history_key(run)
     build_leaderboard(
-        alone, BoardSurroundings({run.name: "done"}), ReplicateCache(), ColumnTests(), values_only=True
+        alone, BoardContext({run.name: "done"}), RunStandingsCache(), CachedColumnTests(), values_only=True
     )
 
 
-def _join_boards(runs: Iterable[RunData], before: FolderView | None) -> dict[str, VersionRuns]:
+def _group_runs_into_boards(
+    runs: Iterable[LoadedRunData], before: RunFolderSnapshot | None
+) -> dict[str, DataVersionRuns]:
     """Boards by id; one whose runs are the same stays the same object, with all that it has worked out."""
-    versions: dict[str, list[RunData]] = {}
+    versions: dict[str, list[LoadedRunData]] = {}
     for run in runs:
         versions.setdefault(digest_board_version(run), []).append(run)
     boards = {}
@@ -435,10 +440,10 @@ def _is_same_object(first: object, second: object) -> bool:
 
 
 def _board_surroundings(
-    boards: Mapping[str, VersionRuns], statuses: Mapping[str, Status], broken: int
-) -> dict[str, BoardSurroundings]:
+    boards: Mapping[str, DataVersionRuns], statuses: Mapping[str, Status], broken: int
+) -> dict[str, BoardContext]:
     """What each board must know of the others: the versions of one history, newest first."""
-    histories: dict[tuple[str, ...], list[VersionRuns]] = {}
+    histories: dict[tuple[str, ...], list[DataVersionRuns]] = {}
     for board in boards.values():
         histories.setdefault(board_history_key(board.runs[0]), []).append(board)
     around = {}
@@ -448,13 +453,13 @@ def _board_surroundings(
             newer = None if board is history[0] else history[0].id
             states = {run.name: statuses[run.name] for run in board.runs}
             older = tuple(old.id for old in history if old is not board)
-            around[board.id] = BoardSurroundings(
+            around[board.id] = BoardContext(
                 states, newer, older, broken, _version_difference(board, history[0])
             )
     return around
 
 
-def _version_difference(board: VersionRuns, newest: VersionRuns) -> str:
+def _version_difference(board: DataVersionRuns, newest: DataVersionRuns) -> str:
     """In what a version is another than the newest one."""
     if board is newest:
         return ""
@@ -463,8 +468,8 @@ def _version_difference(board: VersionRuns, newest: VersionRuns) -> str:
 
 
 def _has_nothing_changed(
-    before: Mapping[str, tuple[ScannedFolder, RunData | str]],
-    now: Mapping[str, tuple[ScannedFolder, RunData | str]],
+    before: Mapping[str, tuple[ScannedFolder, LoadedRunData | str]],
+    now: Mapping[str, tuple[ScannedFolder, LoadedRunData | str]],
 ) -> bool:
     """Whether nothing was read anew, and nothing has gone."""
     return before.keys() == now.keys() and all(before[name] is now[name] for name in now)

@@ -12,21 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import EmbassayError
-from embassay.protocols.compare import RunValues, read_run_values, stack_shared_replicates
+from embassay.protocols.compare import ComparableRun, read_run_values, stack_shared_replicates
 from embassay.protocols.kernel.comparisons import (
     ALPHA,
     REFERENCE,
-    Standing,
-    SystemHeadline,
-    average_components,
+    SystemHeadlineValue,
+    SystemStanding,
+    average_headline_components,
     explain_missing_verdict,
     read_standings,
 )
-from embassay.records import ResampledStratum
+from embassay.records import ResampledUnitGroup
 from embassay.stats import best_shares, freedom_of_difference, t_quantile, t_tail, t_test
 from embassay.stats.intervals import ROUNDING, degrees_of_all_differences, freedom_of_all_differences
-from embassay.stats.ranks import correct_tested_p_values, p_of_equal_signs
-from embassay.web.leaderboard.folders import HEADLINES, Place, RunData, display_system_name
+from embassay.stats.ranks import compute_p_of_equal_signs, correct_p_values_by_holm
+from embassay.web.leaderboard.folders import HEADLINES, LoadedRunData, Place, display_system_name
 
 METHOD = (
     "Ranks are ranges: a system counts as better where a paired bootstrap test says so, with Holm's correction over "
@@ -54,7 +54,7 @@ class LeaderGap:
 
 
 @dataclass(frozen=True)
-class TestedColumn:
+class ColumnTestResults:
     """What tests say at one column, by system: `ranks`, `best` (share of resamples in which it is ahead of its group)
     and `alike` (those it cannot be told apart from). `top` are the first of the ranked group by value and its alike.
     `reason` says why there are none."""
@@ -68,7 +68,7 @@ class TestedColumn:
 
 
 @dataclass(frozen=True)
-class PairTests:
+class SystemPairTests:
     """Every pair of the systems `who` (each with what its replicates came from): `tests` (n, n, 3) hold the
     statistic of the difference (NaN where the two do not differ on any item) with its degrees of freedom, by the pair
     alone and at most."""
@@ -78,28 +78,28 @@ class PairTests:
 
 
 def compare_standings(
-    standings: Sequence[Standing],
+    standings: Sequence[SystemStanding],
     *,
     higher: bool,
     origins: Mapping[str, Hashable] | None = None,
-    known: MutableMapping[str, PairTests] | None = None,
-) -> TestedColumn:
+    known: MutableMapping[str, SystemPairTests] | None = None,
+) -> ColumnTestResults:
     """Test the standings of one place, those of each group among themselves; references are left out.
 
     `origins` says by system what its replicates came from, and `known` holds the pairs of each group from last time:
     pairs of the same origins are not tested again. It is brought up to date.
     """
-    groups: dict[str, list[Standing]] = {}
+    groups: dict[str, list[SystemStanding]] = {}
     for standing in standings:
         if standing.group != REFERENCE and standing.headline.value is not None:
             groups.setdefault(standing.group, []).append(standing)
     if why := _explain_no_verdict(standings):
-        return TestedColumn(reason=why)
+        return ColumnTestResults(reason=why)
     parts = [
         _test_rank_group(members, higher, origins or {}, known, group)
         for group, members in sorted(groups.items())
     ]
-    return TestedColumn(
+    return ColumnTestResults(
         {name: rank for part in parts for name, rank in part.ranks.items()},
         {name: share for part in parts for name, share in part.best.items()},
         {name: names for part in parts for name, names in part.alike.items()},
@@ -109,7 +109,7 @@ def compare_standings(
     )
 
 
-def _explain_no_verdict(standings: Sequence[Standing]) -> str:
+def _explain_no_verdict(standings: Sequence[SystemStanding]) -> str:
     if not standings:
         return ""
     sides = [
@@ -120,26 +120,26 @@ def _explain_no_verdict(standings: Sequence[Standing]) -> str:
 
 
 def _test_rank_group(
-    standings: Sequence[Standing],
+    standings: Sequence[SystemStanding],
     higher: bool,
     origins: Mapping[str, Hashable],
-    cache: MutableMapping[str, PairTests] | None,
+    cache: MutableMapping[str, SystemPairTests] | None,
     group: str,
-) -> TestedColumn:
+) -> ColumnTestResults:
     sign = 1.0 if higher else -1.0
     ordered = sorted(
         standings, key=lambda standing: (-sign * (standing.headline.value or 0.0), standing.system)
     )
     draws, reason = stack_shared_replicates(ordered)
     if reason:
-        return TestedColumn(reason=reason)
+        return ColumnTestResults(reason=reason)
     values = np.array([standing.headline.value for standing in ordered], dtype=np.float64)
     those = _RankedSystems(
         ordered, sign * draws, sign * values, [standing.headline.resampled_strata for standing in ordered]
     )
-    before = cache.get(group, PairTests()) if cache is not None else PairTests()
+    before = cache.get(group, SystemPairTests()) if cache is not None else SystemPairTests()
     who = tuple((standing.system, origins.get(standing.system), draws.shape[1]) for standing in ordered)
-    pairs = PairTests(who, _pair_tests(those, who, before))
+    pairs = SystemPairTests(who, _pair_tests(those, who, before))
     if cache is not None:
         cache[group] = pairs
     return _rank_from_tests(those, pairs.tests)
@@ -149,13 +149,13 @@ def _test_rank_group(
 class _RankedSystems:
     """Systems best first, with their replicates and values turned so that more is better, and what was resampled."""
 
-    standings: Sequence[Standing]
+    standings: Sequence[SystemStanding]
     draws: NDArray[np.float64]
     values: NDArray[np.float64]
-    strata: Sequence[Sequence[ResampledStratum]]
+    strata: Sequence[Sequence[ResampledUnitGroup]]
 
     def test(self, a: int, b: int) -> tuple[float, float, float]:
-        """Statistic and degrees of one pair, as `PairTests` keeps them."""
+        """Statistic and degrees of one pair, as `SystemPairTests` keeps them."""
         alone, most = (
             freedom_of_difference(self.strata[a], self.strata[b], most=most) for most in (None, np.inf)
         )
@@ -165,7 +165,9 @@ class _RankedSystems:
         return score if score or error > ROUNDING * scale else np.nan, alone.df, most.df
 
 
-def _pair_tests(those: _RankedSystems, who: Sequence[Hashable], before: PairTests) -> NDArray[np.float64]:
+def _pair_tests(
+    those: _RankedSystems, who: Sequence[Hashable], before: SystemPairTests
+) -> NDArray[np.float64]:
     place = {key: i for i, key in enumerate(before.who)}
     old = [place.get(key, -1) for key in who]
     table = np.full((len(who), len(who), 3), np.nan)
@@ -189,17 +191,17 @@ def _compute_p_values(
     sizes = np.where(tested, np.abs(scores), 0.0)
     p = [_p_of_statistic(size, df) for size, df in zip(sizes.tolist(), degrees.tolist(), strict=True)]
     values = np.ones((2, count, count))
-    values[:, *upper] = p, correct_tested_p_values(p, tested.tolist())
+    values[:, *upper] = p, correct_p_values_by_holm(p, tested.tolist())
     # The lower triangle still has 1 everywhere: it takes the values of the upper one.
     values = np.minimum(values, values.transpose(0, 2, 1))
     return values[0], values[1]
 
 
 def _p_of_statistic(size: float, df: float) -> float:
-    return p_of_equal_signs(df) if np.isinf(size) else min(1.0, 2 * t_tail(size, df))
+    return compute_p_of_equal_signs(df) if np.isinf(size) else min(1.0, 2 * t_tail(size, df))
 
 
-def _rank_from_tests(those: _RankedSystems, tests: NDArray[np.float64]) -> TestedColumn:
+def _rank_from_tests(those: _RankedSystems, tests: NDArray[np.float64]) -> ColumnTestResults:
     """Ranks and who cannot be told apart, from p adjusted by Holm over all pairs."""
     names = [standing.system for standing in those.standings]
     count = len(names)
@@ -224,34 +226,36 @@ def _rank_from_tests(those: _RankedSystems, tests: NDArray[np.float64]) -> Teste
     )
     shares = best_shares(those.draws, those.values, shared or free)
     best = dict(zip(names, shares.tolist(), strict=True))
-    return TestedColumn(ranks, best, alike, (names[0], *alike[names[0]]), gap)
+    return ColumnTestResults(ranks, best, alike, (names[0], *alike[names[0]]), gap)
 
 
-def mean_standing(place: Place, parts: Sequence[Standing]) -> Standing:
+def average_standings(place: Place, parts: Sequence[SystemStanding]) -> SystemStanding:
     """The mean of one system's standings, resample by resample; without a value where one has none."""
     system, group = parts[0].system, parts[0].group
     missing = [part.headline for part in parts if part.headline.value is None]
     if missing:
-        return Standing(*place, SystemHeadline.none(system, missing[0].reason), group)
-    mean = average_components([part.headline.component for part in parts])
-    return Standing(*place, SystemHeadline.of(system, mean, f"mean over {len(parts)} datasets"), group)
+        return SystemStanding(*place, SystemHeadlineValue.none(system, missing[0].reason), group)
+    mean = average_headline_components([part.headline.component for part in parts])
+    return SystemStanding(
+        *place, SystemHeadlineValue.of(system, mean, f"mean over {len(parts)} datasets"), group
+    )
 
 
 _ITEMS = ("score", "names", "noise")
 """Kinds of runs that keep no headlines: their replicates come from their items."""
-At = Mapping[tuple[Place, str], Standing]
+At = Mapping[tuple[Place, str], SystemStanding]
 """Standings by place and system."""
 
 
-class ReplicateCache:
+class RunStandingsCache:
     """Standings of runs at some places. `most_bytes` bounds what is kept; those asked for last stay."""
 
     def __init__(self, most_bytes: int = 256 * 2**20) -> None:
         self._most, self._size = most_bytes, 0
-        self._kept: OrderedDict[tuple[object, ...], dict[tuple[Place, str], Standing]] = OrderedDict()
+        self._kept: OrderedDict[tuple[object, ...], dict[tuple[Place, str], SystemStanding]] = OrderedDict()
         self._lock = Lock()
 
-    def at(self, run: RunData, places: Iterable[Place]) -> At:
+    def at(self, run: LoadedRunData, places: Iterable[Place]) -> At:
         """The standings of a run at these places; empty for one that cannot have any or whose file is damaged."""
         wanted = frozenset(places)
         key = (run.name, run.folder.stamp, wanted)
@@ -274,12 +278,12 @@ class ReplicateCache:
         return standings
 
 
-def _list_standings_by_place(run: RunData) -> Iterator[tuple[Place, Standing]]:
+def _list_standings_by_place(run: LoadedRunData) -> Iterator[tuple[Place, SystemStanding]]:
     """Standings by place. A task of one dataset has its value under both; the file keeps it once."""
     datasets: dict[str, set[str]] = {}
     for work in run.work:
         datasets.setdefault(work.task, set()).add(work.dataset)
-    every = [_mask_standing_name(standing) for standing in load_standings(run)]
+    every = [_mask_standing_name(standing) for standing in load_run_standings(run)]
     places = {standing.place for standing in every}
     for standing in every:
         yield standing.place, standing
@@ -290,7 +294,7 @@ def _list_standings_by_place(run: RunData) -> Iterator[tuple[Place, Standing]]:
                 yield place, standing
 
 
-def _mask_standing_name(standing: Standing) -> Standing:
+def _mask_standing_name(standing: SystemStanding) -> SystemStanding:
     name = display_system_name(standing.system)
     return (
         standing
@@ -299,7 +303,7 @@ def _mask_standing_name(standing: Standing) -> Standing:
     )
 
 
-def load_standings(run: RunData) -> tuple[Standing, ...]:
+def load_run_standings(run: LoadedRunData) -> tuple[SystemStanding, ...]:
     """All standings of a run that has ended. A damaged file has none: the board shows values without ranks."""
     if run.is_running:
         return ()
@@ -313,10 +317,10 @@ def load_standings(run: RunData) -> tuple[Standing, ...]:
         return ()
 
 
-def load_run_values(run: RunData) -> RunValues:
+def load_run_values(run: LoadedRunData) -> ComparableRun:
     """The same with items, for a comparison of two systems. DataError where there is nothing to compare."""
     return read_run_values(run.folder.path)
 
 
-def _count_replicate_bytes(standings: Mapping[tuple[Place, str], Standing]) -> int:
+def _count_replicate_bytes(standings: Mapping[tuple[Place, str], SystemStanding]) -> int:
     return sum(standing.headline.replicates.nbytes + 200 for standing in standings.values())

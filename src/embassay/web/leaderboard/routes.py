@@ -21,29 +21,34 @@ from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from embassay.data.rows import escape_formula
+from embassay.data.rows import escape_spreadsheet_formula
 from embassay.interchange.papers import format_value_with_interval
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE, MeasureFormat, escape_latex, format_csv_row
-from embassay.web.leaderboard.board import MadeBoard, make_board_part
+from embassay.web.leaderboard.board import BoardWithSources, make_board_columns_part
 from embassay.web.leaderboard.contract import (
     BoardCell,
     BoardChanges,
     BoardColumn,
+    BoardSystemRow,
     Leaderboard,
-    SystemRow,
-    convert_to_plain,
+    convert_record_to_json,
 )
-from embassay.web.leaderboard.library import FolderView, RunLibrary, compare_members, make_system_profile
+from embassay.web.leaderboard.library import (
+    RunFolderSnapshot,
+    RunLibrary,
+    compare_board_systems,
+    make_system_card,
+)
 from embassay.web.leaderboard.page import (
     read_static_files,
-    render_board,
-    render_card,
-    render_error,
-    render_overview,
+    render_board_page,
+    render_boards_overview,
+    render_error_page,
+    render_system_page,
 )
-from embassay.web.leaderboard.table import BoardMember, make_board_cell
-from embassay.web.server import HEADERS, RateLimit, Receive, RequestGuard, Send, mask_client_address
+from embassay.web.leaderboard.table import PlacedBoardSystem, make_board_cell
+from embassay.web.server import HEADERS, KeyedRateLimit, Receive, RequestGuard, Send, mask_client_address
 
 _FIELDS_IN_WORDS = """
     system kind group run task dataset lang measure value ci_low ci_high n rank_low rank_high state reason
@@ -51,7 +56,7 @@ _FIELDS_IN_WORDS = """
 FIELDS = tuple(_FIELDS_IN_WORDS.split())
 
 
-def write_board_csv(made: MadeBoard) -> str:
+def write_board_csv(made: BoardWithSources) -> str:
     """One line per system and column; empty where there is no value, with the state and the reason. A text that a
     spreadsheet would take for a formula begins with an apostrophe."""
     lines = [format_csv_row(FIELDS)]
@@ -67,15 +72,20 @@ def write_board_csv(made: MadeBoard) -> str:
         )
         lines.append(
             format_csv_row(
-                [*map(escape_formula, (*names, *where)), *figures, cell.state, escape_formula(cell.reason)]
+                [
+                    *map(escape_spreadsheet_formula, (*names, *where)),
+                    *figures,
+                    cell.state,
+                    escape_spreadsheet_formula(cell.reason),
+                ]
             )
         )
     return "".join(lines)
 
 
-def write_board_json(made: MadeBoard) -> str:
+def write_board_json(made: BoardWithSources) -> str:
     """The board's record with the cells of all columns, by system."""
-    plain: dict[str, Any] = convert_to_plain(made.board)
+    plain: dict[str, Any] = convert_record_to_json(made.board)
     cells: dict[str, dict[str, Any]] = {}
     for _, member, column, cell in _iterate_board_cells(made):
         cells.setdefault(column.key, {})[member.name] = dict(zip(BoardCell._fields, cell, strict=True))
@@ -86,7 +96,7 @@ def write_board_json(made: MadeBoard) -> str:
     return json.dumps({**plain, "cells": cells}, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
-def write_board_latex(made: MadeBoard) -> str:
+def write_board_latex(made: BoardWithSources) -> str:
     """A table of what is shown first, to be read with `\\input`: ranks, values with intervals; bold is the first of a
     column and all that no test tells apart from it."""
     board = made.board
@@ -100,12 +110,12 @@ def write_board_latex(made: MadeBoard) -> str:
     for row in board.systems:
         rank = board.ranks[board.lead][row.index] if board.lead in board.ranks else None
         values = [_format_latex_value(made, column, row.index) for column in shown]
-        placed = escape_latex(numbers.format_rank(*rank)) if rank else ""
+        placed = escape_latex(numbers.format_rank_range(*rank)) if rank else ""
         lines.append(" & ".join([placed, escape_latex(row.name), *values]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}}", ""])
 
 
-def _format_latex_value(made: MadeBoard, column: BoardColumn, index: int) -> str:
+def _format_latex_value(made: BoardWithSources, column: BoardColumn, index: int) -> str:
     cell = made.board.cells[column.key][index]
     if cell.value is None:
         return escape_latex({"none": "–", "undefined": "n/a"}.get(cell.state, cell.state))
@@ -115,13 +125,15 @@ def _format_latex_value(made: MadeBoard, column: BoardColumn, index: int) -> str
     )
 
 
-def _iterate_board_cells(made: MadeBoard) -> Iterator[tuple[int, BoardMember, BoardColumn, BoardCell]]:
+def _iterate_board_cells(
+    made: BoardWithSources,
+) -> Iterator[tuple[int, PlacedBoardSystem, BoardColumn, BoardCell]]:
     for index, member in enumerate(made.members):
         for column in made.board.columns:
             yield index, member, column, _exact_cell(made, index, column)
 
 
-def _exact_cell(made: MadeBoard, index: int, column: BoardColumn) -> BoardCell:
+def _exact_cell(made: BoardWithSources, index: int, column: BoardColumn) -> BoardCell:
     """All digits of the value; the interval where the row was written without one is the board's."""
     cell = make_board_cell(made.members[index].entrant, column)
     if cell.low is not None or column.key not in made.board.cells:
@@ -130,7 +142,7 @@ def _exact_cell(made: MadeBoard, index: int, column: BoardColumn) -> BoardCell:
     return cell._replace(low=shown.low, high=shown.high)
 
 
-def _find_rank_range(made: MadeBoard, index: int, column: BoardColumn) -> tuple[int | str, int | str]:
+def _find_rank_range(made: BoardWithSources, index: int, column: BoardColumn) -> tuple[int | str, int | str]:
     ranks = made.board.ranks.get(column.key)
     return (ranks[index] if ranks is not None else None) or ("", "")
 
@@ -145,7 +157,7 @@ _WORTH = 256
 
 
 @dataclass(frozen=True)
-class PackedBody:
+class CompressedResponseBody:
     """A body, the same zipped (None where that does not pay), and its ETag."""
 
     media: str
@@ -154,13 +166,15 @@ class PackedBody:
     etag: str
 
 
-def pack_body(body: str | bytes, media: str) -> PackedBody:
+def pack_response_body(body: str | bytes, media: str) -> CompressedResponseBody:
     """A body ready to be sent. Names may hold anything: what is no text is replaced."""
     data = body.encode("utf-8", "replace") if isinstance(body, str) else body
     zipped = gzip.compress(data, 6, mtime=0) if len(data) > _WORTH else None
     # Weak: the same tag stands for the body and for its zipped form.
     etag = f'W/"{hashlib.sha256(data).hexdigest()[:20]}"'
-    return PackedBody(media, data, zipped if zipped is not None and len(zipped) < len(data) else None, etag)
+    return CompressedResponseBody(
+        media, data, zipped if zipped is not None and len(zipped) < len(data) else None, etag
+    )
 
 
 def is_etag_known(etag: str, asked: str | None) -> bool:
@@ -173,17 +187,17 @@ def is_etag_known(etag: str, asked: str | None) -> bool:
     return "*" in names or etag.removeprefix("W/") in names
 
 
-class PageCache:
+class ResponseCache:
     """Answers by what they are made of; the ones asked for longest ago go when `most_bytes` are reached. Two that ask
     for the same wait for one making of it."""
 
     def __init__(self, most_bytes: int = 64 * 2**20) -> None:
         self._most, self._size = most_bytes, 0
-        self._kept: OrderedDict[Hashable, PackedBody] = OrderedDict()
+        self._kept: OrderedDict[Hashable, CompressedResponseBody] = OrderedDict()
         self._making: dict[Hashable, Lock] = {}
         self._lock = Lock()
 
-    def get(self, key: Hashable, make: Callable[[], PackedBody]) -> PackedBody:
+    def get(self, key: Hashable, make: Callable[[], CompressedResponseBody]) -> CompressedResponseBody:
         """The answer for `key`, made where it is not there."""
         packed = self._find_kept_answer(key)
         if packed is not None:
@@ -201,13 +215,13 @@ class PageCache:
                 self._making.pop(key, None)
         return packed
 
-    def _find_kept_answer(self, key: Hashable) -> PackedBody | None:
+    def _find_kept_answer(self, key: Hashable) -> CompressedResponseBody | None:
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
             return self._kept.get(key)
 
-    def _keep_within_limit(self, key: Hashable, packed: PackedBody) -> None:
+    def _keep_within_limit(self, key: Hashable, packed: CompressedResponseBody) -> None:
         with self._lock:
             self._kept[key] = packed
             self._size += _packed_size(packed)
@@ -215,7 +229,7 @@ class PageCache:
                 self._size -= _packed_size(self._kept.popitem(last=False)[1])
 
 
-def _packed_size(packed: PackedBody) -> int:
+def _packed_size(packed: CompressedResponseBody) -> int:
     return len(packed.body) + len(packed.zipped or b"")
 
 
@@ -232,7 +246,9 @@ def find_board_changes(old: Leaderboard | None, new: Leaderboard, since: str) ->
         return BoardChanges(since, new.stamp, False, new.status, new.updated)
     changed = _board_difference(old, new, since)
     size = len(
-        gzip.compress(json.dumps(convert_to_plain(changed), ensure_ascii=False).encode("utf-8", "replace"), 6)
+        gzip.compress(
+            json.dumps(convert_record_to_json(changed), ensure_ascii=False).encode("utf-8", "replace"), 6
+        )
     )
     return changed if size <= MOST_BYTES else BoardChanges(since, new.stamp, True, new.status, new.updated)
 
@@ -254,13 +270,13 @@ def _board_difference(old: Leaderboard, new: Leaderboard, since: str) -> BoardCh
     )  # fmt: skip
 
 
-def _list_changed_rows(old: Leaderboard, new: Leaderboard) -> list[SystemRow]:
+def _list_changed_rows(old: Leaderboard, new: Leaderboard) -> list[BoardSystemRow]:
     """Rows that say something else, their place apart: the order tells that."""
     earlier = {system.name: system for system in old.systems}
     return [
         row for row in new.systems
         if row.name not in earlier
-        or convert_to_plain(earlier[row.name]) | {"index": 0} != convert_to_plain(row) | {"index": 0}
+        or convert_record_to_json(earlier[row.name]) | {"index": 0} != convert_record_to_json(row) | {"index": 0}
     ]  # fmt: skip
 
 
@@ -296,7 +312,7 @@ BELOW = "../../"
 MOST_COLUMNS = 40
 MOST_BOARDS = 30
 """Boards whose leaders the overview names; all are in its list."""
-_FILES: dict[str, tuple[Callable[[MadeBoard], str], str]] = {
+_FILES: dict[str, tuple[Callable[[BoardWithSources], str], str]] = {
     "csv": (write_board_csv, "text/csv; charset=utf-8"),
     "tex": (write_board_latex, "text/x-tex; charset=utf-8"),
     "json": (write_board_json, JSON),
@@ -308,9 +324,9 @@ class LeaderboardService:
     """A folder that is served. Every method gives an answer, or None where there is nothing of that name."""
 
     library: RunLibrary
-    kept: PageCache = field(default_factory=PageCache)
+    kept: ResponseCache = field(default_factory=ResponseCache)
 
-    def page(self, name: str | None) -> PackedBody | None:
+    def page(self, name: str | None) -> CompressedResponseBody | None:
         """The page of a board; where no name is given the overview of all, or the only one there is."""
         view = self.library.view()
         newest = [line.id for line in view.boards.boards if line.newer is None]
@@ -323,19 +339,23 @@ class LeaderboardService:
             return None
         board = made.board if made is not None else None
         key = ("page", board.stamp if board is not None else "", base, view.stamp)
-        return self.kept.get(key, lambda: pack_body(render_board(board, view.boards, base=base), HTML))
+        return self.kept.get(
+            key, lambda: pack_response_body(render_board_page(board, view.boards, base=base), HTML)
+        )
 
-    def _build_overview(self, names: Sequence[str], view: FolderView) -> PackedBody:
+    def _build_overview(self, names: Sequence[str], view: RunFolderSnapshot) -> CompressedResponseBody:
         boards = [made.board for name in names if (made := self.library.board(name, view)) is not None]
         key = ("overview", *(board.stamp for board in boards), view.stamp)
-        return self.kept.get(key, lambda: pack_body(render_overview(boards, view.boards, base=""), HTML))
+        return self.kept.get(
+            key, lambda: pack_response_body(render_boards_overview(boards, view.boards, base=""), HTML)
+        )
 
-    def boards(self) -> PackedBody:
+    def boards(self) -> CompressedResponseBody:
         """The list of boards."""
         view = self.library.view()
         return self.kept.get(("boards", view.stamp), lambda: _pack_json(view.boards))
 
-    def board(self, name: str) -> PackedBody | None:
+    def board(self, name: str) -> CompressedResponseBody | None:
         """The record of a board."""
         made = self.library.board(name)
         return (
@@ -344,7 +364,7 @@ class LeaderboardService:
             else self.kept.get(("board", made.board.stamp), lambda: _pack_json(made.board))
         )
 
-    def cells(self, name: str, keys: Sequence[str]) -> PackedBody | None:
+    def cells(self, name: str, keys: Sequence[str]) -> CompressedResponseBody | None:
         """Some columns of a board; None for a column that it has not, or for too many."""
         made = self.library.board(name)
         if (
@@ -356,7 +376,7 @@ class LeaderboardService:
         wanted = tuple(dict.fromkeys(keys))
         return self.kept.get(("cells", made.board.stamp, wanted), lambda: self._pack_cells(made, wanted))
 
-    def changes(self, name: str, since: str) -> PackedBody | None:
+    def changes(self, name: str, since: str) -> CompressedResponseBody | None:
         """What is new on a board."""
         made = self.library.board(name)
         if made is None:
@@ -367,36 +387,38 @@ class LeaderboardService:
             ("changes", made.board.stamp, base), lambda: _pack_json(find_board_changes(old, made.board, base))
         )
 
-    def compare(self, name: str, a: str, b: str) -> PackedBody | None:
+    def compare(self, name: str, a: str, b: str) -> CompressedResponseBody | None:
         """Two systems side by side."""
         made = self.library.board(name)
         names = {member.name for member in made.members} if made is not None else set()
         if made is None or a == b or not {a, b} <= names:
             return None
         return self.kept.get(
-            ("compare", made.board.stamp, a, b), lambda: _pack_json(compare_members(made, a, b))
+            ("compare", made.board.stamp, a, b), lambda: _pack_json(compare_board_systems(made, a, b))
         )
 
-    def build_card(self, name: str, system: str) -> PackedBody | None:
+    def build_system_card(self, name: str, system: str) -> CompressedResponseBody | None:
         """The record of one system."""
         return self._pack_card(name, system, "card", lambda card, _: _pack_json(card))
 
-    def build_card_page(self, name: str, system: str) -> PackedBody | None:
+    def build_system_page(self, name: str, system: str) -> CompressedResponseBody | None:
         """The page of one system."""
         return self._pack_card(
             name, system, "card page",
-            lambda card, view: pack_body(render_card(card, view.boards, base=BELOW), HTML)
+            lambda card, view: pack_response_body(render_system_page(card, view.boards, base=BELOW), HTML)
         )  # fmt: skip
 
-    def build_download(self, name: str, kind: str) -> PackedBody | None:
+    def build_board_download(self, name: str, kind: str) -> CompressedResponseBody | None:
         """A board as a file."""
         made = self.library.board(name)
         if made is None or kind not in _FILES:
             return None
         write, media = _FILES[kind]
-        return self.kept.get(("download", kind, made.board.stamp), lambda: pack_body(write(made), media))
+        return self.kept.get(
+            ("download", kind, made.board.stamp), lambda: pack_response_body(write(made), media)
+        )
 
-    def report(self, run: str) -> PackedBody | None:
+    def report(self, run: str) -> CompressedResponseBody | None:
         """The report of a run, read from its folder."""
         view = self.library.view()
         path = view.report(run)
@@ -405,15 +427,15 @@ class LeaderboardService:
         stamp = view.read[run][0].stamp[-1]
         try:
             return self.kept.get(
-                ("report", run, stamp), lambda: pack_body(_read_file_without_links(path), HTML)
+                ("report", run, stamp), lambda: pack_response_body(_read_file_without_links(path), HTML)
             )
         except OSError:
             return None
 
-    def _pack_cells(self, made: MadeBoard, wanted: Sequence[str]) -> PackedBody:
+    def _pack_cells(self, made: BoardWithSources, wanted: Sequence[str]) -> CompressedResponseBody:
         columns = [column for column in made.joined.columns if column.key in wanted]
         standings = made.joined.standings(self.library.replicates, columns)
-        part, _ = make_board_part(
+        part, _ = make_board_columns_part(
             made.joined,
             made.members,
             columns,
@@ -425,19 +447,26 @@ class LeaderboardService:
         return _pack_json(part)
 
     def _pack_card(
-        self, name: str, system: str, what: str, make: Callable[[Any, FolderView], PackedBody]
-    ) -> PackedBody | None:
+        self,
+        name: str,
+        system: str,
+        what: str,
+        make: Callable[[Any, RunFolderSnapshot], CompressedResponseBody],
+    ) -> CompressedResponseBody | None:
         view = self.library.view()
         made = self.library.board(name, view)
         if made is None or system not in {member.name for member in made.members}:
             return None
         key = (what, system, made.board.stamp, view.stamp)
-        return self.kept.get(key, lambda: make(make_system_profile(self.library, view, made, system), view))
+        return self.kept.get(key, lambda: make(make_system_card(self.library, view, made, system), view))
 
 
-def _pack_json(record: Any) -> PackedBody:
-    return pack_body(
-        json.dumps(convert_to_plain(record), ensure_ascii=False, allow_nan=False, separators=(",", ":")), JSON
+def _pack_json(record: Any) -> CompressedResponseBody:
+    return pack_response_body(
+        json.dumps(
+            convert_record_to_json(record), ensure_ascii=False, allow_nan=False, separators=(",", ":")
+        ),
+        JSON,
     )
 
 
@@ -461,7 +490,7 @@ class LeaderboardRoutes:
 
     def __init__(self, service: LeaderboardService) -> None:
         self._service = service
-        self._limit = RateLimit(_BURST, _PER_SECOND)
+        self._limit = KeyedRateLimit(_BURST, _PER_SECOND)
 
     def add_routes(self, app: FastAPI) -> None:
         """Add every address, and how errors are answered."""
@@ -478,7 +507,7 @@ class LeaderboardRoutes:
             "/b/{board}": self._redirect_to_board,
             "/b/{board}/": self._send_board_page,
             "/b/{board}/system": self._send_card_page,
-            "/static/{name}": _send_static,
+            "/static/{name}": _send_static_file,
             "/runs/{run:path}/report.html": self._send_report,
             "/api/boards": self._send_board_list,
             "/api/boards/{board}": self._send_board_record,
@@ -492,7 +521,7 @@ class LeaderboardRoutes:
         }
 
     def _send_home(self, request: Request) -> Response:
-        return _send_packed(request, self._service.page(None))
+        return _send_packed_body(request, self._service.page(None))
 
     def _redirect_to_board(self, board: str) -> Response:
         if self._service.board(board) is None:
@@ -500,46 +529,46 @@ class LeaderboardRoutes:
         return Response(status_code=308, headers={"location": f"{board}/"})
 
     def _send_board_page(self, request: Request, board: str) -> Response:
-        return _send_packed(request, self._service.page(board))
+        return _send_packed_body(request, self._service.page(board))
 
     def _send_card_page(self, request: Request, board: str, name: str) -> Response:
-        return _send_packed(request, self._service.build_card_page(board, name))
+        return _send_packed_body(request, self._service.build_system_page(board, name))
 
     def _send_report(self, request: Request, run: str) -> Response:
-        return _send_packed(request, self._service.report(run))
+        return _send_packed_body(request, self._service.report(run))
 
     def _send_board_list(self, request: Request) -> Response:
-        return _send_packed(request, self._service.boards())
+        return _send_packed_body(request, self._service.boards())
 
     def _send_board_record(self, request: Request, board: str) -> Response:
-        return _send_packed(request, self._service.board(board))
+        return _send_packed_body(request, self._service.board(board))
 
     def _send_cells(self, request: Request, board: str, column: list[str] = Query()) -> Response:  # noqa: B008
-        return _send_packed(request, self._service.cells(board, column))
+        return _send_packed_body(request, self._service.cells(board, column))
 
     def _send_changes(self, request: Request, board: str, since: str = "") -> Response:
-        return _send_packed(request, self._service.changes(board, since))
+        return _send_packed_body(request, self._service.changes(board, since))
 
     def _send_comparison(self, request: Request, board: str, a: str, b: str) -> Response:
         client = request.client.host if request.client is not None else None
         if not self._limit.can_take_request(mask_client_address(client)):
             return _answer_json_error(429, "Too many comparisons at once. Try again in a few seconds.")
-        return _send_packed(request, self._service.compare(board, a, b))
+        return _send_packed_body(request, self._service.compare(board, a, b))
 
     def _send_card(self, request: Request, board: str, name: str) -> Response:
-        return _send_packed(request, self._service.build_card(board, name))
+        return _send_packed_body(request, self._service.build_system_card(board, name))
 
     def _send_download(self, request: Request, board: str, kind: str) -> Response:
-        packed = self._service.build_download(board, kind)
+        packed = self._service.build_board_download(board, kind)
         more = {"content-disposition": f'attachment; filename="{board}.{kind}"'} if packed is not None else {}
-        return _send_packed(request, packed, more)
+        return _send_packed_body(request, packed, more)
 
     def _send_health(self, request: Request) -> Response:
-        return _send_packed(request, pack_body('{"status":"ok"}', JSON))
+        return _send_packed_body(request, pack_response_body('{"status":"ok"}', JSON))
 
 
-def _send_packed(
-    request: Request, packed: PackedBody | None, more: Mapping[str, str] | None = None
+def _send_packed_body(
+    request: Request, packed: CompressedResponseBody | None, more: Mapping[str, str] | None = None
 ) -> Response:
     """An answer, zipped for whoever takes that; nothing but its tag for whoever has it."""
     if packed is None:
@@ -567,19 +596,19 @@ def _takes_gzip(accepted: str) -> bool:
     )
 
 
-def _send_static(request: Request, name: str) -> Response:
+def _send_static_file(request: Request, name: str) -> Response:
     """A file of the pages, by its name among those that are there."""
-    return _send_packed(request, _pack_static_files().get(name))
+    return _send_packed_body(request, _pack_static_files().get(name))
 
 
 @lru_cache(maxsize=1)
-def _pack_static_files() -> Mapping[str, PackedBody]:
+def _pack_static_files() -> Mapping[str, CompressedResponseBody]:
     return {name: _pack_file(name, body) for name, body in read_static_files().items()}
 
 
-def _pack_file(name: str, body: bytes) -> PackedBody:
+def _pack_file(name: str, body: bytes) -> CompressedResponseBody:
     kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
-    return pack_body(body, "text/javascript" if name.endswith(".js") else kind)
+    return pack_response_body(body, "text/javascript" if name.endswith(".js") else kind)
 
 
 def _answer_missing_icon() -> Response:
@@ -598,7 +627,7 @@ def _answer_not_found(request: Request, error: Any) -> Response:
         return _answer_json_error(404, f"{_NOTHING[0]}.")
     depth = request.scope["path"].strip("/").count("/") + request.scope["path"].endswith("/")
     base = "../" * depth if depth else ""
-    return Response(render_error(404, *_NOTHING, base=base or ""), 404, media_type=HTML)
+    return Response(render_error_page(404, *_NOTHING, base=base or ""), 404, media_type=HTML)
 
 
 def _answer_invalid_address(_: Request, error: Any) -> Response:  # noqa: ARG001
@@ -611,7 +640,7 @@ def _answer_internal_error(_: Request, error: Any) -> Response:  # noqa: ARG001
 
 
 def _answer_json_error(status: int, sentence: str) -> Response:
-    packed = pack_body(f'{{"error":"{sentence}"}}', JSON)
+    packed = pack_response_body(f'{{"error":"{sentence}"}}', JSON)
     return Response(packed.body, status, media_type=JSON)
 
 
@@ -639,17 +668,17 @@ class LeaderboardOptions:
     body_seconds: float = 10.0
 
 
-def make_library_app(library: RunLibrary, options: LeaderboardOptions) -> PrefixStripper:
+def make_library_app(library: RunLibrary, options: LeaderboardOptions) -> ProxyPrefixStripper:
     """The app that serves a folder. It describes itself to nobody: there are no pages of its interface."""
     app = FastAPI(
         openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False,
         lifespan=partial(_watch_folder, library, options.every)
     )  # fmt: skip
     LeaderboardRoutes(LeaderboardService(library)).add_routes(app)
-    return PrefixStripper(RequestGuard(app, options, choose_headers_for_path), options.root_path)
+    return ProxyPrefixStripper(RequestGuard(app, options, choose_headers_for_path), options.root_path)
 
 
-class PrefixStripper:
+class ProxyPrefixStripper:
     """Takes a proxy's prefix away where it is there. All addresses in pages are relative: nothing needs to know it."""
 
     def __init__(self, app: RequestGuard, prefix: str) -> None:

@@ -9,31 +9,31 @@ from functools import cached_property, lru_cache
 from importlib import import_module
 from typing import Any
 
-from embassay.protocols.compare import higher_is_better
+from embassay.protocols.compare import is_higher_measure_better
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import CLASSICAL, OVERALL, REFERENCE
 from embassay.protocols.kernel.tables import POINTS, choose_measure_format
 from embassay.report.board import PLACES
 from embassay.web.leaderboard.contract import BoardCell, BoardColumn, State
 from embassay.web.leaderboard.folders import (
-    FolderCell,
+    LoadedRunData,
     Place,
-    RunData,
+    RunFolderCellStatus,
     Score,
     dataset_language,
     digest_board_version,
 )
-from embassay.web.leaderboard.ranking import At, ReplicateCache, mean_standing
+from embassay.web.leaderboard.ranking import At, RunStandingsCache, average_standings
 
 
 @dataclass(frozen=True)
-class BoardEntrant:
+class BoardSystemWithRun:
     """A system and the run that speaks for it; `others` are further runs that have it, newest first. `finished`: the
     run has ended for it and no cell of it is missing."""
 
     name: str
-    run: RunData
-    others: tuple[RunData, ...]
+    run: LoadedRunData
+    others: tuple[LoadedRunData, ...]
     finished: bool
 
     @property
@@ -42,7 +42,7 @@ class BoardEntrant:
         return self.run.described.get(self.name, {})
 
     @property
-    def own_cells(self) -> tuple[FolderCell, ...]:
+    def own_cells(self) -> tuple[RunFolderCellStatus, ...]:
         """Its cells."""
         return self.run.cells_by_system.get(self.name, ())
 
@@ -51,23 +51,23 @@ class BoardEntrant:
         return self.run.scores.get(place, {}).get(self.name)
 
 
-def find_board_entrants(runs: Sequence[RunData]) -> tuple[BoardEntrant, ...]:
+def find_board_entrants(runs: Sequence[LoadedRunData]) -> tuple[BoardSystemWithRun, ...]:
     """Every system of the runs, once. The newest run in which it is finished counts, else the newest."""
     newest = sorted(runs, key=lambda run: (run.updated, run.name), reverse=True)
-    having: dict[str, list[RunData]] = {}
+    having: dict[str, list[LoadedRunData]] = {}
     for run in newest:
         for name in run.systems:
             having.setdefault(name, []).append(run)
     return tuple(_make_entrant(name, scores) for name, scores in having.items())
 
 
-def _make_entrant(name: str, runs: Sequence[RunData]) -> BoardEntrant:
+def _make_entrant(name: str, runs: Sequence[LoadedRunData]) -> BoardSystemWithRun:
     done = [run for run in runs if _is_system_finished(run, name)]
     chosen = done[0] if done else runs[0]
-    return BoardEntrant(name, chosen, tuple(run for run in runs if run is not chosen), bool(done))
+    return BoardSystemWithRun(name, chosen, tuple(run for run in runs if run is not chosen), bool(done))
 
 
-def _is_system_finished(run: RunData, name: str) -> bool:
+def _is_system_finished(run: LoadedRunData, name: str) -> bool:
     return not run.is_running and all(work.status == "done" for work in run.cells_by_system.get(name, ()))
 
 
@@ -79,7 +79,7 @@ _COMMANDS = ("score", "sweep", "names", "noise")
 _PARTIAL = "mean_of_present"
 
 
-def make_board_columns(kind: str, runs: Sequence[RunData]) -> tuple[BoardColumn, ...]:
+def make_board_columns(kind: str, runs: Sequence[LoadedRunData]) -> tuple[BoardColumn, ...]:
     """Every place of the runs as a column: overall, tasks, then datasets and further measures; `overview` marks those
     shown first."""
     places = [place for place in _list_score_places(runs) if place[2] != _PARTIAL]
@@ -108,7 +108,7 @@ HUMAN, SHARE = "Human", "percent_of_human"
 
 
 def _percent_of_people_columns(
-    columns: Sequence[BoardColumn], runs: Sequence[RunData]
+    columns: Sequence[BoardColumn], runs: Sequence[LoadedRunData]
 ) -> Iterator[BoardColumn]:
     """Scores as percent of people's, overall and for every dataset that people have a score on; overall comes first."""
     for column in columns:
@@ -165,26 +165,28 @@ def find_column_place(column: BoardColumn) -> Place:
 
 
 @lru_cache(maxsize=8)
-def list_task_names(kind: str) -> Mapping[str, tuple[str, str]]:
+def list_task_titles_and_measures(kind: str) -> Mapping[str, tuple[str, str]]:
     """By task, in their order: what a column is called, and the task's headline measure; empty where no list is."""
     if kind not in PLACES:
         return {}
     return {task.name: (task.short, task.headline) for task in import_module(PLACES[kind]).TASKS}
 
 
-def _list_score_places(runs: Sequence[RunData]) -> list[Place]:
+def _list_score_places(runs: Sequence[LoadedRunData]) -> list[Place]:
     """All places, tasks in their order, those over datasets before the datasets'. A task of one dataset has its values
     on that until the run ends; its column is there from the beginning."""
     places = dict.fromkeys(place for run in runs for place in run.scores)
     for run in runs:
-        names = list_task_names(run.kind)
+        names = list_task_titles_and_measures(run.kind)
         tasks = dict.fromkeys(work.task for work in run.work if work.task in names)
         places |= dict.fromkeys((task, "", names[task][1]) for task in tasks)
         if len(tasks) == len(names) > 0:
             places[OVERALL, "", OVERALL] = None
     order = {
         task: place
-        for place, task in enumerate([OVERALL, *(n for r in runs for n in list_task_names(r.kind))])
+        for place, task in enumerate(
+            [OVERALL, *(n for r in runs for n in list_task_titles_and_measures(r.kind))]
+        )
     }
     return sorted(places, key=lambda place: (order.get(place[0], len(order)), place[1] != ""))
 
@@ -193,7 +195,7 @@ def _make_place_keys(kind: str, places: Sequence[Place]) -> dict[Place, str]:
     """Short addresses: the measure is named only where it is not the task's headline and others are at its place."""
     headlines = {
         OVERALL: OVERALL,
-        **{task: headline for task, (_, headline) in list_task_names(kind).items()},
+        **{task: headline for task, (_, headline) in list_task_titles_and_measures(kind).items()},
     }
     shared = Counter((task, dataset) for task, dataset, _ in places)
 
@@ -207,7 +209,7 @@ def _make_place_keys(kind: str, places: Sequence[Place]) -> dict[Place, str]:
     }
 
 
-def _find_places_with_interval(runs: Sequence[RunData]) -> frozenset[Place]:
+def _find_places_with_interval(runs: Sequence[LoadedRunData]) -> frozenset[Place]:
     return frozenset(
         place
         for run in runs
@@ -220,7 +222,10 @@ def _pick_overview_columns(
     kind: str, columns: Sequence[BoardColumn], sure: Collection[Place]
 ) -> Sequence[BoardColumn]:
     """Overall and the tasks' headlines; where there are none, the first measures that have an interval, as written."""
-    names = {OVERALL: OVERALL, **{task: headline for task, (_, headline) in list_task_names(kind).items()}}
+    names = {
+        OVERALL: OVERALL,
+        **{task: headline for task, (_, headline) in list_task_titles_and_measures(kind).items()},
+    }
     over = [
         column
         for column in columns
@@ -247,14 +252,14 @@ def _make_column(kind: str, place: Place, key: str, langs: Mapping[str, str], *,
     unit = choose_measure_format(kind)
     return BoardColumn(
         key, _column_title(kind, place, key, alone), task, dataset, langs.get(dataset, ""), measure,
-        "points" if unit is POINTS else "", unit.factor, unit.decimals, _more_is_better(measure), 0, False
+        "points" if unit is POINTS else "", unit.factor, unit.decimals, _is_higher_better(measure), 0, False
     )  # fmt: skip
 
 
 @lru_cache(maxsize=10_000)
-def _more_is_better(measure: str) -> bool:
+def _is_higher_better(measure: str) -> bool:
     """Kept, since a name that no registry knows is first looked for among its neighbours."""
-    return higher_is_better(measure)
+    return is_higher_measure_better(measure)
 
 
 def _column_title(kind: str, place: Place, key: str, alone: bool) -> str:
@@ -265,7 +270,7 @@ def _column_title(kind: str, place: Place, key: str, alone: bool) -> str:
         return {OVERALL: "Overall", "delta": "Change"}.get(measure, f"Overall · {measure}")
     if kind in _COMMANDS:
         return " · ".join((measure, *([dataset] if dataset and not alone else ())))
-    short, headline = list_task_names(kind).get(task, (_title_task(task), ""))
+    short, headline = list_task_titles_and_measures(kind).get(task, (_title_task(task), ""))
     named = key.endswith(f"/{measure}") and measure != headline
     return " · ".join((short, *([dataset] if dataset else ()), *([measure] if named else ())))
 
@@ -274,10 +279,10 @@ def _title_task(task: str) -> str:
     return task.upper() if task == "sts" else task.replace("_", " ").capitalize()
 
 
-def make_board_cell(entrant: BoardEntrant, column: BoardColumn) -> BoardCell:
+def make_board_cell(entrant: BoardSystemWithRun, column: BoardColumn) -> BoardCell:
     """The cell of a system in a column."""
     if column.parts:
-        return _mean_cell(entrant, column)
+        return _mean_over_parts_cell(entrant, column)
     if column.of:
         return _percent_of_people_cell(entrant, column)
     place = find_column_place(column)
@@ -290,10 +295,10 @@ def make_board_cell(entrant: BoardEntrant, column: BoardColumn) -> BoardCell:
             _find_cells_behind_value(entrant, place)
         ):
             return BoardCell(None, None, None, n, "undefined", reason or "no value was recorded")
-    return _missing_cell(entrant, _find_cells_behind_value(entrant, place), place)
+    return _missing_value_cell(entrant, _find_cells_behind_value(entrant, place), place)
 
 
-def _percent_of_people_cell(entrant: BoardEntrant, column: BoardColumn) -> BoardCell:
+def _percent_of_people_cell(entrant: BoardSystemWithRun, column: BoardColumn) -> BoardCell:
     """The score as a share of people's in the same run; none where people scored 0 or below, of which nothing is a
     share."""
     place = column.task, column.dataset, column.of
@@ -309,7 +314,7 @@ def _percent_of_people_cell(entrant: BoardEntrant, column: BoardColumn) -> Board
     return BoardCell(whole.value / theirs, None, None, whole.n, "done", "")
 
 
-def _mean_cell(entrant: BoardEntrant, column: BoardColumn) -> BoardCell:
+def _mean_over_parts_cell(entrant: BoardSystemWithRun, column: BoardColumn) -> BoardCell:
     """The mean over the parts; none where one of them has no value."""
     scores = [entrant.score(part) for part in column.parts]
     pairs = [(score[0], score[3]) for score in scores if score is not None and score[0] is not None]
@@ -321,7 +326,7 @@ def _mean_cell(entrant: BoardEntrant, column: BoardColumn) -> BoardCell:
     )
 
 
-def _find_only_dataset_score(entrant: BoardEntrant, place: Place) -> Score | None:
+def _find_only_dataset_score(entrant: BoardSystemWithRun, place: Place) -> Score | None:
     """While a run goes on, a task of one dataset has its value there: a mean of one."""
     task, dataset, measure = place
     if dataset or task == OVERALL or not entrant.run.is_running:
@@ -330,7 +335,7 @@ def _find_only_dataset_score(entrant: BoardEntrant, place: Place) -> Score | Non
     return entrant.score((task, only.pop(), measure)) if len(only) == 1 else None
 
 
-def _find_cells_behind_value(entrant: BoardEntrant, place: Place) -> Sequence[FolderCell]:
+def _find_cells_behind_value(entrant: BoardSystemWithRun, place: Place) -> Sequence[RunFolderCellStatus]:
     """The cells of the run that the value is made of."""
     task, dataset, _ = place
     return [
@@ -340,15 +345,17 @@ def _find_cells_behind_value(entrant: BoardEntrant, place: Place) -> Sequence[Fo
     ]
 
 
-def _list_waiting_cells(work: Sequence[FolderCell]) -> list[FolderCell]:
+def _list_waiting_cells(work: Sequence[RunFolderCellStatus]) -> list[RunFolderCellStatus]:
     return [part for part in work if part.status == "not run"]
 
 
-def _list_failed_cells(work: Sequence[FolderCell]) -> list[FolderCell]:
+def _list_failed_cells(work: Sequence[RunFolderCellStatus]) -> list[RunFolderCellStatus]:
     return [part for part in work if part.status == "failed"]
 
 
-def _missing_cell(entrant: BoardEntrant, work: Sequence[FolderCell], place: Place) -> BoardCell:
+def _missing_value_cell(
+    entrant: BoardSystemWithRun, work: Sequence[RunFolderCellStatus], place: Place
+) -> BoardCell:
     """Why there is no value: a failed cell first, then one not done, then that there is nothing to be."""
     failed, waiting = _list_failed_cells(work), _list_waiting_cells(work)
     if failed:
@@ -379,10 +386,10 @@ _INCOMPLETE = 3
 
 
 @dataclass(frozen=True)
-class BoardMember:
+class PlacedBoardSystem:
     """A system in its place: its group, its cells in the overview columns (by key), whether it is complete."""
 
-    entrant: BoardEntrant
+    entrant: BoardSystemWithRun
     group: str
     kind: str
     cells: Mapping[str, BoardCell]
@@ -395,13 +402,13 @@ class BoardMember:
 
 
 @dataclass(frozen=True)
-class VersionRuns:
+class DataVersionRuns:
     """All runs of one version; `runs` are newest first."""
 
     id: str
     kind: str
     version: str
-    runs: tuple[RunData, ...]
+    runs: tuple[LoadedRunData, ...]
 
     @cached_property
     def columns(self) -> tuple[BoardColumn, ...]:
@@ -414,7 +421,7 @@ class VersionRuns:
         return tuple(column for column in self.columns if column.overview)
 
     @cached_property
-    def entrants(self) -> tuple[BoardEntrant, ...]:
+    def entrants(self) -> tuple[BoardSystemWithRun, ...]:
         """Every system once."""
         return find_board_entrants(self.runs)
 
@@ -429,7 +436,7 @@ class VersionRuns:
         )
         return next(valued, self.overview[0] if self.overview else None)
 
-    def standings(self, replicates: ReplicateCache, columns: Sequence[BoardColumn]) -> At:
+    def standings(self, replicates: RunStandingsCache, columns: Sequence[BoardColumn]) -> At:
         """Standings at some columns, each system's from the run that speaks for it."""
         places = frozenset(
             place for column in columns for place in column.parts or (find_column_place(column),)
@@ -445,7 +452,7 @@ class VersionRuns:
             if system in speaking[run.name]
         }
         return plain | {
-            (find_column_place(column), entrant.name): mean_standing(
+            (find_column_place(column), entrant.name): average_standings(
                 find_column_place(column), [plain[part, entrant.name] for part in column.parts]
             )
             for column in columns
@@ -453,14 +460,14 @@ class VersionRuns:
             if column.parts and all((part, entrant.name) in plain for part in column.parts)
         }
 
-    def order_members(self, standings: At) -> tuple[BoardMember, ...]:
+    def order_members(self, standings: At) -> tuple[PlacedBoardSystem, ...]:
         """The systems in their order: ranked ones best first, those ranked apart, people, incomplete ones,
         references."""
         groups = {system: standing.group for (_, system), standing in standings.items()}
         members = [self._make_member(entrant, groups.get(entrant.name)) for entrant in self.entrants]
         return tuple(sorted(members, key=self._member_sort_key))
 
-    def _make_member(self, entrant: BoardEntrant, group: str | None) -> BoardMember:
+    def _make_member(self, entrant: BoardSystemWithRun, group: str | None) -> PlacedBoardSystem:
         cells = {column.key: make_board_cell(entrant, column) for column in self.overview}
         kind = str(entrant.described.get("kind") or ("person" if self.kind == "hume" else "stack"))
         if kind == "reference":
@@ -469,17 +476,17 @@ class VersionRuns:
             group = PEOPLE
         leads = self.lead is not None and cells[self.lead.key].value is not None
         whole = all(cell.state in ("done", "undefined", "none") for cell in cells.values())
-        return BoardMember(entrant, group or "", kind, cells, leads and whole)
+        return PlacedBoardSystem(entrant, group or "", kind, cells, leads and whole)
 
-    def _member_sort_key(self, member: BoardMember) -> tuple[int, bool, float, str]:
+    def _member_sort_key(self, member: PlacedBoardSystem) -> tuple[int, bool, float, str]:
         value = member.cells[self.lead.key].value if self.lead is not None else None
         place = _ORDER[member.group] if member.complete or member.group == REFERENCE else _INCOMPLETE
         sign = 1.0 if self.lead is not None and self.lead.higher_is_better else -1.0
         return place, value is None, -sign * (value or 0.0), member.name
 
 
-def join_version_runs(runs: Sequence[RunData]) -> VersionRuns:
+def join_version_runs(runs: Sequence[LoadedRunData]) -> DataVersionRuns:
     """The runs of one version as one board."""
     newest = sorted(runs, key=lambda run: (run.updated, run.name), reverse=True)
     version, kind = digest_board_version(newest[0]), newest[0].kind
-    return VersionRuns(f"{kind}-{version}", kind, version, tuple(newest))
+    return DataVersionRuns(f"{kind}-{version}", kind, version, tuple(newest))

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import DataError, EmbassayError, UsageError
-from embassay.protocols.hume.exchange.export import as_csv, read_csv
-from embassay.protocols.hume.exchange.intake import guess_format, import_files
+from embassay.protocols.hume.exchange.export import format_annotations_as_csv, read_csv_answers
+from embassay.protocols.hume.exchange.intake import guess_answer_file_format, import_files
 from embassay.protocols.hume.study import AnnotationRow
 
 HEAD = "item_id,annotator_id,value\n"
@@ -129,7 +129,7 @@ def test_the_file_of_the_offline_page(empty, file):
     done = import_files(empty, [path])
     assert done.files == (("ann.answers.jsonl", "jsonl"),)
     assert done.left_out == {"begun but not finished": 1}
-    assert guess_format(file(json.dumps(row), "one.jsonl")) == "jsonl"
+    assert guess_answer_file_format(file(json.dumps(row), "one.jsonl")) == "jsonl"
 
 
 @pytest.mark.parametrize(
@@ -165,8 +165,8 @@ ROWS = st.builds(
 def test_any_text_survives_a_table(tmp_path_factory, rows):
     """Quotes, commas, line ends, formulas, apostrophes."""
     path = tmp_path_factory.getbasetemp() / "any.csv"
-    path.write_bytes(as_csv(rows).encode())
-    found = read_csv(path).answers
+    path.write_bytes(format_annotations_as_csv(rows).encode())
+    found = read_csv_answers(path).answers
     told = ("item_id", "annotator_id", "flag", "comment", "seconds")
     assert [[getattr(one, name) for name in told] for one in found] == [
         [getattr(row, name) for name in told] for row in rows
@@ -183,5 +183,5 @@ def test_any_bytes_are_an_error_of_ours(tmp_path_factory, content):
     path = tmp_path_factory.getbasetemp() / "any.bytes"
     path.write_bytes(content)
     with contextlib.suppress(EmbassayError):
-        if guess_format(path) == "csv":
-            read_csv(path)
+        if guess_answer_file_format(path) == "csv":
+            read_csv_answers(path)

@@ -9,17 +9,17 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.collection import read_all_rows
+from embassay.protocols.hume.collection import read_all_answer_rows
 from embassay.protocols.hume.exchange.export import export
 from embassay.protocols.hume.exchange.intake import import_files
-from embassay.protocols.hume.exchange.label_studio import labelling_config
+from embassay.protocols.hume.exchange.label_studio import label_studio_config
 from embassay.protocols.hume.study import read_study
 
 
 def kept(path, *told):
     return {
         (row.annotator_id, row.item_id): tuple(getattr(row, name) for name in told)
-        for row in read_all_rows(read_study(path))
+        for row in read_all_answer_rows(read_study(path))
     }
 
 
@@ -117,13 +117,13 @@ def test_a_file_is_no_folder(study, rows, tmp_path):
 
 def test_answers_of_the_pages_go_out_too(study, tmp_path):
     """Those in the store of `hume serve`; drafts do not."""
-    from embassay.protocols.hume.store import AnswerDraft, open_store
+    from embassay.protocols.hume.store import SubmittedAnswer, open_answer_store
 
-    store = open_store(read_study(study))
+    store = open_answer_store(read_study(study))
     store.add_annotator("cat")
-    store.save("cat", "mood", AnswerDraft("mood-00", 2, 1, seconds=3.0))
-    store.save("cat", "search", AnswerDraft("search-00", {"draft": [1, None, 0, 0, 0, 0, 0]}, 2))
-    store.save("cat", "pairs", AnswerDraft("pairs-00", None, 3, flag="empty"))
+    store.save("cat", "mood", SubmittedAnswer("mood-00", 2, 1, seconds=3.0))
+    store.save("cat", "search", SubmittedAnswer("search-00", {"draft": [1, None, 0, 0, 0, 0, 0]}, 2))
+    store.save("cat", "pairs", SubmittedAnswer("pairs-00", None, 3, flag="empty"))
     store.close()
     export(study, "jsonl", tmp_path / "x.jsonl")
     found = [json.loads(line) for line in Path(tmp_path / "x.jsonl").read_text().splitlines()]
@@ -139,5 +139,5 @@ def test_a_configuration_is_xml_whatever_the_words(study):
     """Signs of XML are escaped, and what no XML can hold is left out."""
     task = read_study(study).study.task("mood")
     title = 'a <b> & "c" \x00\x1b'
-    root = ET.fromstring(labelling_config(task.model_copy(update={"title": title})))
+    root = ET.fromstring(label_studio_config(task.model_copy(update={"title": title})))
     assert root.find("Header").get("value") == 'a <b> & "c"   '

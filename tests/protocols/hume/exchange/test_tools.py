@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import DataError, EmbassayError
-from embassay.protocols.hume.exchange.argilla import user_id
+from embassay.protocols.hume.exchange.argilla import argilla_user_id
 from embassay.protocols.hume.exchange.intake import import_files
 from embassay.protocols.hume.study import read_study
 
@@ -178,8 +178,8 @@ def test_statuses_of_argilla(taken):
 
 def test_the_three_shapes_of_argilla(taken, tmp_path):
     """By question, flat, and as its server sends records; users by name where a file beside says who they are."""
-    (tmp_path / "users.json").write_text(json.dumps({user_id("ann"): "ann"}))
-    who = user_id("ann")
+    (tmp_path / "users.json").write_text(json.dumps({argilla_user_id("ann"): "ann"}))
+    who = argilla_user_id("ann")
     values = {"document_2", "document_7"}
     nested = record("search-00", {"relevant": [{"value": sorted(values), "user_id": who}]})
     flat = {
@@ -237,8 +237,8 @@ JSON = st.recursive(
 @given(document=JSON, form=st.sampled_from(["label-studio", "argilla"]))
 def test_any_json_is_an_error_of_ours(tmp_path_factory, document, form):
     """Never another one."""
-    from embassay.protocols.hume.exchange.argilla import read_argilla
-    from embassay.protocols.hume.exchange.label_studio import read_label_studio
+    from embassay.protocols.hume.exchange.argilla import read_argilla_answers
+    from embassay.protocols.hume.exchange.label_studio import read_label_studio_answers
     from hume_small import small_study
 
     place = tmp_path_factory.getbasetemp() / "any"
@@ -251,5 +251,5 @@ def test_any_json_is_an_error_of_ours(tmp_path_factory, document, form):
     for one in (document, [whole]):
         (place / "x.json").write_text(json.dumps(one))
         with contextlib.suppress(EmbassayError):
-            read = read_label_studio if form == "label-studio" else read_argilla
+            read = read_label_studio_answers if form == "label-studio" else read_argilla_answers
             read(place / "x.json", read_study(place))

@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score, average_precision_score
 
 from embassay.errors import BudgetExceeded, ModelError, UsageError
 from embassay.protocols.hume.llms.annotator import format_item_for_llm
-from embassay.protocols.hume.llms.answers import read_llm_answers, score_llm
+from embassay.protocols.hume.llms.answers import read_llm_answers, score_llm_answers
 from embassay.protocols.hume.llms.protocol import annotate
 from embassay.protocols.hume.options import AnnotateRequest
 from embassay.protocols.hume.study import read_study
@@ -41,7 +41,7 @@ def ask(study, stub, *, options=None, **request):
 def scored(study, task):
     folder = read_study(study)
     (answers,) = read_llm_answers(folder)
-    return score_llm(folder.study.task(task).spec, folder.gold(task), answers.of(task))
+    return score_llm_answers(folder.study.task(task).spec, folder.gold(task), answers.of(task))
 
 
 def direct(study, task, mode="ranking"):
@@ -138,11 +138,11 @@ def test_what_cannot_be_read_is_asked_once_more_and_then_counted(study, known, a
     (path,) = {one.file for one in outcome.annotated}
     (answers_read,) = read_llm_answers(read_study(study), [path])
     folder = read_study(study)
-    mood = score_llm(folder.study.task("mood").spec, folder.gold("mood"), answers_read.of("mood"))
+    mood = score_llm_answers(folder.study.task("mood").spec, folder.gold("mood"), answers_read.of("mood"))
     assert mood.score == pytest.approx(1 - lost["mood"] / 12)
     assert mood.scores["f1"] <= 1
     assert mood.failed == lost["mood"]
-    pairs = score_llm(folder.study.task("pairs").spec, folder.gold("pairs"), answers_read.of("pairs"))
+    pairs = score_llm_answers(folder.study.task("pairs").spec, folder.gold("pairs"), answers_read.of("pairs"))
     assert pairs.runs[0].items == 12 - lost["pairs"]
     assert pairs.score == pytest.approx(1)
 

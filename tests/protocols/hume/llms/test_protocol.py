@@ -11,22 +11,22 @@ from hypothesis import strategies as st
 
 from embassay.errors import UsageError
 from embassay.protocols.hume import score
-from embassay.protocols.hume.llms.answers import LlmAnswerRow, answer_file
+from embassay.protocols.hume.llms.answers import LlmAnswerRow, llm_answer_path
 from embassay.protocols.hume.llms.protocol import (
     convert_to_divided_record,
-    decide_owners,
+    decide_task_owners,
     divide_study_tasks,
     divide_task_items,
     pool_item_answers,
     write_hybrid_answers,
 )
-from embassay.protocols.hume.options import HybridOptions
+from embassay.protocols.hume.options import LlmAnswerAcceptanceOptions
 from embassay.protocols.hume.record import read_divided_tasks, write_divided_tasks
 from embassay.protocols.hume.study import read_study
 from embassay.report.hume.conclusions import divided_items_view, task_owners_view
 from hume_scored import PEOPLE, scored_study
 
-ALL = HybridOptions(check=0.0)
+ALL = LlmAnswerAcceptanceOptions(check=0.0)
 
 
 def _items(n: int, wrong: int = 0) -> tuple[dict[str, list[str]], dict[str, str]]:
@@ -97,7 +97,7 @@ def test_the_sample_depends_on_nothing_but_the_seed() -> None:
     assert {item for item, why in first.items() if why == "check"} == {
         item for item, why in turned.items() if why == "check"
     }
-    other = divide_task_items("t", "classification", draws, {}, HybridOptions(seed=7)).why
+    other = divide_task_items("t", "classification", draws, {}, LlmAnswerAcceptanceOptions(seed=7)).why
     assert other != first
 
 
@@ -108,7 +108,9 @@ def test_the_sample_depends_on_nothing_but_the_seed() -> None:
 def test_every_item_is_somebodys(draws: list[list[str]], check: float) -> None:
     """Each has one reason; a value or a place in the queue, never both; people's share is of all items."""
     named = {f"i{place}": own for place, own in enumerate(draws)}
-    found = divide_task_items("t", "classification", named, {}, HybridOptions(check=check, least=1))
+    found = divide_task_items(
+        "t", "classification", named, {}, LlmAnswerAcceptanceOptions(check=check, least=1)
+    )
     assert set(found.why) == set(named)
     assert set(found.values).isdisjoint(found.open)
     assert set(found.values) | set(found.open) == set(named)
@@ -131,9 +133,9 @@ def test_what_cannot_be_done() -> None:
     with pytest.raises(UsageError, match="clustering"):
         divide_task_items("t", "clustering", {}, {})
     with pytest.raises(UsageError, match="check is"):
-        HybridOptions(check=1.5)
+        LlmAnswerAcceptanceOptions(check=1.5)
     with pytest.raises(UsageError, match="tolerance"):
-        HybridOptions(tolerance=-1)
+        LlmAnswerAcceptanceOptions(tolerance=-1)
 
 
 def test_a_study_of_people_and_a_model(tmp_path: Path) -> None:
@@ -142,7 +144,7 @@ def test_a_study_of_people_and_a_model(tmp_path: Path) -> None:
     folder = read_study(path)
     (task,) = folder.study.tasks
     gold = folder.gold(task.name)
-    file = answer_file(path, "stub", "ranking")
+    file = llm_answer_path(path, "stub", "ranking")
     file.parent.mkdir(parents=True, exist_ok=True)
     items = [item.id for item in folder.items]
     other = next(value for value in gold.values() if value != gold[items[0]])
@@ -190,7 +192,7 @@ def _let_answer(path: Path, task: str) -> None:
     """A model that answers a task with its gold."""
     folder = read_study(path)
     gold = folder.gold(task)
-    file = answer_file(path, "stub", "ranking")
+    file = llm_answer_path(path, "stub", "ranking")
     file.parent.mkdir(parents=True, exist_ok=True)
     rows = [
         LlmAnswerRow(model="stub", item_id=item, task=task, run=0, mode="ranking", status="ok", value=value)
@@ -201,13 +203,13 @@ def _let_answer(path: Path, task: str) -> None:
 
 def test_people_keep_the_tasks_on_which_they_agree(tmp_path: Path) -> None:
     """Of every family; where they don't agree the model has the task, if it answered."""
-    agreed = decide_owners(read_study(scored_study(tmp_path / "alike", people={"ann": 0.0, "bob": 0.0})))
+    agreed = decide_task_owners(read_study(scored_study(tmp_path / "alike", people={"ann": 0.0, "bob": 0.0})))
     assert {task.family for task in agreed} == {"classification", "clustering", "reranking", "sts"}
     assert {(task.owner, task.trust) for task in agreed} == {("people", "high")}
     assert [task.agreement for task in agreed] == pytest.approx([1.0] * 4)
     path = scored_study(tmp_path / "apart", people={"ann": 0.9, "bob": 0.9})
     _let_answer(path, "topic")
-    apart = {task.task: task for task in decide_owners(read_study(path))}
+    apart = {task.task: task for task in decide_task_owners(read_study(path))}
     assert {name for name, task in apart.items() if task.owner == "model"} == {"topic"}
     assert all(task.trust != "high" for task in apart.values())
     assert apart["pairs"].reason.endswith("no model has answered")
@@ -219,9 +221,9 @@ def test_agreement_that_nobody_knows_gives_nothing_away(tmp_path: Path) -> None:
     """One person cannot agree, scripts are no people, and a model alone decides nothing."""
     path = scored_study(tmp_path / "alone", families=("classification",), people={"ann": 0.9})
     _let_answer(path, "topic")
-    (task,) = decide_owners(read_study(path))
+    (task,) = decide_task_owners(read_study(path))
     assert (task.owner, task.trust, task.agreement) == ("people", None, None)
     assert task.reason == "agreement is unknown: one person has answered"
     scripts = scored_study(tmp_path / "scripts", families=("classification",), kind="simulated")
     with pytest.raises(UsageError, match="Nobody has answered"):
-        decide_owners(read_study(scripts))
+        decide_task_owners(read_study(scripts))

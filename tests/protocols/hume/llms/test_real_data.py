@@ -11,11 +11,11 @@ from scipy.stats import spearmanr
 from sklearn.metrics import accuracy_score, average_precision_score
 
 from embassay.protocols.hume.llms.annotator import format_item_for_llm
-from embassay.protocols.hume.llms.answers import read_llm_answers, score_llm
+from embassay.protocols.hume.llms.answers import read_llm_answers, score_llm_answers
 from embassay.protocols.hume.llms.protocol import annotate
 from embassay.protocols.hume.options import AnnotateRequest
 from embassay.protocols.hume.sampling import draw_study
-from embassay.protocols.hume.sampling.options import read_config
+from embassay.protocols.hume.sampling.options import read_sampling_config
 from embassay.protocols.hume.study import read_study, write_study
 from stub import Faults, StubServer
 from stub.annotating import annotating, marks_of, noisy_label, noisy_rating, noisy_scores
@@ -31,7 +31,7 @@ def study(tmp_path_factory):
         pytest.skip("the development datasets are not here")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EMBASSAY_DATA", str(DATA))
-        drawn = draw_study(read_config(ROUND))
+        drawn = draw_study(read_sampling_config(ROUND))
     return write_study(tmp_path_factory.mktemp("round") / "study", drawn.study, drawn.items, drawn.gold)
 
 
@@ -84,7 +84,7 @@ def test_scores_equal_a_direct_computation(study, mode, monkeypatch):
     (answers,) = (one for one in read_llm_answers(folder) if one.mode == mode)
     for name in ("stsb", "emotion", "cranfield"):
         task = folder.study.task(name)
-        found = score_llm(task.spec, folder.gold(name), answers.of(name))
+        found = score_llm_answers(task.spec, folder.gold(name), answers.of(name))
         assert found.score == pytest.approx(direct(folder, task, mode), abs=1e-12)
         assert found.items == len(folder.select_task_items(name)) == found.statuses["ok"]
         print(mode, name, round(found.score, 6))

@@ -22,9 +22,9 @@ from embassay.protocols.hume.models import (
     find_training_rows,
     paper_texts_per_label,
 )
-from embassay.protocols.hume.sampling.options import SampleRequest, TaskSampleRequest
+from embassay.protocols.hume.sampling.options import StudySampleRequest, TaskSampleRequest
 from embassay.protocols.hume.sampling.protocol import draw_study
-from embassay.protocols.hume.study import Item, StudyFolder, read_study
+from embassay.protocols.hume.study import StudyFolder, StudyItem, read_study
 from embassay.protocols.kernel.inputs import open_uncached_system
 from embassay.records import TaskOutcome
 from embassay.text import open_tokenizer
@@ -155,7 +155,7 @@ def test_no_item_is_trained_on(folder: StudyFolder) -> None:
     task, items = folder.task("topic"), folder.select_task_items("topic")
     whole = find_training_rows(task, (), None)
     text = whole.rows.texts[0]
-    twin = Item("x", "topic", "eng", {"text": f"  {text.upper()} "})
+    twin = StudyItem("x", "topic", "eng", {"text": f"  {text.upper()} "})
     assert text not in find_training_rows(task, (*items, twin), None).rows.texts
     fewer = task.model_copy(update={"labels": task.labels[:2]})
     assert set(find_training_rows(fewer, items, None).rows.labels) == {"food", "music"}
@@ -186,9 +186,9 @@ def test_a_source_that_is_gone(folder: StudyFolder) -> None:
 def test_a_sampled_task_finds_its_source_as_it_was() -> None:
     """Of a dataset with several languages: the rows of the task's own, with the fingerprint that sampling kept."""
     request = TaskSampleRequest(data="sample", family=["classification"], lang=["fra"], n=12)
-    drawn = draw_study(SampleRequest(tasks=[request]))
+    drawn = draw_study(StudySampleRequest(tasks=[request]))
     (task,) = drawn.study.tasks
-    items = [Item(one.id, one.task, "fra", one.payload) for one in drawn.items]
+    items = [StudyItem(one.id, one.task, "fra", one.payload) for one in drawn.items]
     training = find_training_rows(task, items, None)
     assert (task.source.lang, training.notes) == ("fr", ())
     assert set(training.rows.labels) == {"food", "health", "law", "rivers", "software", "space"}
@@ -213,5 +213,5 @@ def test_items_that_lack_a_text(folder: StudyFolder, task: str, payload: dict[st
     gold: dict[str, Any] = {"pairs": 1.0, "topic": "food", "search": (1, 0)}
     with pytest.raises(DataError, match=what):
         build_family_data(
-            folder.task(task), [Item("1", task, "eng", payload)], {"1": gold[task]}, EvaluationSettings()
+            folder.task(task), [StudyItem("1", task, "eng", payload)], {"1": gold[task]}, EvaluationSettings()
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from embassay.protocols.hume.models import FewLabelledTexts, TrainingRows, estimate_cell_memory
-from embassay.records import LabelledTexts, ScoredPairs
+from embassay.records import LabelledTexts, ScoredTextPairs
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
 
@@ -24,7 +24,7 @@ def test_it_grows_with_the_items_of_every_kind():
 
     def pairs(n):
         own = labelled(n)
-        return ScoredPairs(own.ids, own.texts, own.texts, np.zeros(n))
+        return ScoredTextPairs(own.ids, own.texts, own.texts, np.zeros(n))
 
     def few(n):
         return FewLabelledTexts(labelled(n), TrainingRows(labelled(n), 8, ""), ("0", "1"), 10, "task")

@@ -11,7 +11,7 @@ import pytest
 from embassay.protocols.hume.published.paper import (
     EmbeddingModel,
     PaperDataset,
-    PaperPair,
+    PaperDatasetLanguagePair,
     PublishedEvaluation,
     PublishedStudy,
     read_results,
@@ -36,12 +36,15 @@ def published(reference: Path) -> tuple[PublishedEvaluation, ...]:
 @pytest.fixture(scope="session")
 def small_study() -> PublishedStudy:
     """Three datasets in five pairs, and two models."""
-    feelings = (PaperPair("Feelings", "eng", "classification", 20, 2),)
+    feelings = (PaperDatasetLanguagePair("Feelings", "eng", "classification", 20, 2),)
     topics = (
-        PaperPair("Topics", "dan", "clustering", 10, 1),
-        PaperPair("Topics", "eng", "clustering", 10, 2),
+        PaperDatasetLanguagePair("Topics", "dan", "clustering", 10, 1),
+        PaperDatasetLanguagePair("Topics", "eng", "clustering", 10, 2),
     )
-    likeness = (PaperPair("Likeness", "ara", "sts", 12, 1), PaperPair("Likeness", "eng", "sts", 12, 2))
+    likeness = (
+        PaperDatasetLanguagePair("Likeness", "ara", "sts", 12, 1),
+        PaperDatasetLanguagePair("Likeness", "eng", "sts", 12, 2),
+    )
     return PublishedStudy(
         datasets=(
             PaperDataset("Feelings", "HUMEFeelings", "classification", ("accuracy",), feelings, ("Moods",)),

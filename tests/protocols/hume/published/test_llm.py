@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import DataError
-from embassay.protocols.hume.published.standings import ScoreMatrix, correlate_series
+from embassay.protocols.hume.published.standings import ModelAndPeopleScores, correlate_series
 from embassay.protocols.hume.published.tables import (
-    best_embedding,
+    best_embedding_model,
     correlate_llm_difficulty,
-    difficulty_table,
-    family_table,
+    family_scores_table,
+    llm_difficulty_table,
     pair_score_table,
     read_llm_scores,
 )
@@ -21,7 +21,7 @@ HEADER = "dataset,lang,human,first,second\n"
 
 
 @pytest.fixture
-def scores(tmp_path: Path) -> ScoreMatrix:
+def scores(tmp_path: Path) -> ModelAndPeopleScores:
     (tmp_path / "a.csv").write_text(
         "\ufeff" + HEADER + "Emotion,eng,50,30,40\nMultilingual Sentiment,no,90,80,40\nAverage,,1,1,1\n",
         encoding="utf-8",
@@ -30,7 +30,7 @@ def scores(tmp_path: Path) -> ScoreMatrix:
     return read_llm_scores([tmp_path / "a.csv", tmp_path / "b.csv"])
 
 
-def test_read_from_several_files(scores: ScoreMatrix) -> None:
+def test_read_from_several_files(scores: ModelAndPeopleScores) -> None:
     """Any name of a dataset, any code of a language; the row of averages is left out."""
     assert [pair.name for pair in scores.pairs] == [
         "EmotionClassification (eng)", "MultilingualSentiment (nob)", "STS12 (eng)"
@@ -40,26 +40,26 @@ def test_read_from_several_files(scores: ScoreMatrix) -> None:
     assert scores.values[0].tolist() == pytest.approx([0.3, 0.8, 0.6])
 
 
-def test_the_average_is_over_pairs_not_families(scores: ScoreMatrix) -> None:
-    rows = {str(row[0]): row for row in family_table(scores).rows}
+def test_the_average_is_over_pairs_not_families(scores: ModelAndPeopleScores) -> None:
+    rows = {str(row[0]): row for row in family_scores_table(scores).rows}
     assert list(rows) == ["classification", "sts", "Average"]
     assert rows["classification"][1:4] == pytest.approx((70, 55, 40))
     assert rows["Average"][1:4] == pytest.approx((70, 170 / 3, 40))
     assert rows["classification"][4:] == (None, None)
-    assert best_embedding(None, "sts") == (None, None)
+    assert best_embedding_model(None, "sts") == (None, None)
 
 
-def test_same_difficulty(scores: ScoreMatrix) -> None:
+def test_same_difficulty(scores: ModelAndPeopleScores) -> None:
     """`second` scores the same everywhere: no correlation, and not 0."""
     first, second, average = correlate_llm_difficulty(scores)
     assert first.correlation.rho == pytest.approx(1)
     assert (second.correlation.rho, second.correlation.p) == (None, None)
     assert average.correlation.rho == pytest.approx(1)
-    assert [row[1] for row in difficulty_table(scores).rows] == [pytest.approx(1), None, pytest.approx(1)]
+    assert [row[1] for row in llm_difficulty_table(scores).rows] == [pytest.approx(1), None, pytest.approx(1)]
     assert correlate_series([1, 2], [1, 2]).rho is None
 
 
-def test_tables_by_family(scores: ScoreMatrix) -> None:
+def test_tables_by_family(scores: ModelAndPeopleScores) -> None:
     table = pair_score_table(scores, "classification")
     assert table.name == "hume_table10"
     assert table.rows[-1] == ("Average", "", *(pytest.approx(x) for x in (70, 55, 40)))

@@ -12,34 +12,34 @@ from embassay.protocols.hume.published.conversion import published_pairs
 from embassay.protocols.hume.published.paper import (
     MULTILINGUAL,
     PublishedEvaluation,
+    load_hume_paper_study,
     long_frame,
-    paper_study,
     round_to_points_once,
 )
 from embassay.protocols.hume.published.standings import (
     HUMAN,
-    ScoreMatrix,
+    ModelAndPeopleScores,
+    count_people_wins_by_group,
     list_systems_outside_study,
-    people_ranks,
     rank_by_mean_score,
+    rank_people_on_every_pair,
     score_matrix,
-    win_rates,
 )
 from embassay.protocols.hume.published.tables import (
     DATASET_TABLES,
     LLM_TABLES,
     build_all_paper_tables,
     correlate_llm_difficulty,
-    dataset_table,
-    family_table,
+    dataset_scores_table,
+    family_language_table,
+    family_scores_table,
     group_pairs_by_column,
-    main_table,
     pair_score_table,
     read_llm_scores,
 )
-from embassay.protocols.hume.record import By, PairRecord
+from embassay.protocols.hume.record import By, DatasetLanguageRecord
 from embassay.protocols.hume.results.conclusions import (
-    Contender,
+    ComparedSystem,
     build_human_score_matrix,
     correlate_agreement_with_gap,
 )
@@ -55,17 +55,17 @@ STS22 = (38.1, 45.2, 51.6, 57.9, 53.0, 62.7, 57.9, 61.6, 57.3, 44.5, 58.7, 51.8,
 
 
 @pytest.fixture(scope="module")
-def matrix(published: tuple[PublishedEvaluation, ...]) -> ScoreMatrix:
+def matrix(published: tuple[PublishedEvaluation, ...]) -> ModelAndPeopleScores:
     return score_matrix(published)
 
 
 @pytest.fixture(scope="module")
-def records(published: tuple[PublishedEvaluation, ...]) -> tuple[PairRecord, ...]:
-    return published_pairs(published, paper_study())
+def records(published: tuple[PublishedEvaluation, ...]) -> tuple[DatasetLanguageRecord, ...]:
+    return published_pairs(published, load_hume_paper_study())
 
 
 @pytest.fixture(scope="module")
-def llms(reference: Path) -> ScoreMatrix:
+def llms(reference: Path) -> ModelAndPeopleScores:
     return read_llm_scores([reference / f"table{number}.csv" for number in (10, 11, 12)])
 
 
@@ -92,8 +92,8 @@ def cells(ours: list[dict[str, str]], paper: list[dict[str, str]], key: str) -> 
     return ((found[row[key]][name], row[name]) for row in paper for name in row if name != key)
 
 
-def test_table1_has_all_210_cells(matrix: ScoreMatrix, reference: Path) -> None:
-    both = list(cells(written(main_table(matrix)), printed(reference, 1), "model"))
+def test_table1_has_all_210_cells(matrix: ModelAndPeopleScores, reference: Path) -> None:
+    both = list(cells(written(family_language_table(matrix)), printed(reference, 1), "model"))
     assert len(both) == 210 + 15
     assert [pair for pair in both if pair[0] != pair[1]] == []
 
@@ -101,7 +101,9 @@ def test_table1_has_all_210_cells(matrix: ScoreMatrix, reference: Path) -> None:
 def test_tables_4_to_7_have_all_224_cells(
     published: tuple[PublishedEvaluation, ...], reference: Path
 ) -> None:
-    tables = {number: dataset_table(f, published, every_subset=True) for f, number in DATASET_TABLES.items()}
+    tables = {
+        number: dataset_scores_table(f, published, every_subset=True) for f, number in DATASET_TABLES.items()
+    }
     both = [
         pair
         for number, t in tables.items()
@@ -117,7 +119,7 @@ def test_corrected_tables_differ_in_24_cells(
     """Without French: two datasets, of the twelve models whose files have it."""
     differ = []
     for family, number in DATASET_TABLES.items():
-        ours = written(dataset_table(family, published, every_subset=False))
+        ours = written(dataset_scores_table(family, published, every_subset=False))
         for mine, paper in zip(ours, printed(reference, number), strict=True):
             differ += [(paper["model"], name) for name in paper if mine[name] != paper[name]]
     assert len(differ) == 24
@@ -131,12 +133,12 @@ def test_corrected_tables_differ_in_24_cells(
 def test_corrected_values(
     published: tuple[PublishedEvaluation, ...], family: Family, dataset: str, expected: tuple[float, ...]
 ) -> None:
-    ours = written(dataset_table(family, published, every_subset=False))
+    ours = written(dataset_scores_table(family, published, every_subset=False))
     assert tuple(float(row[dataset]) for row in ours) == expected
 
 
 def test_table8_has_all_26_rows_and_14_stars(
-    records: tuple[PairRecord, ...], matrix: ScoreMatrix, reference: Path
+    records: tuple[DatasetLanguageRecord, ...], matrix: ModelAndPeopleScores, reference: Path
 ) -> None:
     paper = printed(reference, 8)
     ours = written(printed_people_table(records, matrix.models))
@@ -151,7 +153,7 @@ def test_table8_has_all_26_rows_and_14_stars(
     assert sum(int(row["outside_interval"]) for row in ours) == 14
 
 
-def test_people_are_fourth(matrix: ScoreMatrix) -> None:
+def test_people_are_fourth(matrix: ModelAndPeopleScores) -> None:
     first = [
         (place.system, round_to_points_once(place.overall), place.rank)
         for place in rank_by_mean_score(matrix)[:5]
@@ -162,13 +164,13 @@ def test_people_are_fourth(matrix: ScoreMatrix) -> None:
     ]  # fmt: skip
 
 
-def test_wins(matrix: ScoreMatrix) -> None:
+def test_wins(matrix: ModelAndPeopleScores) -> None:
     """Against best, median and mean: all, by family, by kind of dataset, by language (spec hume 10.2)."""
-    every = people_ranks(matrix)
-    assert [one.wins for one in win_rates(every)] == [4, 16, 16]
+    every = rank_people_on_every_pair(matrix)
+    assert [one.wins for one in count_people_wins_by_group(every)] == [4, 16, 16]
 
     def wins(by: By) -> dict[str, list[int]]:
-        rates = win_rates(every, by)
+        rates = count_people_wins_by_group(every, by)
         groups = dict.fromkeys(one.group for one in rates)
         return {
             g: [x.wins for x in rates if x.group == g] + [x.pairs for x in rates if x.group == g][:1]
@@ -184,7 +186,7 @@ def test_wins(matrix: ScoreMatrix) -> None:
     }  # fmt: skip
 
 
-def test_people_lead_four_columns(matrix: ScoreMatrix) -> None:
+def test_people_lead_four_columns(matrix: ModelAndPeopleScores) -> None:
     """The caption of table 1 says five; its figures give four."""
     means = {
         name: matrix.means(wanted)
@@ -197,8 +199,8 @@ def test_people_lead_four_columns(matrix: ScoreMatrix) -> None:
     assert ahead == ["classification_ara", "classification_nob", "classification_rus", "sts_ara"]
 
 
-def test_gaps_ranks_and_ranges(matrix: ScoreMatrix) -> None:
-    at = {(one.pair.dataset, one.pair.lang): one for one in people_ranks(matrix)}
+def test_gaps_ranks_and_ranges(matrix: ModelAndPeopleScores) -> None:
+    at = {(one.pair.dataset, one.pair.lang): one for one in rank_people_on_every_pair(matrix)}
     assert [
         round_to_points_once(at[key].gap()) for key in (("STS22", "ara"), ("ArxivClusteringP2P", "eng"))
     ] == [
@@ -221,15 +223,15 @@ def test_gaps_ranks_and_ranges(matrix: ScoreMatrix) -> None:
 
 
 def test_low_agreement_goes_with_models_above_people(
-    records: tuple[PairRecord, ...], matrix: ScoreMatrix
+    records: tuple[DatasetLanguageRecord, ...], matrix: ModelAndPeopleScores
 ) -> None:
     found = correlate_agreement_with_gap(
-        build_human_score_matrix(records, [Contender(name, "embedding") for name in matrix.models])
+        build_human_score_matrix(records, [ComparedSystem(name, "embedding") for name in matrix.models])
     )
     assert (found.n, round(found.rho or 0, 4), round(found.p or 0, 5)) == (16, -0.7353, 0.00117)
 
 
-def test_every_table(published: tuple[PublishedEvaluation, ...], llms: ScoreMatrix) -> None:
+def test_every_table(published: tuple[PublishedEvaluation, ...], llms: ModelAndPeopleScores) -> None:
     """All of the paper's thirteen, four of them corrected, and four of ours; each can be written both ways."""
     tables = list(build_all_paper_tables(published, llms))
     names = [table.name for table in tables]
@@ -250,7 +252,7 @@ def test_every_table(published: tuple[PublishedEvaluation, ...], llms: ScoreMatr
     }  # fmt: skip
 
 
-def test_low_and_high_agreement(records: tuple[PairRecord, ...]) -> None:
+def test_low_and_high_agreement(records: tuple[DatasetLanguageRecord, ...]) -> None:
     """The sixteen pairs of two annotators (spec hume 10.2); models are above people wherever these disagree."""
     names = {level: [pair.name for pair in records if pair.trust == level] for level in ("low", "high", None)}
     assert names["low"] == [
@@ -265,10 +267,12 @@ def test_low_and_high_agreement(records: tuple[PairRecord, ...]) -> None:
     assert [pair.name for pair in records if pair.superhuman_on_noise] == names["low"]
 
 
-def test_other_systems_take_no_part(published: tuple[PublishedEvaluation, ...], matrix: ScoreMatrix) -> None:
+def test_other_systems_take_no_part(
+    published: tuple[PublishedEvaluation, ...], matrix: ModelAndPeopleScores
+) -> None:
     assert len(list_systems_outside_study(published)) == 6
     assert matrix.values.shape == (13, 26)
-    assert set(matrix.models) == {model.short for model in paper_study().models}
+    assert set(matrix.models) == {model.short for model in load_hume_paper_study().models}
 
 
 def test_the_long_frame_holds_annotators_and_agreement(published: tuple[PublishedEvaluation, ...]) -> None:
@@ -282,7 +286,9 @@ def test_the_long_frame_holds_annotators_and_agreement(published: tuple[Publishe
 
 
 @pytest.mark.parametrize("family", ["classification", "reranking", "sts"])
-def test_tables_10_to_12(llms: ScoreMatrix, matrix: ScoreMatrix, reference: Path, family: Family) -> None:
+def test_tables_10_to_12(
+    llms: ModelAndPeopleScores, matrix: ModelAndPeopleScores, reference: Path, family: Family
+) -> None:
     """Every cell; averages within the rounding of their inputs; the human column is that of the result files."""
     ours, paper = written(pair_score_table(llms, family)), printed(reference, LLM_TABLES[family])
     assert len(ours) == len(paper)
@@ -298,8 +304,8 @@ def test_tables_10_to_12(llms: ScoreMatrix, matrix: ScoreMatrix, reference: Path
         assert round_to_points_once(value) == exact[pair]
 
 
-def test_table2(llms: ScoreMatrix, matrix: ScoreMatrix, reference: Path) -> None:
-    table, paper = family_table(llms, matrix), printed(reference, 2)
+def test_table2(llms: ModelAndPeopleScores, matrix: ModelAndPeopleScores, reference: Path) -> None:
+    table, paper = family_scores_table(llms, matrix), printed(reference, 2)
     names = [column.name for column in table.columns]
     for values, theirs in zip(table.rows, paper, strict=True):
         mine = dict(zip(names, values, strict=True))
@@ -316,7 +322,7 @@ def test_table2(llms: ScoreMatrix, matrix: ScoreMatrix, reference: Path) -> None
     ]  # fmt: skip
 
 
-def test_table13(llms: ScoreMatrix, reference: Path) -> None:
+def test_table13(llms: ModelAndPeopleScores, reference: Path) -> None:
     """Nine of ten rows; Gemini's differs by a tie of two scores that rounding made equal."""
     ours, paper = correlate_llm_difficulty(llms), printed(reference, 13)
     wrong = [

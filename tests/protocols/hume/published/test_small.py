@@ -17,12 +17,12 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.published.conversion import published_pairs
 from embassay.protocols.hume.published.paper import (
     MULTILINGUAL,
-    PaperPair,
+    PaperDatasetLanguagePair,
     PublishedEvaluation,
     PublishedStudy,
     convert_to_iso_639_3,
+    load_hume_paper_study,
     long_frame,
-    paper_study,
     read_results,
     round_fraction_first,
     round_percent_first,
@@ -30,24 +30,24 @@ from embassay.protocols.hume.published.paper import (
 )
 from embassay.protocols.hume.published.standings import (
     HUMAN,
-    ScoreMatrix,
+    ModelAndPeopleScores,
+    agreement_trust_level,
+    count_people_wins_by_group,
     list_systems_outside_study,
-    people_ranks,
     percent_of_human,
     rank_by_mean_score,
+    rank_people_on_every_pair,
     score_matrix,
-    trust_level,
-    win_rates,
 )
 from embassay.protocols.hume.published.tables import (
     build_all_paper_tables,
-    dataset_table,
+    dataset_scores_table,
     datasets_table,
-    main_table,
-    models_table,
+    family_language_table,
+    model_sizes_table,
 )
 from embassay.protocols.hume.study import Family
-from embassay.protocols.hume.tables import printed_people_table, quality_table
+from embassay.protocols.hume.tables import pair_quality_table, printed_people_table
 
 
 def test_codes_of_languages() -> None:
@@ -153,15 +153,15 @@ def test_a_missing_or_double_pair_is_refused(
 
 def test_standings_by_eye(small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy) -> None:
     """A tie is no win and no worse rank."""
-    every = people_ranks(score_matrix(small, small_study))
+    every = rank_people_on_every_pair(score_matrix(small, small_study))
     assert [one.rank for one in every] == [2, 1, 2, 1, 1]
     assert [(one.best_model, one.best) for one in every] == [
         ("alpha", 0.9), ("alpha", 0.4), ("alpha", 0.6), ("beta", 0.3), ("alpha", 0.8)
     ]  # fmt: skip
-    assert [(one.reference, one.wins, one.pairs) for one in win_rates(every)] == [
+    assert [(one.reference, one.wins, one.pairs) for one in count_people_wins_by_group(every)] == [
         ("best", 2, 5), ("median", 2, 5), ("mean", 2, 5)
     ]  # fmt: skip
-    by_group = {(one.group, one.reference): one.rate for one in win_rates(every, "lang")}
+    by_group = {(one.group, one.reference): one.rate for one in count_people_wins_by_group(every, "lang")}
     assert by_group["eng", "best"] == 0
     assert by_group["ara", "best"] == 1
     assert every[0].position == pytest.approx(0.5)
@@ -182,17 +182,23 @@ def test_places_share_a_rank(small: tuple[PublishedEvaluation, ...], small_study
     assert [(one.system, one.rank) for one in rank_by_mean_score(score_matrix(small, small_study))] == [
         (HUMAN, 1), ("alpha", 2), ("beta", 3)
     ]  # fmt: skip
-    level = ScoreMatrix(
-        (PaperPair("a", "eng", "sts", 9, 1),), ("x", "y"), np.array([[0.5], [0.4]]), np.array([0.5])
+    level = ModelAndPeopleScores(
+        (PaperDatasetLanguagePair("a", "eng", "sts", 9, 1),),
+        ("x", "y"),
+        np.array([[0.5], [0.4]]),
+        np.array([0.5]),
     )
     assert [(one.system, one.rank) for one in rank_by_mean_score(level)] == [("x", 1), (HUMAN, 1), ("y", 3)]
 
 
 def test_equal_scores_are_never_a_win() -> None:
     """The mean of three times 0.7 is a little less than 0.7 in floating point."""
-    (one,) = people_ranks(
-        ScoreMatrix(
-            (PaperPair("a", "eng", "sts", 9, 1),), ("x", "y", "z"), np.full((3, 1), 0.7), np.array([0.7])
+    (one,) = rank_people_on_every_pair(
+        ModelAndPeopleScores(
+            (PaperDatasetLanguagePair("a", "eng", "sts", 9, 1),),
+            ("x", "y", "z"),
+            np.full((3, 1), 0.7),
+            np.array([0.7]),
         )
     )
     assert [one.wins(name) for name in ("best", "median", "mean")] == [False] * 3
@@ -207,8 +213,13 @@ scores = st.floats(0, 1).map(lambda value: round(value, 9))
 def test_standing_holds_together(models: list[float], human: float) -> None:
     """Best wins imply the others; rank 1 is just what no model exceeds; the position follows the gap."""
     names = tuple(f"m{i}" for i in range(len(models)))
-    (one,) = people_ranks(
-        ScoreMatrix((PaperPair("a", "eng", "sts", 9, 1),), names, np.array([models]).T, np.array([human]))
+    (one,) = rank_people_on_every_pair(
+        ModelAndPeopleScores(
+            (PaperDatasetLanguagePair("a", "eng", "sts", 9, 1),),
+            names,
+            np.array([models]).T,
+            np.array([human]),
+        )
     )
     assert one.worst <= one.median <= one.best
     assert not one.wins("best") or (one.wins("median") and one.wins("mean"))
@@ -219,8 +230,10 @@ def test_standing_holds_together(models: list[float], human: float) -> None:
 
 def test_no_model() -> None:
     with pytest.raises(UsageError, match="no model"):
-        people_ranks(
-            ScoreMatrix((PaperPair("a", "eng", "sts", 9, 1),), (), np.zeros((0, 1)), np.array([0.5]))
+        rank_people_on_every_pair(
+            ModelAndPeopleScores(
+                (PaperDatasetLanguagePair("a", "eng", "sts", 9, 1),), (), np.zeros((0, 1)), np.array([0.5])
+            )
         )
 
 
@@ -261,7 +274,7 @@ def test_three_ways_to_round(score: float, expected: tuple[float, float, float])
 
 def test_table1_by_eye(small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy) -> None:
     matrix = score_matrix(small, small_study)
-    table = main_table(matrix)
+    table = family_language_table(matrix)
     assert [column.name for column in table.columns] == [
         "model", "classification_eng", "clustering_dan", "clustering_eng", "sts_ara", "sts_eng", "overall"
     ]  # fmt: skip
@@ -281,14 +294,14 @@ def test_french_counts_only_as_printed(
     small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy
 ) -> None:
     """alpha's file holds French: 40, 60 and 80; people annotated none."""
-    as_printed = dataset_table("clustering", small, small_study, every_subset=True)
-    corrected = dataset_table("clustering", small, small_study, every_subset=False)
+    as_printed = dataset_scores_table("clustering", small, small_study, every_subset=True)
+    corrected = dataset_scores_table("clustering", small, small_study, every_subset=False)
     assert [row[1] for row in as_printed.rows] == pytest.approx([60, 35, 50])
     assert [row[1] for row in corrected.rows] == pytest.approx([50, 35, 50])
     assert "French" in as_printed.note
     assert as_printed.name != corrected.name
     with pytest.raises(DataError, match="beta has no result for Topics in dan"):
-        dataset_table("clustering", [one for one in small if (one.short, one.lang) != ("beta", "dan")],
+        dataset_scores_table("clustering", [one for one in small if (one.short, one.lang) != ("beta", "dan")],
                       small_study, every_subset=True)  # fmt: skip
 
 
@@ -344,7 +357,7 @@ def test_quality(small: tuple[PublishedEvaluation, ...], small_study: PublishedS
     found = published_pairs(small, small_study)
     assert [one.trust for one in found] == ["medium", None, "low", None, "medium"]
     assert [one.superhuman_on_noise for one in found] == [False, False, True, False, False]
-    assert [bool(row[-2]) for row in quality_table(found).rows] == [False, False, True, False, False]
+    assert [bool(row[-2]) for row in pair_quality_table(found).rows] == [False, False, True, False, False]
 
 
 @pytest.mark.parametrize(("family", "agreement", "expected"), [
@@ -352,11 +365,11 @@ def test_quality(small: tuple[PublishedEvaluation, ...], small_study: PublishedS
     ("clustering", 0.61, "high"), ("sts", 0.6, "medium"), ("reranking", 0.71, "high"), ("sts", 0.59, "low"),
 ])  # fmt: skip
 def test_limits_belong_to_the_middle(family: Family, agreement: float, expected: str) -> None:
-    assert trust_level(family, agreement) == expected
+    assert agreement_trust_level(family, agreement) == expected
 
 
 def test_the_paper_study() -> None:
-    study = paper_study()
+    study = load_hume_paper_study()
     families = {family: sum(pair.family == family for pair in study.pairs) for family in
                 ("classification", "clustering", "reranking", "sts")}  # fmt: skip
     assert families == {"classification": 7, "clustering": 7, "reranking": 6, "sts": 6}
@@ -366,4 +379,4 @@ def test_the_paper_study() -> None:
     assert study.pair("Wikipedia", "ara") is None
     assert study.pair("unknown", "eng") is None
     assert len(datasets_table().rows) == 16
-    assert ("NovaSearch/stella_en_1.5B_v5", None) in models_table().rows
+    assert ("NovaSearch/stella_en_1.5B_v5", None) in model_sizes_table().rows

@@ -9,12 +9,12 @@ import pytest
 from embassay.protocols.hume.resampling import ALIKE, ResamplingSettings, agreement_intervals
 from embassay.protocols.hume.scoring import people_agreement
 from embassay.protocols.hume.study import FAMILIES, Family
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 
 
 def answers(family: Family, *, annotators: int, gaps: float, n: int = 30) -> dict[str, dict[str, Any]]:
     """Annotators who are right seven times in ten."""
-    rng = make_generator(21, family, str(annotators))
+    rng = make_seeded_generator(21, family, str(annotators))
     found: dict[str, dict[str, Any]] = {f"ann {k}": {} for k in range(annotators)}
     for i in range(n):
         for own in found.values():
@@ -74,7 +74,7 @@ def test_perfect_agreement_has_no_interval() -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_intervals_stay_in_range(family: Family) -> None:
     """Of few items and near full agreement a widened interval would pass 1."""
-    rng = make_generator(31, family)
+    rng = make_seeded_generator(31, family)
     ids = [f"{i:02}" for i in range(8)]
     for study in range(30):
         own = answers(family, annotators=1, gaps=0.0, n=8)["ann 0"]

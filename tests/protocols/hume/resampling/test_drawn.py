@@ -20,12 +20,12 @@ from embassay.protocols.hume.resampling import (
     resampled_v_measure,
     value_indicators,
 )
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 
 
 def resamples(n: int, seed: int, b: int = 12) -> tuple[np.ndarray, np.ndarray]:
     """The items of every resample (b, n), and how often each was drawn (b, n)."""
-    rows = make_generator(seed, "test").integers(0, n, (b, n))
+    rows = make_seeded_generator(seed, "test").integers(0, n, (b, n))
     return rows, np.stack([np.bincount(row, minlength=n) for row in rows]).astype(np.float64)
 
 
@@ -35,7 +35,7 @@ NUMBERS = st.lists(st.integers(0, 4), min_size=3, max_size=12)
 @given(NUMBERS, st.integers(0, 10**6))
 def test_correlations(x: list[int], seed: int) -> None:
     """Spearman and Pearson of ties and constants, in every resample."""
-    y = make_generator(seed, "y").integers(0, 4, len(x)).astype(float)
+    y = make_seeded_generator(seed, "y").integers(0, 4, len(x)).astype(float)
     left = np.array(x, dtype=float)
     rows, counts = resamples(len(x), seed)
     for drawn, plain in ((resampled_spearman, spearman), (resampled_pearson, pearson)):
@@ -46,7 +46,7 @@ def test_correlations(x: list[int], seed: int) -> None:
 @given(NUMBERS, st.integers(0, 10**6))
 def test_kappas_and_v(x: list[int], seed: int) -> None:
     """Cohen, Fleiss and V-measure, where a rater may be constant."""
-    y = make_generator(seed, "y").integers(0, 4, len(x)).tolist()
+    y = make_seeded_generator(seed, "y").integers(0, 4, len(x)).tolist()
     rows, counts = resamples(len(x), seed)
     labels = sorted({*x, *y})
     one, other = (np.array([[float(v == label) for label in labels] for v in side]) for side in (x, y))

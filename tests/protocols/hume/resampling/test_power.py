@@ -11,16 +11,16 @@ from embassay.errors import UsageError
 from embassay.protocols.hume.ceiling import (
     PeopleSystemCorrelations,
     VarianceComponents,
-    compare_with_people,
+    annotators_needed_by_variance,
+    annotators_needed_for_sts,
+    compare_systems_to_people,
     compute_test_quantiles,
-    count_annotators_by_correlation,
-    count_annotators_by_variance,
+    estimate_variance_components,
     items_needed,
-    variance_components,
 )
 from embassay.protocols.hume.resampling import PeopleAnswers, ResamplingSettings
-from embassay.protocols.hume.study import TaskSpec
-from embassay.randomness import make_generator
+from embassay.protocols.hume.study import DatasetInLanguage
+from embassay.randomness import make_seeded_generator
 
 REACH = compute_test_quantiles(0.8, 0.05)
 
@@ -29,7 +29,7 @@ def right_or_wrong(
     n: int, annotators: int, seed: int, system: float = 0.9
 ) -> tuple[PeopleAnswers, dict[str, float]]:
     """Annotators right on seven items of ten, a system on more; gold is always 1."""
-    rng = make_generator(seed, "power", str(n))
+    rng = make_seeded_generator(seed, "power", str(n))
     ids = [f"{i:04}" for i in range(n)]
     answers = {
         f"ann {k}": dict(zip(ids, (rng.random(n) < 0.7).astype(int).tolist(), strict=True))
@@ -37,13 +37,13 @@ def right_or_wrong(
     }
     values = dict(zip(ids, (rng.random(n) < system).astype(float).tolist(), strict=True))
     return PeopleAnswers(
-        TaskSpec("t", "classification", "eng"), dict.fromkeys(ids, 1), answers, "mean"
+        DatasetInLanguage("t", "classification", "eng"), dict.fromkeys(ids, 1), answers, "mean"
     ), values
 
 
 def rated(n: int, annotators: int, seed: int, system: float = 0.52) -> tuple[PeopleAnswers, dict[str, float]]:
     """Annotators who see gold with noise of one deviation, and a system with less."""
-    rng = make_generator(seed, "ratings", str(n))
+    rng = make_seeded_generator(seed, "ratings", str(n))
     gold, ids = rng.normal(size=n), [f"{i:04}" for i in range(n)]
     answers = {
         f"ann {k}": dict(zip(ids, (gold + rng.normal(0, 1, n)).tolist(), strict=True))
@@ -51,7 +51,7 @@ def rated(n: int, annotators: int, seed: int, system: float = 0.52) -> tuple[Peo
     }
     values = dict(zip(ids, (gold + rng.normal(0, system, n)).tolist(), strict=True))
     return PeopleAnswers(
-        TaskSpec("t", "sts", "eng"), dict(zip(ids, gold.tolist(), strict=True)), answers
+        DatasetInLanguage("t", "sts", "eng"), dict(zip(ids, gold.tolist(), strict=True)), answers
     ), values
 
 
@@ -70,37 +70,39 @@ def test_items_of_a_mean() -> None:
 
 def test_components() -> None:
     """Planted variances are found again, and items that somebody left out are not used."""
-    rng = make_generator(3, "components")
+    rng = make_seeded_generator(3, "components")
     table = rng.normal(0, 2, (1, 4000)) + rng.normal(0, 0.5, (60, 1)) + rng.normal(0, 1, (60, 4000)) + 3
     table[0, :10] = np.nan
-    found = variance_components(table)
+    found = estimate_variance_components(table)
     assert found is not None
     assert (found.mean, found.items, found.residual) == pytest.approx((3, 4, 1), rel=0.1)
     assert found.annotators == pytest.approx(0.25, rel=0.5)
-    assert variance_components(table[:1]) is None
+    assert estimate_variance_components(table[:1]) is None
     # Two who differ by one throughout: all between them. The reverse of each other: all residual, none negative.
-    assert variance_components(np.array([[0.0, 1, 2], [1, 2, 3]])) == VarianceComponents(1.5, 1.0, 0.5, 0.0)
-    reverse = variance_components(np.array([[0.0, 1, 2], [2, 1, 0]]))
+    assert estimate_variance_components(np.array([[0.0, 1, 2], [1, 2, 3]])) == VarianceComponents(
+        1.5, 1.0, 0.5, 0.0
+    )
+    reverse = estimate_variance_components(np.array([[0.0, 1, 2], [2, 1, 0]]))
     assert reverse is not None
     assert (reverse.items, reverse.annotators, reverse.residual) == (0.0, 0.0, 2.0)
 
 
 def test_components_with_gaps() -> None:
     """Two of six annotators per item: no item has all, and the variances are still found; far apart they are not."""
-    rng = make_generator(5, "gaps")
+    rng = make_seeded_generator(5, "gaps")
     table = rng.normal(0, 2, (1, 200)) + rng.normal(0, 1, (6, 1)) + rng.normal(0, 1, (6, 200))
     for item in range(200):
         table[rng.permutation(6)[2:], item] = np.nan
-    found = variance_components(table)
+    found = estimate_variance_components(table)
     assert found is not None
     assert (found.items, found.residual) == pytest.approx((4, 1), rel=0.3)
     apart = np.full((2, 10), np.nan)
     apart[0, :5], apart[1, 5:] = rng.normal(size=5), rng.normal(size=5)
-    assert variance_components(apart) is None
+    assert estimate_variance_components(apart) is None
     whole = rng.normal(size=(3, 20))
     one_gap = whole.copy()
     one_gap[0, 0] = np.nan
-    nearly, full = variance_components(one_gap), variance_components(whole)
+    nearly, full = estimate_variance_components(one_gap), estimate_variance_components(whole)
     assert nearly is not None
     assert full is not None
     assert nearly.residual == pytest.approx(full.residual, rel=0.2)
@@ -110,7 +112,7 @@ def test_annotators_help_until_items_set_the_limit() -> None:
     """The least number that does, none where items alone vary too much, and none below those there are."""
     n = 40 + REACH.test**2 / 2
     few = VarianceComponents(mean=0.2, items=0.05, annotators=0.0, residual=0.4)
-    k = count_annotators_by_variance(few, round(n), 1, REACH)
+    k = annotators_needed_by_variance(few, round(n), 1, REACH)
     assert k is not None
 
     def reached(count: int) -> bool:
@@ -121,9 +123,9 @@ def test_annotators_help_until_items_set_the_limit() -> None:
 
     assert reached(k)
     assert not reached(k - 1)
-    assert count_annotators_by_variance(few, round(n), k + 3, REACH) == k + 3
-    assert count_annotators_by_variance(VarianceComponents(0.2, 0.3, 0.0, 0.4), round(n), 1, REACH) is None
-    apart = count_annotators_by_variance(VarianceComponents(0.2, 0.05, 0.05, 0.4), round(n), 1, REACH)
+    assert annotators_needed_by_variance(few, round(n), k + 3, REACH) == k + 3
+    assert annotators_needed_by_variance(VarianceComponents(0.2, 0.3, 0.0, 0.4), round(n), 1, REACH) is None
+    apart = annotators_needed_by_variance(VarianceComponents(0.2, 0.05, 0.05, 0.4), round(n), 1, REACH)
     assert apart is not None
     assert apart > k
 
@@ -131,18 +133,15 @@ def test_annotators_help_until_items_set_the_limit() -> None:
 def test_ratings_become_more_reliable() -> None:
     """Spearman and Brown: two annotators with .5 between them have .667, four .8."""
     two = PeopleSystemCorrelations(people=0.6, system=0.9, shared=0.5, between=0.5, k=2)
-    four = two.with_annotators(4)
+    four = two.adjust_to_annotator_count(4)
     assert four.people == pytest.approx(0.6 * math.sqrt(0.8 / (2 / 3)))
-    assert four.with_annotators(2).people == pytest.approx(0.6)
-    assert (
-        count_annotators_by_correlation(PeopleSystemCorrelations(0.6, 0.9, 0.5, None, 1), 40, 1, REACH)
-        is None
-    )
+    assert four.adjust_to_annotator_count(2).people == pytest.approx(0.6)
+    assert annotators_needed_for_sts(PeopleSystemCorrelations(0.6, 0.9, 0.5, None, 1), 40, 1, REACH) is None
 
 
 def test_spread_of_two_correlations() -> None:
     """Steiger's covariance: as simulated, and 0 for two that are the same."""
-    rng = make_generator(4, "spread")
+    rng = make_seeded_generator(4, "spread")
     gaps, n = [], 200
     for _ in range(400):
         gold = rng.normal(size=n)
@@ -167,7 +166,7 @@ def test_planted_difference_is_found(of: object, studies: int, least: float, mos
     items = items_needed(*make(2500, 2, 1)).items
     assert items is not None
     found = [
-        compare_with_people(people, {"m": values}, ResamplingSettings(300, seed=seed))["m"].difference.p
+        compare_systems_to_people(people, {"m": values}, ResamplingSettings(300, seed=seed))["m"].difference.p
         < 0.05
         for seed in range(studies)
         for people, values in (make(items, 2, seed + 2),)
@@ -183,7 +182,9 @@ def test_smallest_difference_is_found() -> None:
     for seed in range(150):
         people, values = right_or_wrong(60, 2, seed, 0.7 + smallest)
         found.append(
-            compare_with_people(people, {"m": values}, ResamplingSettings(300, seed=seed))["m"].difference.p
+            compare_systems_to_people(people, {"m": values}, ResamplingSettings(300, seed=seed))[
+                "m"
+            ].difference.p
             < 0.05
         )
     assert 0.68 <= float(np.mean(found)) <= 0.92
@@ -192,7 +193,7 @@ def test_smallest_difference_is_found() -> None:
 def test_what_has_no_number() -> None:
     """Clusters, few items, no difference, one annotator, a constant system: None and why."""
     people, values = right_or_wrong(40, 2, 7)
-    groups = PeopleAnswers(TaskSpec("t", "clustering", "eng"), people.gold, people.answers)
+    groups = PeopleAnswers(DatasetInLanguage("t", "clustering", "eng"), people.gold, people.answers)
     assert "no test" in items_needed(groups, dict.fromkeys(values, "x")).note
     assert "Fewer than 5" in items_needed(people, {"0001": 1.0}).note
     own = people.answers["ann 0"]

@@ -18,7 +18,7 @@ from embassay.protocols.hume.resampling import (
     resample_statistics,
     resampled_mean,
 )
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 
 DEFAULT = ResamplingSettings()
 
@@ -32,17 +32,17 @@ def mean_of(x: np.ndarray, draws: ResamplingSettings = DEFAULT) -> ResampledEsti
 
 def test_bca_is_scipys() -> None:
     """Skewed values: Efron's BCa as scipy makes it, but for the expansion of few items and other draws."""
-    x = make_generator(1, "skewed").exponential(size=200)
+    x = make_seeded_generator(1, "skewed").exponential(size=200)
     found = mean_of(x, ResamplingSettings(20_000))
     other = bootstrap(
-        (x,), np.mean, n_resamples=20_000, method="BCa", random_state=make_generator(2, "scipy")
+        (x,), np.mean, n_resamples=20_000, method="BCa", random_state=make_seeded_generator(2, "scipy")
     )
     assert (found.low, found.high) == pytest.approx(other.confidence_interval, abs=0.01)
 
 
 def test_expanded_is_a_t_interval() -> None:
     """Of symmetric values it is the t interval of a mean."""
-    x = make_generator(3, "normal").normal(size=12)
+    x = make_seeded_generator(3, "normal").normal(size=12)
     found = mean_of(x, ResamplingSettings(40_000, kind="expanded"))
     half = float(t.ppf(0.975, 11)) * x.std(ddof=1) / math.sqrt(12)
     assert (found.low, found.high) == pytest.approx((x.mean() - half, x.mean() + half), abs=0.06)
@@ -51,7 +51,7 @@ def test_expanded_is_a_t_interval() -> None:
 @pytest.mark.parametrize("kind", ["percentile", "expanded", "bca"])
 def test_p_agrees_with_the_interval(kind: Kind) -> None:
     """p is below 5% just where the 95% interval does not hold 0, on either side."""
-    x = make_generator(4, "p").gumbel(size=40)
+    x = make_seeded_generator(4, "p").gumbel(size=40)
     seen = set()
     for shift in np.linspace(-0.9, 0.9, 37):
         found = mean_of(x - x.mean() + shift, ResamplingSettings(4000, kind=kind))
@@ -64,7 +64,7 @@ def test_p_agrees_with_the_interval(kind: Kind) -> None:
 
 def test_same_seed_same_numbers() -> None:
     """And another seed gives others."""
-    x = make_generator(5, "seed").normal(size=30)
+    x = make_seeded_generator(5, "seed").normal(size=30)
     assert mean_of(x, ResamplingSettings(seed=1)) == mean_of(x, ResamplingSettings(seed=1))
     assert mean_of(x, ResamplingSettings(seed=1)).low != mean_of(x, ResamplingSettings(seed=2)).low
 
@@ -95,7 +95,7 @@ def test_no_variation() -> None:
 
 def test_many_items() -> None:
     """Leaving out every one of 3,000 items takes blocks, not a table of nine million."""
-    assert mean_of(make_generator(6, "many").normal(size=3000), ResamplingSettings(50)).n == 3000
+    assert mean_of(make_seeded_generator(6, "many").normal(size=3000), ResamplingSettings(50)).n == 3000
 
 
 def test_within() -> None:

@@ -11,7 +11,7 @@ import pytest
 import embassay as eb
 from embassay.errors import UsageError
 from embassay.protocols.hume.options import StudyRequest
-from embassay.protocols.hume.results.tables import conditions_table
+from embassay.protocols.hume.results.tables import task_conditions_table
 from embassay.protocols.hume.sampling.options import ANY_GROUPS, check_sampling_config
 from embassay.protocols.hume.sampling.protocol import draw_study
 from embassay.protocols.hume.study import read_study
@@ -30,7 +30,7 @@ def _alike(
         for task in read_study(study).study.tasks
     ]
     llms: Any = [SimpleNamespace(mode=mode) for mode in modes]
-    table = conditions_table(tasks, llms, give_k=give_k)
+    table = task_conditions_table(tasks, llms, give_k=give_k)
     return {(str(row[0]), str(row[3])): int(row[6] or 0) for row in table.rows}
 
 

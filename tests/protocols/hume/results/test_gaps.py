@@ -5,32 +5,33 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from embassay.protocols.hume.record import Agreement, PairRecord, Summary, SystemScore
-from embassay.protocols.hume.results.gaps import gap_table
+from embassay.protocols.hume.record import AnnotatorAgreement, DatasetLanguageRecord, Summary, SystemScore
+from embassay.protocols.hume.results.gaps import gap_slopes_table
 from embassay.stats import Estimate
 
 LANGS = ("eng", "rus", "dan", "nob")
 """Of classes 5, 4, 3 and 1."""
 
 
-def _pair(number: int, rng: np.random.Generator) -> PairRecord:
+def _pair(number: int, rng: np.random.Generator) -> DatasetLanguageRecord:
     lang, agreement, words = LANGS[number % 4], float(rng.uniform(0.2, 0.9)), float(rng.uniform(5, 200))
     gap = (
         0.05 * {"eng": 5, "rus": 4, "dan": 3, "nob": 1}[lang] + 0.2 * agreement + float(rng.normal(0, 0.005))
     )
     value = Estimate(value=agreement)
-    return PairRecord(
+    return DatasetLanguageRecord(
         task=f"t{number}", dataset=f"d{number}", lang=lang, family="sts", measure="spearman", n=9, words=words,
         human=Estimate(value=0.4 + gap),
         models=tuple(SystemScore(system=name, kind="embedding", score=Estimate(value=0.4)) for name in "ab"),
-        agreement=Agreement(coefficient="spearman", value=value, band="", annotators=2, items=9, annotations=18),
+        agreement=AnnotatorAgreement(coefficient="spearman", value=value, band="", annotators=2, items=9,
+            annotations=18),
     )  # fmt: skip
 
 
 def _rows(pairs: int) -> dict[str, dict[str, object]]:
     rng = np.random.default_rng(4)
     made = tuple(_pair(number, rng) for number in range(pairs))
-    table = gap_table(Summary(title="t", source="study", seed=7, pairs=made, places=()))
+    table = gap_slopes_table(Summary(title="t", source="study", seed=7, pairs=made, places=()))
     names = [column.name for column in table.columns]
     return {str(row[0]): dict(zip(names, row, strict=True)) for row in table.rows}
 

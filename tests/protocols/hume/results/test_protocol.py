@@ -16,8 +16,12 @@ from embassay.data.catalogue.suites import read_all_suites
 from embassay.errors import UsageError
 from embassay.protocols import hume
 from embassay.protocols.hume.options import PublishedRequest
-from embassay.protocols.hume.published.paper import PublishedEvaluation, paper_study
-from embassay.protocols.hume.published.protocol import EvaluatedSystems, add_evaluated_systems, read_published
+from embassay.protocols.hume.published.paper import PublishedEvaluation, load_hume_paper_study
+from embassay.protocols.hume.published.protocol import (
+    EvaluatedSystems,
+    add_evaluated_systems,
+    read_published_results,
+)
 from embassay.protocols.hume.results.protocol import ITEMS
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import read_study
@@ -54,7 +58,7 @@ def _entry(
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """People and three of the study's models on all 26 pairs, as one file."""
-    study = paper_study()
+    study = load_hume_paper_study()
     entries = []
     for place, pair in enumerate(study.pairs):
         task = study.dataset(pair.dataset)
@@ -73,7 +77,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def llms(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two language models on the 19 pairs that are no clustering."""
-    pairs = [pair for pair in paper_study().pairs if pair.family != "clustering"]
+    pairs = [pair for pair in load_hume_paper_study().pairs if pair.family != "clustering"]
     rows = [f"{pair.dataset},{pair.lang},{50 + i},{40 + i},{60 - i}" for i, pair in enumerate(pairs)]
     path = tmp_path_factory.mktemp("llms") / "llms.csv"
     path.write_text("\n".join(["dataset,lang,human,one,two", *rows]) + "\n")
@@ -136,7 +140,7 @@ def test_own_systems_are_in_the_papers_tables(own: Run) -> None:
         0
     ].keys()
     places = {row["system"]: int(row["rank"]) for row in _rows(own, "hume_overall")}
-    assert set(places) == {"Human", "wordllama", *(one.short for one in paper_study().models[:3])}
+    assert set(places) == {"Human", "wordllama", *(one.short for one in load_hume_paper_study().models[:3])}
     assert sorted(places.values()) == [1, 2, 3, 4, 5]
 
 
@@ -198,10 +202,10 @@ def test_sets_that_are_missing_cost_the_mean_only(
 
 def test_results_of_another_study_are_refused(tmp_path: Path) -> None:
     """Own systems are evaluated on HUME's items, which other people's results are not on."""
-    entry = _entry("me/Human", "r", "Ours", "eng", 0.5, "accuracy") | {"model": paper_study().human}
+    entry = _entry("me/Human", "r", "Ours", "eng", 0.5, "accuracy") | {"model": load_hume_paper_study().human}
     path = tmp_path / "ours.json"
     path.write_text(json.dumps({"results": [entry, entry | {"model": "org/one", "revision": "r"}]}))
-    found = read_published(PublishedRequest((str(path),), systems=("wordllama",)))
+    found = read_published_results(PublishedRequest((str(path),), systems=("wordllama",)))
     with pytest.raises(UsageError, match="other than HUME"):
         add_evaluated_systems(found, EvaluatedSystems({"wordllama": ("embedding", "x")}))
 
@@ -210,8 +214,8 @@ def test_a_system_called_like_a_published_model_is_another(results: Path, tmp_pa
     """`st:sentence-transformers/all-MiniLM-L6-v2` and the published all-MiniLM-L6-v2 are two rows."""
     from embassay.protocols.hume.published.tables import build_all_paper_tables
 
-    found = read_published(PublishedRequest((str(results),)))
-    name = f"st:{paper_study().models[0].name}"
+    found = read_published_results(PublishedRequest((str(results),)))
+    name = f"st:{load_hume_paper_study().models[0].name}"
     scores = tuple(
         PublishedEvaluation(name, "", pair.dataset, pair.lang, pair.lang, 0.4) for pair in found.study.pairs
     )
@@ -220,7 +224,7 @@ def test_a_system_called_like_a_published_model_is_another(results: Path, tmp_pa
     }
     names = [row[0] for row in tables["hume_table1"].rows]
     assert name in names
-    assert paper_study().models[0].short in names
+    assert load_hume_paper_study().models[0].short in names
     del tmp_path
 
 

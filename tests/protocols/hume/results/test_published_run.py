@@ -14,7 +14,7 @@ import pytest
 
 import embassay as eb
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.published.paper import paper_study
+from embassay.protocols.hume.published.paper import load_hume_paper_study
 from embassay.protocols.hume.record import Summary, read_summary
 from embassay.protocols.hume.study import Family
 
@@ -25,7 +25,7 @@ PRIMARY: Mapping[Family, str] = {
 
 def made_results(people: float = 0.75) -> list[dict[str, Any]]:
     """Results of all models, 0.6 and a little, and of people on every pair; two of them are 0.05 apart either way."""
-    study, random, rows = paper_study(), Random(5), []
+    study, random, rows = load_hume_paper_study(), Random(5), []
     for dataset in study.datasets:
         for pair in dataset.pairs:
             where = {"task": dataset.task, "hf_subset": pair.lang, "languages": [f"{pair.lang}-Latn"]}

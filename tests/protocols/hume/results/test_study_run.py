@@ -14,15 +14,15 @@ import pytest
 from scipy.stats import spearmanr
 
 import embassay as eb
-from embassay.document.blocks import join_sentence_text
+from embassay.document.blocks import convert_sentence_to_text
 from embassay.errors import DataError, ModelError, UsageError
-from embassay.protocols.hume.record import PairRecord, Summary, read_summary
+from embassay.protocols.hume.record import DatasetLanguageRecord, Summary, read_summary
 from embassay.protocols.hume.results.contestants import make_system_contestant, read_answered_tasks
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import (
     AnnotationRow,
     GoldRow,
-    ItemRow,
+    ShownItemRow,
     read_jsonl_rows,
     read_study,
     write_annotations,
@@ -30,7 +30,7 @@ from embassay.protocols.hume.study import (
 from embassay.protocols.kernel.comparisons import read_standings
 from embassay.protocols.kernel.outcome import Run
 from embassay.report.hume.conclusions import describe_hume_verdict
-from embassay.runs.folder import RunFolder, record_from_json, record_to_json
+from embassay.runs.folder import RunFolder, convert_cell_record_to_json, read_cell_record_from_json
 from hume_scored import PEOPLE, N, annotate, scored_study
 
 SYSTEMS = ["wordllama", "jaccard"]
@@ -53,13 +53,13 @@ def summary(run: Run) -> Summary:
     return read_summary(run.path)
 
 
-def pair(summary: Summary, task: str) -> PairRecord:
+def pair(summary: Summary, task: str) -> DatasetLanguageRecord:
     return next(one for one in summary.pairs if one.task == task)
 
 
-def rows_of(study: Path) -> tuple[list[ItemRow], list[GoldRow]]:
+def rows_of(study: Path) -> tuple[list[ShownItemRow], list[GoldRow]]:
     return (
-        [row for _, row in read_jsonl_rows(study / "items.jsonl", ItemRow)],
+        [row for _, row in read_jsonl_rows(study / "items.jsonl", ShownItemRow)],
         [row for _, row in read_jsonl_rows(study / "gold.jsonl", GoldRow)],
     )
 
@@ -334,12 +334,12 @@ def test_a_cell_that_failed_is_done_again(study: Path, tmp_path: Path) -> None:
     first = eb.hume.score(study, ["jaccard"], out=out, tasks=["pairs"], **QUICK)
     record = RunFolder(out).path / "cells" / f"{cell(first)['key']}.json"
     failed_record = replace(
-        record_from_json(json.loads(record.read_text())), status="failed", reason="it broke"
+        read_cell_record_from_json(json.loads(record.read_text())), status="failed", reason="it broke"
     )
     people = read_answered_tasks(read_study(study), [read_study(study).task("pairs")])[0]
     shown = make_system_contestant(failed_record, "classical", people, RunFolder(out))
     assert (shown.score.value, shown.score.reason) == (None, "it broke")
-    record.write_text(json.dumps(record_to_json(failed_record)))
+    record.write_text(json.dumps(convert_cell_record_to_json(failed_record)))
     again = eb.hume.score(study, ["jaccard"], out=out, tasks=["pairs"], **QUICK)
     assert cell(again)["status"] == "done"
     assert again.manifest["sessions"][-1]["cells_done"] == 1
@@ -395,7 +395,9 @@ def test_language_models_need_no_people(tmp_path: Path) -> None:
     found = read_summary(done.path)
     assert [[one.score.value for one in pair.llms] for pair in found.pairs] == [[1.0], [1.0]]
     assert all(pair.human.value is None for pair in found.pairs)
-    assert join_sentence_text(describe_hume_verdict(found).heading).startswith("Nobody annotated: 2 pairs")
+    assert convert_sentence_to_text(describe_hume_verdict(found).heading).startswith(
+        "Nobody annotated: 2 pairs"
+    )
 
 
 def without_gold(path: Path) -> None:
@@ -476,14 +478,14 @@ def test_only_some_annotations(study: Path, tmp_path: Path) -> None:
 
 def test_served_answers_count(tmp_path: Path) -> None:
     """What `hume serve` stored is scored without an export."""
-    from embassay.protocols.hume.store import AnswerDraft, open_store
+    from embassay.protocols.hume.store import SubmittedAnswer, open_answer_store
 
     path = scored_study(tmp_path, people={}, families=("sts",))
     folder = read_study(path)
-    store = open_store(folder)
+    store = open_answer_store(folder)
     store.add_annotator("cat")
     for number, (item, value) in enumerate(folder.gold("pairs").items(), start=1):
-        store.save("cat", "pairs", AnswerDraft(item, value, number, seconds=4.0, tab="t"))
+        store.save("cat", "pairs", SubmittedAnswer(item, value, number, seconds=4.0, tab="t"))
     store.close()
     found = pair(read_summary(eb.hume.score(path, [], out=tmp_path / "run", **QUICK).path), "pairs")
     assert (found.human.value, found.annotators[0].id, found.annotators[0].seconds) == (1.0, "cat", 4.0)

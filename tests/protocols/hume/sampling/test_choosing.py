@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from embassay.errors import DataError
 from embassay.protocols.hume.sampling.pools import (
     draw_equally_per_label,
-    draw_gold_groups,
+    draw_items_of_gold_clusters,
+    draw_most_relevant_documents,
     draw_pairs_by_score_bin,
-    draw_relevant,
     seeded_order,
-    share_places,
+    share_places_round_robin,
 )
 
 ids_and_labels = st.lists(st.sampled_from("abcd"), min_size=1, max_size=60).map(
@@ -69,7 +69,7 @@ def test_a_short_label_gives_all_and_it_is_said() -> None:
 def test_sizes_of_gold_groups(n: int, clusters: int, groups: int | None, sizes: list[int]) -> None:
     """6 clusters of 5 as in the paper, 5 where they divide better, and what is asked for."""
     labels = [f"c{place % clusters}" for place in range(clusters * 20)]
-    choice = draw_gold_groups([str(place) for place in range(len(labels))], labels, n, 3, groups)
+    choice = draw_items_of_gold_clusters([str(place) for place in range(len(labels))], labels, n, 3, groups)
     assert sorted(Counter(labels[place] for place in choice.positions).values()) == sizes
     assert bool(choice.notes) == (sum(sizes) < n)
 
@@ -78,8 +78,11 @@ def test_large_clusters_go_before_small_ones() -> None:
     """A cluster without enough items is drawn only if it must be, and it is said."""
     labels = ["big"] * 9 + ["mid"] * 8 + ["tiny"] * 2
     ids = [str(place) for place in range(len(labels))]
-    assert {labels[place] for place in draw_gold_groups(ids, labels, 8, 1, 2).positions} == {"big", "mid"}
-    assert draw_gold_groups(ids, labels, 12, 1, 3).notes == (
+    assert {labels[place] for place in draw_items_of_gold_clusters(ids, labels, 8, 1, 2).positions} == {
+        "big",
+        "mid",
+    }
+    assert draw_items_of_gold_clusters(ids, labels, 12, 1, 3).notes == (
         "10 items, not 12: 4 of each of 3 clusters, 1 of which have fewer",
     )
 
@@ -90,7 +93,7 @@ def test_large_clusters_go_before_small_ones() -> None:
 def test_what_cannot_be_grouped(labels: list[str], n: int) -> None:
     """One cluster, or one item of each."""
     with pytest.raises(DataError, match="too few to group"):
-        draw_gold_groups([str(place) for place in range(len(labels))], labels, n, 1)
+        draw_items_of_gold_clusters([str(place) for place in range(len(labels))], labels, n, 1)
 
 
 @given(st.lists(st.floats(0, 5), min_size=1, max_size=80), st.integers(1, 50), st.integers(0, 3))
@@ -120,7 +123,7 @@ def test_a_text_is_in_one_pair_only_as_far_as_there_are_enough() -> None:
 @given(st.dictionaries(st.integers(0, 6), st.integers(0, 9), min_size=1), st.integers(0, 40))
 def test_places_are_shared(room: dict[int, int], n: int) -> None:
     """All places are given while there is room, and none twice ahead of another with room."""
-    places = share_places(room, n)
+    places = share_places_round_robin(room, n)
     assert sum(places.values()) == min(n, sum(room.values()))
     assert all(
         places[key] <= room[key] and (places[key] == room[key] or places[key] + 1 >= max(places.values()))
@@ -131,7 +134,7 @@ def test_places_are_shared(room: dict[int, int], n: int) -> None:
 @given(st.dictionaries(st.text("abc", min_size=1), st.integers(0, 4)), st.integers(1, 4))
 def test_the_most_relevant_go_first(gains: dict[str, int], upto: int) -> None:
     """None of gain 0, and none left out that gains more than one taken."""
-    taken = draw_relevant(gains, upto, 5, "q")
+    taken = draw_most_relevant_documents(gains, upto, 5, "q")
     rest = [gain for document, gain in gains.items() if document not in taken]
     assert len(taken) == min(upto, sum(gain > 0 for gain in gains.values()))
     assert all(gains[document] > 0 and gains[document] >= max(rest, default=0) for document in taken)

@@ -8,7 +8,7 @@ import pytest
 
 from embassay.errors import EmbassayError, UsageError
 from embassay.protocols.hume.sampling import draw_study
-from embassay.protocols.hume.sampling.options import read_config
+from embassay.protocols.hume.sampling.options import read_sampling_config
 
 FILE = """\
 seed: 5
@@ -37,7 +37,7 @@ def test_a_file_with_several_tasks(labelled: Path, pairs: Path, tmp_path: Path) 
     (tmp_path / "mine.md").write_text("# Mine\n\n", "utf-8")
     path = tmp_path / "round.yaml"
     path.write_text(FILE, "utf-8")
-    request = read_config(path)
+    request = read_sampling_config(path)
     assert (request.name, request.seed) == ("round", 5)
     assert [task.data for task in request.tasks] == [str(labelled), str(pairs), "sample"]
     drawn = draw_study(request)
@@ -94,19 +94,19 @@ def test_what_is_wrong_in_a_file(text: str, said: str, mend: str, tmp_path: Path
     with pytest.raises(
         EmbassayError, match=said.replace("[1].", r"\[1\]\.") if "\\" not in said else said
     ) as caught:
-        read_config(path)
+        read_sampling_config(path)
     assert mend in str(caught.value.mend)
 
 
 def test_no_file(tmp_path: Path) -> None:
     """It is named."""
     with pytest.raises(UsageError, match=r"no file .*nowhere\.yaml"):
-        read_config(tmp_path / "nowhere.yaml")
+        read_sampling_config(tmp_path / "nowhere.yaml")
 
 
 def test_the_round_on_real_data_can_be_read(root: Path) -> None:
     """The example in `benchmarks/hume` is a config of today."""
-    request = read_config(root / "benchmarks" / "hume" / "round.yaml")
+    request = read_sampling_config(root / "benchmarks" / "hume" / "round.yaml")
     assert [task.n for task in request.tasks] == [40] * len(request.tasks)
     assert {family for task in request.tasks for family in task.family} == {
         "sts", "classification", "clustering", "reranking"

@@ -16,14 +16,14 @@ from embassay.protocols.hume.sampling.pools import (
 from embassay.protocols.hume.sampling.protocol import (
     SAID,
     THRESHOLD,
-    count_defects,
-    describe_defects,
+    count_items_by_defect,
+    describe_item_defects,
     find_training_twins,
-    has_artefact,
-    with_defects,
+    has_text_artefact,
+    mark_item_defects,
 )
 from embassay.protocols.hume.study import GoldRow
-from embassay.search.fusion import jaccard
+from embassay.search.fusion import compute_shingle_jaccard
 
 LONG = "the ferry to the northern island leaves the old harbour every morning at nine"
 sentences = st.lists(st.sampled_from("abcde"), min_size=1, max_size=7).map(" ".join)
@@ -32,7 +32,7 @@ sentences = st.lists(st.sampled_from("abcde"), min_size=1, max_size=7).map(" ".j
 def test_same_and_near_texts() -> None:
     """A text in other case and spacing is the same, one of few other words is near, another text is neither."""
     near = LONG.replace("nine", "ten")
-    assert jaccard(LONG, near) >= THRESHOLD
+    assert compute_shingle_jaccard(LONG, near) >= THRESHOLD
     found = find_training_twins(
         [LONG, "Other words", near.upper(), "ferry"], ["zzz", f"  {LONG.upper()} ", "other words!"]
     )
@@ -49,7 +49,8 @@ def test_twins_are_what_comparing_all_pairs_finds(texts: list[str], trained: lis
     for place, text in enumerate(texts):
         alike = [
             1.0 if normalise_text_for_comparison(text) == normalise_text_for_comparison(other)
-            else min(jaccard(text, other), 0.999) if len(text.split()) > 2 and jaccard(text, other) >= THRESHOLD
+            else min(compute_shingle_jaccard(text, other),
+                0.999) if len(text.split()) > 2 and compute_shingle_jaccard(text, other) >= THRESHOLD
             else 0.0
             for other in trained
         ]  # fmt: skip
@@ -70,7 +71,7 @@ def test_texts_without_words_are_not_all_the_same() -> None:
 )
 def test_artefacts(text: str) -> None:
     """Entities, tags, escapes and wrong encodings."""
-    assert has_artefact(text)
+    assert has_text_artefact(text)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ def test_artefacts(text: str) -> None:
 )
 def test_no_artefacts(text: str) -> None:
     """Texts that only look a little like them."""
-    assert not has_artefact(text)
+    assert not has_text_artefact(text)
 
 
 def test_defects_of_items_and_in_words() -> None:
@@ -88,15 +89,15 @@ def test_defects_of_items_and_in_words() -> None:
         SampledItem({"text": LONG}, "x", "1"), SampledItem({"text1": "b c", "text2": "&lt;"}, 1.0, "2"),
         SampledItem({"query": "why", "documents": [{"id": "d1", "text": " "}]}, [1], "3", defects=("same_text",)),
     ]  # fmt: skip
-    marked, found = with_defects(items, ["other", LONG.title(), join_pair_text("&lt;", "b c")])
+    marked, found = mark_item_defects(items, ["other", LONG.title(), join_pair_text("&lt;", "b c")])
     assert [item.defects for item in marked] == [
         ("leaked",), ("leaked", "parsing_artefact"), ("same_text", "empty")
     ]  # fmt: skip
     assert {place: twin.position for place, twin in found.items()} == {0: 1, 1: 2}
     rows = [GoldRow(id=item.source_id, gold=1, defects=list(item.defects)) for item in marked]
-    assert count_defects(rows) == {"leaked": 2, "parsing_artefact": 1, "empty": 1, "same_text": 1}
-    assert describe_defects(rows)[0] == "2 of 3 items also in the training data"
-    assert describe_defects([]) == ()
+    assert count_items_by_defect(rows) == {"leaked": 2, "parsing_artefact": 1, "empty": 1, "same_text": 1}
+    assert describe_item_defects(rows)[0] == "2 of 3 items also in the training data"
+    assert describe_item_defects([]) == ()
 
 
 def test_every_defect_can_be_said() -> None:

@@ -11,8 +11,8 @@ from embassay.protocols.hume.sampling.draws import (
     JudgedQuery,
     draw_queries_from_corpus,
     draw_queries_from_lists,
-    draw_reranking,
-    draw_shown,
+    draw_reranking_items,
+    draw_shown_documents,
 )
 from embassay.protocols.hume.sampling.options import TaskSampleRequest
 from embassay.records import Documents, RerankingSet, RetrievalSet
@@ -30,7 +30,7 @@ def test_documents_shown(
     """Up to so many relevant ones of the highest gain, then the hardest others; none where there are too few."""
     one = JudgedQuery("q", "query", gains, TEXTS)
     hard = [document for document in order if not gains.get(document)]
-    found = draw_shown(one, hard, relevant, total, seed)
+    found = draw_shown_documents(one, hard, relevant, total, seed)
     good = [document for document, gain in gains.items() if gain > 0]
     kept = min(relevant, len(good))
     if not kept or kept + len(hard) < total:
@@ -57,10 +57,10 @@ def test_near_copies_and_empty_documents_are_not_shown() -> None:
         "easy": "nothing to see here at all",
     }
     one = JudgedQuery("q", "eggs", {"good": 2, "good too": 1, "void": 1}, texts)
-    found = draw_shown(one, ["copy", "void", "hard", "hard copy", "easy"], 1, 3, 1)
+    found = draw_shown_documents(one, ["copy", "void", "hard", "hard copy", "easy"], 1, 3, 1)
     assert found is not None
     assert set(found) == {"good", "hard", "easy"}
-    assert draw_shown(one, ["copy", "hard"], 1, 3, 1) is None
+    assert draw_shown_documents(one, ["copy", "hard"], 1, 3, 1) is None
 
 
 def _corpus() -> RetrievalSet:
@@ -80,7 +80,7 @@ def test_negatives_from_a_corpus_are_those_that_words_find() -> None:
     asked, negatives = draw_queries_from_corpus(_corpus())
     assert next(iter(negatives(asked[0]))) == "e"
     assert set(negatives(asked[0])) == {"a", "c", "e"}
-    drawn = draw_reranking(
+    drawn = draw_reranking_items(
         asked, negatives, TaskSampleRequest(data="x", relevant=1, candidates=3, practice=0), 5, 1
     )
     assert len(drawn.items) == 1
@@ -104,14 +104,14 @@ def test_negatives_of_a_list_are_its_own() -> None:
     )  # fmt: skip
     asked, negatives = draw_queries_from_lists(data)
     assert list(negatives(asked[0])) == ["q#2", "q#4", "q#3"]
-    assert set(draw_shown(asked[0], negatives(asked[0]), 3, 3, 0) or ()) == {"q#1", "q#2", "q#4"}
+    assert set(draw_shown_documents(asked[0], negatives(asked[0]), 3, 3, 0) or ()) == {"q#1", "q#2", "q#4"}
 
 
 def test_the_place_of_the_relevant_document_varies() -> None:
     """Documents are shuffled per query: no place tells."""
     asked = [JudgedQuery(f"q{place}", f"query {place}", {"t0": 1}, TEXTS) for place in range(60)]
     request = TaskSampleRequest(data="x", practice=2)
-    drawn = draw_reranking(asked, lambda _: sorted(TEXTS)[1:], request, 50, 9)
+    drawn = draw_reranking_items(asked, lambda _: sorted(TEXTS)[1:], request, 50, 9)
     assert {item.gold.index(1) for item in drawn.items} == set(range(7))
     practised = {one.payload["query"] for one in drawn.practice}
     assert len(practised) == 2
@@ -125,7 +125,7 @@ def test_negatives_are_drawn_among_the_hardest() -> None:
     }
     asked = [JudgedQuery(f"q{k}", f"query {k}", {"good": 1}, texts) for k in range(40)]
     request = TaskSampleRequest(data="x", practice=0)
-    drawn = draw_reranking(asked, lambda _: sorted(texts)[1:], request, 40, 3)
+    drawn = draw_reranking_items(asked, lambda _: sorted(texts)[1:], request, 40, 3)
     places = {int(key[1:]) for item in drawn.items for key in item.documents if key != "good"}
     assert places == set(range(HARD))
 
@@ -136,5 +136,5 @@ def test_a_short_list_gives_its_harder_half() -> None:
     asked = [JudgedQuery(f"q{k}", f"query {k}", {"good": 1}, texts) for k in range(30)]
     for candidates, places in ((4, set("0123")), (9, set("01234567"))):
         request = TaskSampleRequest(data="x", practice=0, candidates=candidates)
-        drawn = draw_reranking(asked, lambda _: sorted(texts)[1:], request, 30, 3)
+        drawn = draw_reranking_items(asked, lambda _: sorted(texts)[1:], request, 30, 3)
         assert {key[1:] for item in drawn.items for key in item.documents if key != "good"} == places

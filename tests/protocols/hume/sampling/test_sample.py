@@ -11,9 +11,9 @@ import pytest
 from embassay.errors import DataError, EmbassayError, UsageError
 from embassay.protocols.hume.sampling import (
     SampledStudy,
-    SampleRequest,
+    StudySampleRequest,
     TaskSampleRequest,
-    describe_study_defects,
+    describe_task_item_defects,
     draw_study,
 )
 from embassay.protocols.hume.sampling.protocol import sample_study
@@ -21,7 +21,7 @@ from embassay.protocols.hume.study import read_study, write_study
 
 
 def _sample(*tasks: TaskSampleRequest, seed: int = 7, limit: int | None = None) -> SampledStudy:
-    return draw_study(SampleRequest(name="own", seed=seed, tasks=list(tasks)), limit=limit)
+    return draw_study(StudySampleRequest(name="own", seed=seed, tasks=list(tasks)), limit=limit)
 
 
 def _four(labelled: Path, pairs: Path, retrieval: Path) -> list[TaskSampleRequest]:
@@ -99,7 +99,7 @@ def test_leaked_repeated_and_contradicted_texts(labelled: Path, tmp_path: Path) 
     assert "1 text with several labels left out" in notes
     assert "2 repeated texts left out" in notes
     folder = read_study(write_study(tmp_path / "study", drawn.study, drawn.items, drawn.gold))
-    assert describe_study_defects(folder, "topics") == ("11 of 88 items also in the training data",)
+    assert describe_task_item_defects(folder, "topics") == ("11 of 88 items also in the training data",)
     clean = _sample(task.model_copy(update={"drop_leaked": True, "n": 21}))
     assert not any(row.source_id.startswith("bees") for row in clean.gold)
     assert len(clean.study.tasks[0].labels) == 8

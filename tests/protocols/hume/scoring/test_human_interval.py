@@ -5,8 +5,12 @@ from __future__ import annotations
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.scoring import bootstrap_map_over_queries, human_interval, score_people
-from embassay.protocols.hume.study import TaskSpec
+from embassay.protocols.hume.scoring import (
+    bootstrap_map_over_queries,
+    human_score_interval,
+    score_people_answers,
+)
+from embassay.protocols.hume.study import DatasetInLanguage
 from embassay.stats import bootstrap_ci
 
 # HUME section 10.1: score, items, annotators' scores (for the first two families only their number matters), interval
@@ -45,7 +49,7 @@ PAIRS = {
 def test_table_8(pair: str) -> None:
     """Both ends within .1 point, and the star of the best model."""
     family, score, n, annotators, low, high, best, starred = PAIRS[pair]
-    found = human_interval(family, score, annotators, n)
+    found = human_score_interval(family, score, annotators, n)
     assert (100 * found.low, 100 * found.high) == pytest.approx((low, high), abs=0.1)
     assert (found.value, found.n) == (score, n)
     assert found.excludes(best / 100) is starred
@@ -58,14 +62,14 @@ def test_fourteen_stars() -> None:
 
 def test_options() -> None:
     """No interval from one annotator or too few ratings; Bonett and Wright's; ends are inside."""
-    nothing = human_interval("reranking", 0.9, [0.9], 30, one_annotator="none")
+    nothing = human_score_interval("reranking", 0.9, [0.9], 30, one_annotator="none")
     assert nothing.low is None
     assert nothing.method == "none: one annotator"
     assert nothing.excludes(0.1) is None
-    assert human_interval("sts", 0.5, [0.5], 3).method == "none: fewer than 4 items"
-    wide = human_interval("sts", 0.826478, [0.8, 0.7], 40, error="bonett-wright")
+    assert human_score_interval("sts", 0.5, [0.5], 3).method == "none: fewer than 4 items"
+    wide = human_score_interval("sts", 0.826478, [0.8, 0.7], 40, error="bonett-wright")
     assert (wide.low, wide.high) == pytest.approx((0.666108, 0.913806), abs=1e-6)
-    span = human_interval("clustering", 0.6, [0.7, 0.5], 30)
+    span = human_score_interval("clustering", 0.6, [0.7, 0.5], 30)
     assert span.method == "range of 2 annotators"
     assert not span.excludes(0.7)
     assert span.excludes(0.71)
@@ -83,7 +87,7 @@ def test_bootstrap_over_queries() -> None:
     expected = bootstrap_ci([1] * 6 + [0.75] * 2 + [(1 / 3 + 0.5) / 2] * 4)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
     assert found.value == pytest.approx(
-        score_people(TaskSpec("t", "reranking", "eng"), gold, answers).score()
+        score_people_answers(DatasetInLanguage("t", "reranking", "eng"), gold, answers).score()
     )
     assert found.low < found.value < found.high
     assert found == bootstrap_map_over_queries(gold, answers)
@@ -105,4 +109,4 @@ def test_bootstrap_over_queries() -> None:
 def test_refused(arguments: tuple, options: dict, message: str) -> None:
     """With what is wrong."""
     with pytest.raises(UsageError, match=message):
-        human_interval(*arguments, **options)
+        human_score_interval(*arguments, **options)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from embassay.errors import UsageError
 from embassay.measures import krippendorff_alpha
-from embassay.protocols.hume.scoring import PeopleAgreement, people_agreement, select_annotators
+from embassay.protocols.hume.scoring import PeopleAgreement, keep_annotators_by_coverage, people_agreement
 
 
 def agreed(family: str, *raters: list) -> PeopleAgreement:
@@ -132,9 +132,9 @@ def test_three_answers_of_a_third_do_not_turn_the_agreement_of_two() -> None:
     assert agreed("sts", ONE, TWO, third).value == pytest.approx(alone.value)
     by_item = [{f"{i}": v for i, v in enumerate(row) if v is not None} for row in (ONE, TWO, third)]
     answers = dict(zip("abc", by_item, strict=True))
-    assert list(select_annotators(answers)) == ["a", "b"]
-    assert list(select_annotators(answers, 0.0)) == ["a", "b", "c"]
-    counted = people_agreement("sts", select_annotators(answers))
+    assert list(keep_annotators_by_coverage(answers)) == ["a", "b"]
+    assert list(keep_annotators_by_coverage(answers, 0.0)) == ["a", "b", "c"]
+    counted = people_agreement("sts", keep_annotators_by_coverage(answers))
     assert (counted.value, counted.annotators, counted.annotations) == (alone.value, 2, 20)
     assert counted.extras == alone.extras
 
@@ -153,4 +153,4 @@ def test_halves_are_kept_where_work_is_shared_out() -> None:
     answers = {
         name: dict.fromkeys(map(str, range(at * 10, at * 10 + 20)), 1) for at, name in enumerate("abcd")
     }
-    assert list(select_annotators(answers)) == list("abcd")
+    assert list(keep_annotators_by_coverage(answers)) == list("abcd")

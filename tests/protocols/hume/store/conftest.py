@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from embassay.protocols.hume.store import open_store
+from embassay.protocols.hume.store import open_answer_store
 from embassay.protocols.hume.study import read_study
 from hume_small import small_study
 from team_database import team_database
@@ -33,7 +33,7 @@ def opened(request, study):
     made = []
 
     def again(folder=study, **options):
-        made.append(open_store(folder, address, **options))
+        made.append(open_answer_store(folder, address, **options))
         return made[-1]
 
     yield again

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.links import LinkHolder, StudyLinks, study_key
+from embassay.protocols.hume.links import LinkHolder, StudyLinks, load_or_make_study_key
 
 ANN, OWNER = LinkHolder("annotator", "ann"), LinkHolder("owner", "owner")
 KEY = bytes(range(32))
@@ -60,18 +60,18 @@ def test_another_key_is_noticed_before_links_go_void(links, store) -> None:
 
 def test_what_a_page_must_show_is_bound_to_its_link(links) -> None:
     """And to the key of the server."""
-    shown = links.form_key("a" * 43)
-    assert links.is_form_key("a" * 43, shown)
-    assert not links.is_form_key("b" * 43, shown)
-    assert not links.is_form_key("a" * 43, "")
-    assert not links.is_form_key("a" * 43, "é")
+    shown = links.make_csrf_key("a" * 43)
+    assert links.is_csrf_key("a" * 43, shown)
+    assert not links.is_csrf_key("b" * 43, shown)
+    assert not links.is_csrf_key("a" * 43, "")
+    assert not links.is_csrf_key("a" * 43, "é")
     assert shown != "a" * 43
 
 
 def test_the_key_is_made_once_and_for_its_owner(tmp_path) -> None:
     """Also when several processes start at once."""
     with ThreadPoolExecutor(8) as threads:
-        keys = set(threads.map(lambda _: study_key(tmp_path), range(16)))
+        keys = set(threads.map(lambda _: load_or_make_study_key(tmp_path), range(16)))
     assert len(keys) == 1
     assert len(keys.pop()) == 32
     assert [path.name for path in tmp_path.iterdir()] == ["serve.key"]
@@ -83,5 +83,5 @@ def test_a_file_that_holds_no_key(tmp_path, text) -> None:
     """Is named, and never replaced in silence: links would go void."""
     (tmp_path / "serve.key").write_text(text)
     with pytest.raises(DataError, match=r"serve\.key"):
-        study_key(tmp_path)
+        load_or_make_study_key(tmp_path)
     assert (tmp_path / "serve.key").read_text() == text

@@ -7,12 +7,18 @@ import json
 import pytest
 
 from embassay.errors import DataError, ModelError, UsageError
-from embassay.protocols.hume.collection import collect_annotations
-from embassay.protocols.hume.store import AnswerDraft, SavedAnswer, has_store, open_store, stored_annotations
+from embassay.protocols.hume.collection import collect_study_annotations
+from embassay.protocols.hume.store import (
+    SavedAnswer,
+    SubmittedAnswer,
+    has_answer_store,
+    open_answer_store,
+    stored_annotations,
+)
 from embassay.protocols.hume.study import AnnotationRow, read_study, write_annotations
 from hume_small import small_study
 
-ANSWER = AnswerDraft("mood-00", 1, 1, tab="t")
+ANSWER = SubmittedAnswer("mood-00", 1, 1, tab="t")
 
 
 @pytest.fixture
@@ -22,7 +28,7 @@ def server(team):
 
 
 def _answered(folder, database=None):
-    store = open_store(folder, database)
+    store = open_answer_store(folder, database)
     store.add_annotator("ann")
     assert isinstance(store.save("ann", "mood", ANSWER), SavedAnswer)
     store.close()
@@ -30,8 +36,8 @@ def _answered(folder, database=None):
 
 def test_a_study_that_nobody_answered_has_no_store(study) -> None:
     """And reading it makes none."""
-    assert not has_store(study)
-    assert collect_annotations(study) == ()
+    assert not has_answer_store(study)
+    assert collect_study_annotations(study) == ()
     assert sorted(path.name for path in study.path.iterdir()) == ["gold.jsonl", "items.jsonl", "study.json"]
 
 
@@ -42,7 +48,7 @@ def test_answers_in_a_file_that_cannot_be_written(study) -> None:
     study.path.chmod(0o500)
     (study.path / "answers.sqlite3").chmod(0o400)
     try:
-        (one,) = collect_annotations(study)
+        (one,) = collect_study_annotations(study)
     finally:
         study.path.chmod(0o700)
     assert (one.item_id, one.annotator_id, one.value) == ("mood-00", "ann", 1)
@@ -55,11 +61,11 @@ def test_an_answer_in_a_file_and_in_the_store(study) -> None:
     file = write_annotations(
         study.path, "ann", [AnnotationRow(item_id="mood-01", annotator_id="ann", value=0)]
     )
-    assert [one.item_id for one in collect_annotations(study)] == ["mood-01", "mood-00"]
+    assert [one.item_id for one in collect_study_annotations(study)] == ["mood-01", "mood-00"]
     write_annotations(study.path, "ann", [AnnotationRow(item_id="mood-00", annotator_id="ann", value=0)])
     with pytest.raises(DataError, match="The answer of ann to mood-00 is in a file"):
-        collect_annotations(study)
-    assert [one.value for one in collect_annotations(study, [file])] == [0]
+        collect_study_annotations(study)
+    assert [one.value for one in collect_study_annotations(study, [file])] == [0]
 
 
 def test_a_study_remembers_its_server(study, server) -> None:
@@ -67,16 +73,16 @@ def test_a_study_remembers_its_server(study, server) -> None:
     _answered(study, server.url)
     assert not (study.path / "answers.sqlite3").exists()
     assert (study.path / "database").read_text().strip() == server.url
-    assert [one.value for one in collect_annotations(study)] == [1]
+    assert [one.value for one in collect_study_annotations(study)] == [1]
     with pytest.raises(UsageError, match="are kept at"):
-        open_store(study, "postgresql://elsewhere/x")
+        open_answer_store(study, "postgresql://elsewhere/x")
 
 
 def test_answers_in_the_folder_are_not_left_behind(study, server) -> None:
     """A server is not begun with while a file has some."""
     _answered(study)
     with pytest.raises(UsageError, match="already contains answers to this study"):
-        open_store(study, server.url)
+        open_answer_store(study, server.url)
     assert server.ask("SELECT 1 FROM pg_namespace WHERE nspname LIKE 'hume%'") == []
 
 
@@ -87,10 +93,10 @@ def test_two_studies_share_a_server(study, server, tmp_path) -> None:
     file.write_text(json.dumps({**json.loads(file.read_text()), "name": "Other: «study» 2", "content": "x"}))
     _answered(study, server.url)
     other = read_study(path)
-    store = open_store(other, server.url)
+    store = open_answer_store(other, server.url)
     assert stored_annotations(store) == ()
     store.close()
-    assert len(collect_annotations(study)) == 1
+    assert len(collect_study_annotations(study)) == 1
     names = {name for (name,) in server.ask("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'hume%'")}
     assert "hume_small" in names
     assert len(names) == 2
@@ -101,10 +107,10 @@ def test_a_password_stays_in_its_variable(study, server, monkeypatch) -> None:
     monkeypatch.setenv("TEAM_ANSWERS", server.url)
     _answered(study, "TEAM_ANSWERS")
     assert (study.path / "database").read_text() == "TEAM_ANSWERS\n"
-    assert len(collect_annotations(study)) == 1
+    assert len(collect_study_annotations(study)) == 1
     monkeypatch.delenv("TEAM_ANSWERS")
     with pytest.raises(UsageError, match="TEAM_ANSWERS is not set"):
-        collect_annotations(study)
+        collect_study_annotations(study)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +126,7 @@ def test_a_password_stays_in_its_variable(study, server, monkeypatch) -> None:
 def test_addresses_that_lead_nowhere(study, address, error, told) -> None:
     """One sentence with a mend, and never a password."""
     with pytest.raises(error, match=told) as raised:
-        open_store(study, address)
+        open_answer_store(study, address)
     assert "geheim" not in str(raised.value)
     assert raised.value.mend
     assert not (study.path / "database").exists()
@@ -128,26 +134,26 @@ def test_addresses_that_lead_nowhere(study, address, error, told) -> None:
 
 def test_a_server_that_goes_away_and_comes_back(study, server) -> None:
     """One clear error meanwhile; a stored answer is there again, and the same store goes on."""
-    store = open_store(study, server.url)
+    store = open_answer_store(study, server.url)
     store.add_annotator("ann")
     store.save("ann", "mood", ANSWER)
     server.stop()
     with pytest.raises(ModelError, match="does not answer"):
-        store.save("ann", "mood", AnswerDraft("mood-01", 1, 2, tab="t"))
+        store.save("ann", "mood", SubmittedAnswer("mood-01", 1, 2, tab="t"))
     server.start()
-    assert isinstance(store.save("ann", "mood", AnswerDraft("mood-01", 1, 2, tab="t")), SavedAnswer)
+    assert isinstance(store.save("ann", "mood", SubmittedAnswer("mood-01", 1, 2, tab="t")), SavedAnswer)
     assert list(store.answers("ann")) == ["mood-00", "mood-01"]
     store.close()
 
 
 def test_a_restart_between_two_saves_is_not_noticed(study, server) -> None:
     """The connection is made again and the answer stored once."""
-    store = open_store(study, server.url)
+    store = open_answer_store(study, server.url)
     store.add_annotator("ann")
     store.save("ann", "mood", ANSWER)
     server.stop()
     server.start()
-    assert isinstance(store.save("ann", "mood", AnswerDraft("mood-01", 1, 2, tab="t")), SavedAnswer)
+    assert isinstance(store.save("ann", "mood", SubmittedAnswer("mood-01", 1, 2, tab="t")), SavedAnswer)
     assert len(store.changes("ann")) == 2
     store.close()
 
@@ -157,9 +163,9 @@ def test_a_file_that_is_no_database(study) -> None:
     file = study.path / "answers.sqlite3"
     file.write_bytes(b"no database" * 1000)
     with pytest.raises(ModelError, match=r"answers\.sqlite3"):
-        open_store(study)
+        open_answer_store(study)
     with pytest.raises(ModelError, match=r"answers\.sqlite3"):
-        collect_annotations(study)
+        collect_study_annotations(study)
     assert file.read_bytes() == b"no database" * 1000
 
 
@@ -169,5 +175,5 @@ def test_without_the_extra(study, monkeypatch) -> None:
 
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(ModelError, match="psycopg") as told:
-        open_store(study, "postgresql://localhost/x")
+        open_answer_store(study, "postgresql://localhost/x")
     assert "embassay[pg]" in told.value.mend

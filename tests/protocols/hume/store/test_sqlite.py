@@ -9,13 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from embassay.errors import ModelError
-from embassay.protocols.hume.database import SqliteFile
-from embassay.protocols.hume.store import AnswerDraft, SavedAnswer, open_store
+from embassay.protocols.hume.database import SqliteStudyDatabase
+from embassay.protocols.hume.store import SavedAnswer, SubmittedAnswer, open_answer_store
 
 
 @pytest.fixture
 def file(tmp_path):
-    made = SqliteFile(tmp_path / "answers.sqlite3")
+    made = SqliteStudyDatabase(tmp_path / "answers.sqlite3")
     yield made
     made.close()
 
@@ -65,7 +65,7 @@ def test_a_statement_that_fails_is_one_clear_error(file) -> None:
 
 def test_a_full_disk_acknowledges_nothing_it_has_not(study) -> None:
     """What was acknowledged before is there; what was refused is not; and with room again it goes on."""
-    store = open_store(study)
+    store = open_answer_store(study)
     store.add_annotator("ann")
     writer = store.database._writer
     writer.execute("PRAGMA max_page_count = 60")
@@ -73,7 +73,7 @@ def test_a_full_disk_acknowledges_nothing_it_has_not(study) -> None:
 
     def fill():
         for seq in range(1, 500):
-            draft = AnswerDraft(f"mood-{seq:03}", 1, seq, comment="x" * 900, tab="t")
+            draft = SubmittedAnswer(f"mood-{seq:03}", 1, seq, comment="x" * 900, tab="t")
             assert isinstance(store.save("ann", "mood", draft), SavedAnswer)
             acknowledged[draft.item_id] = seq
 
@@ -82,7 +82,7 @@ def test_a_full_disk_acknowledges_nothing_it_has_not(study) -> None:
     assert len(acknowledged) > 5
     assert {item: one.seq for item, one in store.answers("ann").items()} == acknowledged
     writer.execute("PRAGMA max_page_count = 100000")
-    assert isinstance(store.save("ann", "mood", AnswerDraft("mood-999", 1, 999, tab="t")), SavedAnswer)
+    assert isinstance(store.save("ann", "mood", SubmittedAnswer("mood-999", 1, 999, tab="t")), SavedAnswer)
     store.close()
     found = sqlite3.connect(study.path / "answers.sqlite3")
     assert found.execute("PRAGMA integrity_check").fetchone() == ("ok",)

@@ -9,9 +9,9 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.protocols.hume import database as clock
-from embassay.protocols.hume.store import LEASE_SECONDS, AnswerDraft, RefusedAnswer, SavedAnswer
+from embassay.protocols.hume.store import LEASE_SECONDS, RefusedAnswer, SavedAnswer, SubmittedAnswer
 
-FIRST = AnswerDraft("mood-00", 1, seq=1, seconds=2.5, tab="t")
+FIRST = SubmittedAnswer("mood-00", 1, seq=1, seconds=2.5, tab="t")
 
 
 def _saved(store, annotator, *drafts):
@@ -20,7 +20,7 @@ def _saved(store, annotator, *drafts):
 
 def test_an_answer_is_stored_and_read_back(store, opened) -> None:
     """All of it, also by another process that opens the same store."""
-    draft = AnswerDraft(
+    draft = SubmittedAnswer(
         "search-01", [1, 0, 0, 1, 0, 0, 0], 4, 61.25, "page is cut", "see «§2» – عربي 🙂", "tab-1", 2
     )
     (saved,) = _saved(store, "ann", draft)
@@ -77,7 +77,7 @@ def test_every_step_is_kept(store) -> None:
 def test_one_tab_writes(store, monkeypatch) -> None:
     """Another one reads until it takes over, or the first was silent for long."""
     at = 1000.0
-    monkeypatch.setattr(clock, "unix_seconds", lambda: at)
+    monkeypatch.setattr(clock, "current_unix_seconds", lambda: at)
     assert store.take_lease("ann", "one", take=False)
     assert not store.take_lease("ann", "two", take=False)
     assert store.take_lease("bob", "two", take=False)
@@ -93,7 +93,7 @@ def test_one_tab_writes(store, monkeypatch) -> None:
 def test_a_clock_that_is_put_back_locks_nobody_out(store, monkeypatch) -> None:
     """A tab that is gone would hold the lease for the hour that the clock lost."""
     at = 5000.0
-    monkeypatch.setattr(clock, "unix_seconds", lambda: at)
+    monkeypatch.setattr(clock, "current_unix_seconds", lambda: at)
     assert store.take_lease("ann", "one", take=False)
     at -= 5
     assert not store.take_lease("ann", "two", take=False)
@@ -105,7 +105,7 @@ def test_a_clock_that_is_put_back_locks_nobody_out(store, monkeypatch) -> None:
 def test_saving_renews_the_lease(store, monkeypatch) -> None:
     """Who writes stays the one who writes."""
     at = 1000.0
-    monkeypatch.setattr(clock, "unix_seconds", lambda: at)
+    monkeypatch.setattr(clock, "current_unix_seconds", lambda: at)
     for seq in range(1, 5):
         at += LEASE_SECONDS - 1
         assert isinstance(_saved(store, "ann", replace(FIRST, seq=seq))[0], SavedAnswer)
@@ -129,42 +129,42 @@ def test_a_task_is_finished_once_all_is_decided_and_then_frozen(store) -> None:
         store,
         "ann",
         FIRST,
-        AnswerDraft("mood-01", None, 2, tab="t"),
-        AnswerDraft("mood-02", {"draft": [1, None]}, 3, tab="t"),
+        SubmittedAnswer("mood-01", None, 2, tab="t"),
+        SubmittedAnswer("mood-02", {"draft": [1, None]}, 3, tab="t"),
     )
     assert store.finish("ann", "mood", ITEMS) == ("mood-01", "mood-02")
     assert store.finished() == {}
     _saved(
         store,
         "ann",
-        AnswerDraft("mood-01", None, 4, flag="empty", tab="t"),
-        AnswerDraft("mood-02", 0, 5, tab="t"),
+        SubmittedAnswer("mood-01", None, 4, flag="empty", tab="t"),
+        SubmittedAnswer("mood-02", 0, 5, tab="t"),
     )
     assert store.finish("ann", "mood", ITEMS) == ()
     at = store.finished()["ann"]["mood"]
     assert store.finish("ann", "mood", ITEMS) == ()
     assert store.finished() == {"ann": {"mood": at}}
     before = store.answers("ann")
-    assert _saved(store, "ann", AnswerDraft("mood-00", 2, 6, tab="t")) == [
+    assert _saved(store, "ann", SubmittedAnswer("mood-00", 2, 6, tab="t")) == [
         RefusedAnswer("frozen", before["mood-00"])
     ]
     assert store.answers("ann") == before
-    assert isinstance(_saved(store, "ann", AnswerDraft("pairs-00", 2.0, 7, tab="t"))[0], SavedAnswer)
+    assert isinstance(_saved(store, "ann", SubmittedAnswer("pairs-00", 2.0, 7, tab="t"))[0], SavedAnswer)
     assert isinstance(_saved(store, "bob", FIRST)[0], SavedAnswer)
 
 
 def test_a_repeat_after_the_end_is_still_acknowledged(store) -> None:
     """The answer was stored before the task was finished; only its acknowledgement was lost."""
-    saved = _saved(store, "ann", *(AnswerDraft(item, 1, at, tab="t") for at, item in enumerate(ITEMS, 1)))
+    saved = _saved(store, "ann", *(SubmittedAnswer(item, 1, at, tab="t") for at, item in enumerate(ITEMS, 1)))
     store.finish("ann", "mood", ITEMS)
-    assert _saved(store, "ann", AnswerDraft("mood-02", 1, 3, tab="t")) == saved[2:]
+    assert _saved(store, "ann", SubmittedAnswer("mood-02", 1, 3, tab="t")) == saved[2:]
 
 
 def test_people_and_their_settings(store) -> None:
     """Somebody who is there stays what they are."""
     assert not store.add_annotator("ann")
     assert store.add_annotator("script", "simulated")
-    store.set_profile("ann", "Ann <b>", {"theme": "dark"})
+    store.save_name_and_settings("ann", "Ann <b>", {"theme": "dark"})
     assert [(one.id, one.kind, one.name, dict(one.settings)) for one in store.annotators()] == [
         ("ann", "person", "Ann <b>", {"theme": "dark"}),
         ("bob", "person", None, {}),
@@ -190,7 +190,7 @@ def test_many_threads_at_once_store_everything_once(store) -> None:
     for name in people:
         store.add_annotator(name)
     drafts = [
-        (name, AnswerDraft(f"mood-{item:02}", step, seq=step + 1, tab="t"))
+        (name, SubmittedAnswer(f"mood-{item:02}", step, seq=step + 1, tab="t"))
         for step in range(5) for item in range(3) for name in people for _ in range(3)
     ]  # fmt: skip
     with ThreadPoolExecutor(8) as threads:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import DataError
-from embassay.protocols.hume.store import check_value, draw_item_order
-from embassay.protocols.hume.study import LabelChoice, Scale, Source, StudyTask
+from embassay.protocols.hume.store import check_answer_value, draw_annotator_item_order
+from embassay.protocols.hume.study import LabelChoice, RatingScale, StudyItemSource, StudyTask
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -21,7 +21,8 @@ JSON = st.recursive(
 
 def _task(family, **more):
     return StudyTask(
-        name="t", family=family, lang="eng", title="t", question="?", guidelines="g", n=1, source=Source(dataset="d"),
+        name="t", family=family, lang="eng", title="t", question="?", guidelines="g", n=1,
+        source=StudyItemSource(dataset="d"),
         labels=[LabelChoice(value=one, name=str(one)) for one in (0, "joy")] if family == "classification" else [],
         **more,
     )  # fmt: skip
@@ -35,29 +36,29 @@ def test_every_value_is_stored_as_json_or_refused(value, family) -> None:
     """Nothing else happens; and what is kept, checked again, is itself."""
     task = _task(family)
     try:
-        kept = check_value(task, PAYLOAD, value)
+        kept = check_answer_value(task, PAYLOAD, value)
     except DataError:
         return
     assert json.loads(json.dumps(kept, allow_nan=False).encode("utf-8")) == kept
-    assert check_value(task, PAYLOAD, kept) == kept
+    assert check_answer_value(task, PAYLOAD, kept) == kept
 
 
 @pytest.mark.parametrize(
     ("scale", "good", "bad"),
     [
         (None, [0, 5, 3.0, "2"], [0.5, -1, 5.5, 6]),
-        (Scale(step=0.5), [0.5, 4.5, 5], [0.25, 5.5]),
-        (Scale(low=1, high=4), [1, 4], [0, 0.999, 5]),
-        (Scale(low=0, high=1, step=0.1), [0.1, 0.3, 0.7, 0.1 + 0.2], [0.15, 1.1]),
+        (RatingScale(step=0.5), [0.5, 4.5, 5], [0.25, 5.5]),
+        (RatingScale(low=1, high=4), [1, 4], [0, 0.999, 5]),
+        (RatingScale(low=0, high=1, step=0.1), [0.1, 0.3, 0.7, 0.1 + 0.2], [0.15, 1.1]),
     ],
 )
 def test_ratings_stand_on_a_step_of_the_scale(scale, good, bad) -> None:
     """In spite of what adding tenths does."""
     task = _task("sts", scale=scale)
-    assert [check_value(task, {}, one) for one in good] == [float(one) for one in good]
+    assert [check_answer_value(task, {}, one) for one in good] == [float(one) for one in good]
     for one in bad:
         with pytest.raises(DataError, match="This answer"):
-            check_value(task, {}, one)
+            check_answer_value(task, {}, one)
 
 
 ids = st.lists(st.text(min_size=1, max_size=6), unique=True, max_size=30)
@@ -66,10 +67,10 @@ ids = st.lists(st.text(min_size=1, max_size=6), unique=True, max_size=30)
 @given(ids, st.integers(0, 9), st.text(max_size=5))
 def test_an_order_is_a_permutation_that_depends_on_nothing_else(items, seed, annotator) -> None:
     """Not on the order in the file, nor on which other items there are."""
-    order = draw_item_order(seed, annotator, "t", items)
+    order = draw_annotator_item_order(seed, annotator, "t", items)
     assert sorted(order) == sorted(items)
-    assert draw_item_order(seed, annotator, "t", reversed(items)) == order
-    assert draw_item_order(seed, annotator, "t", items[1:]) == tuple(
+    assert draw_annotator_item_order(seed, annotator, "t", reversed(items)) == order
+    assert draw_annotator_item_order(seed, annotator, "t", items[1:]) == tuple(
         one for one in order if one not in items[:1]
     )
 
@@ -78,7 +79,7 @@ def test_orders_differ_by_person_task_and_seed_and_stay() -> None:
     """An order of today is the order of tomorrow."""
     items = [f"i{at}" for at in range(8)]
     made = [
-        draw_item_order(*key, items)
+        draw_annotator_item_order(*key, items)
         for key in ((1, "ann", "t"), (1, "bob", "t"), (1, "ann", "u"), (2, "ann", "t"))
     ]
     assert len(set(made)) == 4

@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 
 from embassay.measures import agreement_band
-from embassay.protocols.hume.published.paper import paper_study
-from embassay.protocols.hume.published.standings import ADVICE, pair_difficulty, trust_level
+from embassay.protocols.hume.published.paper import load_hume_paper_study
+from embassay.protocols.hume.published.standings import ADVICE, agreement_trust_level, pair_difficulty
 from embassay.protocols.hume.record import (
-    Agreement,
+    AnnotatorAgreement,
     AnnotatorScore,
-    PairRecord,
-    SeparationNeed,
+    DatasetLanguageRecord,
+    SeparationSampleSize,
     Summary,
     SystemScore,
 )
 from embassay.protocols.hume.results.conclusions import (
-    Contender,
+    ComparedSystem,
     build_human_score_matrix,
-    count_wins,
+    count_people_wins,
     rank_systems_by_mean,
 )
 from embassay.protocols.hume.scoring import BANDS, COEFFICIENT, MAIN
@@ -44,21 +44,22 @@ def paper_rows() -> list[dict[str, str]]:
 @pytest.fixture(scope="session")
 def paper(paper_rows: list[dict[str, str]]) -> Summary:
     """The record of the paper's study, as far as rounded scores give it."""
-    study, by_pair = paper_study(), {(row["dataset"], row["lang"]): row for row in paper_rows}
+    study, by_pair = load_hume_paper_study(), {(row["dataset"], row["lang"]): row for row in paper_rows}
     pairs = tuple(_pair(pair, by_pair[pair.dataset, pair.lang]) for pair in study.pairs)
-    contenders = [Contender(name, "embedding", size) for name, size in SHORT.items()]
+    contenders = [ComparedSystem(name, "embedding", size) for name, size in SHORT.items()]
     return Summary(
         title="HUME, input table", source="published", seed=1, pairs=pairs,
-        places=rank_systems_by_mean(pairs, contenders, 1), wins=count_wins(build_human_score_matrix(pairs, contenders)),
+        places=rank_systems_by_mean(pairs, contenders, 1),
+        wins=count_people_wins(build_human_score_matrix(pairs, contenders)),
     )  # fmt: skip
 
 
-def _pair(pair, row: dict[str, str]) -> PairRecord:
+def _pair(pair, row: dict[str, str]) -> DatasetLanguageRecord:
     human, low, high = float(row["human"]), float(row["low"]) / 100, float(row["high"]) / 100
     scores = {name: float(row[name]) / 100 for name in SHORT}
     agreement = float(row["agreement"]) if row["agreement"] else None
-    trusted = trust_level(pair.family, agreement)
-    return PairRecord(
+    trusted = agreement_trust_level(pair.family, agreement)
+    return DatasetLanguageRecord(
         task=pair.dataset,
         dataset=pair.dataset,
         lang=pair.lang,
@@ -90,9 +91,9 @@ def _pair(pair, row: dict[str, str]) -> PairRecord:
     )
 
 
-def _agreement(pair, value: float) -> Agreement:
+def _agreement(pair, value: float) -> AnnotatorAgreement:
     coefficient = COEFFICIENT[pair.family]
-    return Agreement(
+    return AnnotatorAgreement(
         coefficient=coefficient, value=Estimate(value=value, n=pair.n_items),
         band=agreement_band(value, BANDS[coefficient]), annotators=2, items=pair.n_items,
         annotations=2 * pair.n_items,
@@ -102,7 +103,7 @@ def _agreement(pair, value: float) -> Agreement:
 @pytest.fixture
 def small_record() -> Summary:
     """Two pairs of an own study: one with two simulated annotators, one with a person alone and no model."""
-    feelings = PairRecord(
+    feelings = DatasetLanguageRecord(
         task="Feelings (eng)",
         dataset="Feelings",
         lang="eng",
@@ -115,7 +116,7 @@ def small_record() -> Summary:
             AnnotatorScore(id="bob", kind="simulated", score=0.7, items=40, seconds=6.5, flagged=2),
         ),
         conventions={"paper": 0.7, "pooled": 0.7, "mean": 0.675, "first": 0.65},
-        agreement=Agreement(
+        agreement=AnnotatorAgreement(
             coefficient="fleiss_kappa",
             value=Estimate(value=0.31, low=0.1, high=0.5, n=40),
             band="fair",
@@ -147,9 +148,9 @@ def small_record() -> Summary:
         superhuman_on_noise=True,
         flags=("few items",),
         advice=ADVICE,
-        need=SeparationNeed(system="minilm", items=0, annotators=1, smallest=0.21),
+        need=SeparationSampleSize(system="minilm", items=0, annotators=1, smallest=0.21),
     )
-    alone = PairRecord(
+    alone = DatasetLanguageRecord(
         task="Topics (dan)", dataset="Topics", lang="dan", family="clustering", measure="v_measure", n=30,
         human=Estimate(value=0.5, n=30), annotators=(AnnotatorScore(id="cat", kind="person", score=0.5, items=30),),
         conventions={"paper": 0.5, "pooled": None, "mean": 0.5, "first": 0.5}, difficulty="moderate",

@@ -6,7 +6,7 @@ import pytest
 
 from embassay.protocols.hume.published.standings import compare_people_with_models
 from embassay.protocols.hume.record import Summary, SystemPlace
-from embassay.protocols.hume.tables import make_figures
+from embassay.protocols.hume.tables import make_figure_tables
 from embassay.protocols.kernel.tables import ColumnTable
 from embassay.stats import Estimate
 
@@ -17,7 +17,7 @@ INEXACT = 0.1 + 1e-9
 @pytest.fixture(scope="module")
 def figures(paper: Summary) -> dict[str, ColumnTable]:
     """The paper's figures, by their number."""
-    return {one.name.removeprefix("hume_figure"): one for one in make_figures(paper)}
+    return {one.name.removeprefix("hume_figure"): one for one in make_figure_tables(paper)}
 
 
 def rows(table: ColumnTable) -> list[dict[str, object]]:
@@ -163,7 +163,7 @@ def test_agreement(figures: dict[str, ColumnTable]) -> None:
 
 def test_small(small_record: Summary) -> None:
     """Models without a score and pairs without models are left out; no table breaks on an empty part."""
-    figures = {one.name: one for one in make_figures(small_record)}
+    figures = {one.name: one for one in make_figure_tables(small_record)}
     assert figures["hume_figure1"].rows == figures["hume_figure3"].rows == ()
     (row,) = rows(figures["hume_figure2"])
     assert (row["models"], row["min"], row["median"], row["max"]) == (2, 50, pytest.approx(70), 90)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from embassay.protocols.hume.record import Summary
-from embassay.protocols.hume.tables import agreement_table, annotators_table
+from embassay.protocols.hume.tables import agreement_table, annotator_scores_table
 from embassay.stats import Estimate
 
 
@@ -59,7 +59,7 @@ def test_paper_agreement(paper: Summary) -> None:
 
 def test_annotators(small_record: Summary) -> None:
     """A row per annotator with both conventions of the pair, in points; a convention that is none stays empty."""
-    table = annotators_table(small_record)
+    table = annotator_scores_table(small_record)
     names = [one.name for one in table.columns]
     found = [dict(zip(names, row, strict=True)) for row in table.rows]
     assert [one["annotator"] for one in found] == ["ann", "bob", "cat"]

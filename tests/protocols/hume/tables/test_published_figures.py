@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from embassay.protocols.hume.options import PublishedRequest
-from embassay.protocols.hume.published.protocol import published_summary, read_published
+from embassay.protocols.hume.published.protocol import published_summary, read_published_results
 from embassay.protocols.hume.record import Summary
-from embassay.protocols.hume.results.markdown import report_markdown
-from embassay.protocols.hume.tables import make_figures
+from embassay.protocols.hume.results.markdown import render_markdown_report
+from embassay.protocols.hume.tables import make_figure_tables
 from embassay.protocols.kernel.tables import ColumnTable
 
 
@@ -21,13 +21,13 @@ def published(root: Path) -> Summary:
     if not path.exists():
         pytest.skip("the published results are absent")
     request = PublishedRequest(results=(str(path),))
-    return published_summary(read_published(request), request)
+    return published_summary(read_published_results(request), request)
 
 
 @pytest.fixture(scope="module")
 def figures(published: Summary) -> dict[str, ColumnTable]:
     """Its figures by number."""
-    return {one.name.removeprefix("hume_figure"): one for one in make_figures(published)}
+    return {one.name.removeprefix("hume_figure"): one for one in make_figure_tables(published)}
 
 
 def column(table: ColumnTable, name: str) -> dict[tuple[object, ...], object]:
@@ -81,4 +81,4 @@ def test_agreement_against_lead(figures: dict[str, ColumnTable], published: Summ
     assert published.agreement_against_gap is not None
     assert published.agreement_against_gap.value == pytest.approx(-0.7353, abs=5e-5)
     assert published.agreement_against_gap_p == pytest.approx(0.00117, abs=5e-6)
-    assert "correlation of −0.74 over 16 pairs, p = 0.001" in report_markdown(published)
+    assert "correlation of −0.74 over 16 pairs, p = 0.001" in render_markdown_report(published)

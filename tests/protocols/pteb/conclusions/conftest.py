@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from embassay.protocols.pteb.drops import HEADLINES
-from embassay.protocols.wordings.scores import RunDataset, RunLayout, RunSource, RunSystem, RunTask
+from embassay.protocols.wordings.scores import (
+    DatasetInRun,
+    RunLayout,
+    SystemInRun,
+    TaskInRun,
+    WordingSourceInRun,
+)
 from embassay.records import HeadlineComponent, Result, Score
 from embassay.runs.folder import CellRecord
 
@@ -40,21 +46,21 @@ class Made:
         seeds = {name: tuple(range(1337, 1337 + counts[name])) for name in datasets}
         return RunLayout(
             tuple(self._system(name) for name in systems),
-            tuple(RunDataset(name, lang, of, (lang,)) for name, of in tasks.items()),
+            tuple(DatasetInRun(name, lang, of, (lang,)) for name, of in tasks.items()),
             tuple(
-                RunTask(task, HEADLINES[task], task in ("classification", "clustering"))
+                TaskInRun(task, HEADLINES[task], task in ("classification", "clustering"))
                 for task in dict.fromkeys(task for of in tasks.values() for task in of)
             ),
-            tuple(RunSource(label, seeds) for label in labels),
+            tuple(WordingSourceInRun(label, seeds) for label in labels),
             resamples=RESAMPLES,
             **more,
         )
 
     @staticmethod
-    def _system(name: str) -> RunSystem:
+    def _system(name: str) -> SystemInRun:
         if name.startswith("lexical"):
-            return RunSystem(name, "classical", vectors=False)
-        return RunSystem(name, "reference" if name == "constant" else "embedding")
+            return SystemInRun(name, "classical", vectors=False)
+        return SystemInRun(name, "reference" if name == "constant" else "embedding")
 
     def records(
         self,
@@ -89,7 +95,7 @@ class Made:
 
     @staticmethod
     def _record(
-        task: RunTask, dataset: str, system: str, variant: str, parts: dict[str, HeadlineComponent]
+        task: TaskInRun, dataset: str, system: str, variant: str, parts: dict[str, HeadlineComponent]
     ) -> CellRecord:
         row = Score(task.headline, parts["score"].value, 100, method="bootstrap over pairs")
         return CellRecord(

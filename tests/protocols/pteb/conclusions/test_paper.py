@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from embassay.protocols.pteb.conclusions import summarise_pteb_run
-from embassay.protocols.pteb.tables import PtebRunRows, make_tables
+from embassay.protocols.pteb.tables import PtebRunRows, make_pteb_tables
 from embassay.stats import hodges_lehmann, holm, wilcoxon
 
 SHARED = Path(os.environ.get("EMBASSAY_SHARED") or Path(__file__).parents[4] / ".." / "shared")
@@ -143,7 +143,7 @@ def test_deltas_and_averages_of_tables_6_9_and_10(made, number):
     given = PtebRunRows(
         [*made.rows(layout, records), *rows], {one.name: one.kind for one in layout.systems}, comparisons
     )
-    table = next(one for one in make_tables(given) if one.name == f"pteb_table{number}")
+    table = next(one for one in make_pteb_tables(given) if one.name == f"pteb_table{number}")
     found = pl.read_csv(table.as_csv().encode()).to_dicts()
     row_of = {(row["dataset"] or "Average", row["system"]): row for row in found}
     for row in printed.to_dicts():

@@ -9,7 +9,7 @@ import pytest
 
 from embassay.protocols.pteb.conclusions import summarise_pteb_run
 from embassay.records import HeadlineComponent, Score
-from embassay.runs.folder import to_json
+from embassay.runs.folder import format_value_as_json
 
 RUNS = (0.70, 0.72, 0.77)
 
@@ -87,7 +87,7 @@ def test_rows_are_unique_and_those_without_a_value_say_why(made):
     assert found(rows, "sts", "", "", "c", "spearman").value is not None
     assert comparisons["scopes"]["sts"]["systems"] == ["c"]
     assert comparisons["baseline"]["scopes"]["sts"]["reason"].startswith("a: one: ")
-    to_json(comparisons)
+    format_value_as_json(comparisons)
 
 
 def test_no_cells_yet(made):
@@ -174,7 +174,7 @@ def test_other_methods_are_never_ranked_together(summed):
     assert scopes["sts"]["systems"] == ["b", "a", "lexical"]
     assert scopes["classification"]["systems"] == scopes["overall"]["systems"] == ["b", "a"]
     assert scopes["classification:classical"]["systems"] == ["lexical"]
-    assert "constant" not in to_json(comparisons)
+    assert "constant" not in format_value_as_json(comparisons)
     classical = comparisons["baseline"]["scopes"]["overall:classical"]
     assert classical["reason"] == "the baseline, a, is evaluated by a different method"
 

@@ -17,7 +17,7 @@ from embassay.protocols.pteb.drops import (
     compare_drops_with_original,
     find_language_group,
     list_used_datasets,
-    measure_drops,
+    measure_score_drops,
     parse_variant_source,
 )
 from embassay.records import Result, SkippedItems
@@ -56,7 +56,7 @@ def cell(
 
 def test_a_drop_is_the_mean_over_the_runs() -> None:
     """Of the rows of runs alone; the original is the headline's."""
-    found = measure_drops(cell("stsb", "minilm", 0.8, [-0.03, -0.05, -0.04]))
+    found = measure_score_drops(cell("stsb", "minilm", 0.8, [-0.03, -0.05, -0.04]))
     assert found.missing == ()
     [drop] = found.rows
     assert (drop.task, drop.dataset, drop.system, drop.original, drop.runs) == (
@@ -72,7 +72,7 @@ def test_a_drop_is_the_mean_over_the_runs() -> None:
 def test_a_run_without_a_score_is_counted() -> None:
     """The mean of the others would be another quantity."""
     rows = [*cell("stsb", "a", 0.8, [-0.03, None]), *cell("sick", "a", None, [-0.1])]
-    found = measure_drops(rows)
+    found = measure_score_drops(rows)
     assert found.rows == ()
     assert found.missing == (
         SkippedItems("a run without a score", 1, ("a sts stsb",)),
@@ -85,9 +85,9 @@ def test_sources_can_be_asked_for_by_themselves() -> None:
     name = "by=openai:gpt?x=1,y=2"
     rows = [*cell("stsb", "a", 0.8, [-0.1], source=name), *cell("stsb", "a", 0.8, [-0.3], source="by=b")]
     assert parse_variant_source(f"paraphrase:{name},seed=1337") == name
-    assert [drop.delta for drop in measure_drops(rows, source=name).rows] == [-0.1]
-    assert [drop.delta for drop in measure_drops(rows).rows] == [pytest.approx(-0.2)]
-    assert measure_drops(rows, source="").rows == ()
+    assert [drop.delta for drop in measure_score_drops(rows, source=name).rows] == [-0.1]
+    assert [drop.delta for drop in measure_score_drops(rows).rows] == [pytest.approx(-0.2)]
+    assert measure_score_drops(rows, source="").rows == ()
 
 
 def test_languages_take_the_place_of_their_dataset() -> None:
@@ -98,8 +98,8 @@ def test_languages_take_the_place_of_their_dataset() -> None:
         *cell("sts17", "a", 0.6, [-0.15], lang="spa", subset="spa"),
         *cell("stsb", "a", 0.9, [-0.02]),
     ]
-    assert [drop.lang for drop in measure_drops(rows).rows] == ["mul", "eng"]
-    assert [drop.lang for drop in measure_drops(rows, by_language=True).rows] == ["eng", "spa", "eng"]
+    assert [drop.lang for drop in measure_score_drops(rows).rows] == ["mul", "eng"]
+    assert [drop.lang for drop in measure_score_drops(rows, by_language=True).rows] == ["eng", "spa", "eng"]
     assert [(one.dataset, one.languages) for one in list_used_datasets(rows)] == [
         ("sts17", ("eng", "spa")),
         ("stsb", ("eng",)),

@@ -6,7 +6,7 @@ import pytest
 
 from embassay.measures import edit_distance
 from embassay.protocols.pteb.drops import compare_drops_with_distance, draw_texts_with_wordings
-from embassay.protocols.wordings.records import Paraphrase
+from embassay.protocols.wordings.records import ParaphraseOutcome
 from embassay.records import Result, SkippedItems
 
 
@@ -57,8 +57,8 @@ def test_a_drop_without_a_distance_is_counted() -> None:
     assert found.missing == (SkippedItems("no edit distance", 1, ("minilm sts/stsb by=gemma",)),)
 
 
-def wording(text: str, given: str, outcome: str = "ok") -> Paraphrase:
-    return Paraphrase(text, "eng", "", given, outcome)  # type: ignore[arg-type]
+def wording(text: str, given: str, outcome: str = "ok") -> ParaphraseOutcome:
+    return ParaphraseOutcome(text, "eng", "", given, outcome)  # type: ignore[arg-type]
 
 
 TEXTS = [f"text number {i} has some words in it" for i in range(30)]

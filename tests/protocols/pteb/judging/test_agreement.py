@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 
 from embassay.protocols.pteb.options import JudgeOptions
 from embassay.protocols.pteb.ratings import GoldPairs, JudgeRating, RatingContext, score_agreement
-from embassay.records import ScoredPairs
+from embassay.records import ScoredTextPairs
 from embassay.stats import wilson
 
 OPTIONS = JudgeOptions(resamples=200)
@@ -18,7 +18,7 @@ def pairs(n=400, *, low=1.0, high=5.0, seed=0):
     rng = np.random.default_rng(seed)
     texts = [" ".join(["word"] * int(rng.integers(1, 60))) for _ in range(2 * n)]
     scores = np.round(rng.uniform(low, high, n), 1)
-    return ScoredPairs(tuple(f"p{i}" for i in range(n)), tuple(texts[:n]), tuple(texts[n:]), scores)
+    return ScoredTextPairs(tuple(f"p{i}" for i in range(n)), tuple(texts[:n]), tuple(texts[n:]), scores)
 
 
 def judged(data, noise=0.5, failed=()):
@@ -86,7 +86,8 @@ def test_a_bin_with_few_pairs_has_its_n_alone():
     assert any(row.value is not None for (m, v), row in few.items() if m == "spearman" and v)
     empty = rows(
         outcome(
-            [JudgeRating(1.0, 1)] * 2, ScoredPairs(("a", "b"), ("x", "y"), ("x", "z"), np.array([1.0, 2.0]))
+            [JudgeRating(1.0, 1)] * 2,
+            ScoredTextPairs(("a", "b"), ("x", "y"), ("x", "z"), np.array([1.0, 2.0])),
         )
     )
     assert (empty["mae", "gold=[4,5]"].value, empty["mae", "gold=[4,5]"].reason) == (None, "no pair")

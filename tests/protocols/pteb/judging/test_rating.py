@@ -17,11 +17,11 @@ from embassay.protocols.pteb.ratings import (
     JudgeRating,
     NoRatingError,
     RatingInstructions,
-    format_pair,
+    format_text_pair,
     parse_rating,
-    rate_pairs,
+    rate_text_pairs,
 )
-from embassay.runs.store import AnswerCache, CachedChat
+from embassay.runs.store import CachedChatModel, ChatAnswerCache
 
 GOOD = {
     '{"score": 3.5}': 3.5, ' {"score":0}\n': 0.0, "5": 5.0, " 4.25 ": 4.25, "```json\n{\"score\": 2}\n```": 2.0,
@@ -95,14 +95,17 @@ class Judge:
 
 @pytest.fixture
 def cache(tmp_path):
-    opened = AnswerCache.open(tmp_path / "answers.sqlite")
+    opened = ChatAnswerCache.open(tmp_path / "answers.sqlite")
     yield opened
     opened.close()
 
 
 def rated(judge, cache, pairs, hear=lambda _: None, **options):
-    return rate_pairs(
-        CachedChat(judge, cache), pairs, RatingInstructions("Rate.", RatingOptions(**options), 1337), hear
+    return rate_text_pairs(
+        CachedChatModel(judge, cache),
+        pairs,
+        RatingInstructions("Rate.", RatingOptions(**options), 1337),
+        hear,
     )
 
 
@@ -113,7 +116,7 @@ def test_the_judge_is_blind(cache):
     [(messages, sampling, schema)] = judge.asked
     assert [(one.role, one.content) for one in messages] == [
         ("system", "Rate."),
-        ("user", format_pair("a", "b")),
+        ("user", format_text_pair("a", "b")),
     ]
     assert (sampling, schema) == (SamplingSettings(0.8, 0.9, 1337), None)
 

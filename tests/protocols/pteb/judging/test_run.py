@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from embassay.errors import BudgetExceeded, DataError, UsageError
-from embassay.protocols.pteb.judging import forecast_judging, judge, make_plan
+from embassay.protocols.pteb.judging import forecast_judging_cost, judge, make_plan
 from embassay.protocols.pteb.options import JudgeOptions, JudgeRequest
 from embassay.runs.folder import RunFolder
 from embassay.systems.remote import NoCallsLedger
@@ -169,13 +169,13 @@ def test_the_forecast_is_what_is_asked(write_pairs, spec, judges, tmp_path):
     request = JudgeRequest(
         (spec("sharp-27b", "&price=10&price_output=10"),), datasets=(str(path),), options=QUICK
     )
-    [cell] = forecast_judging(make_plan(request, ledger=NoCallsLedger())).cells
+    [cell] = forecast_judging_cost(make_plan(request, ledger=NoCallsLedger())).cells
     assert (cell.requests, cell.texts, cell.cached, cell.items) == (40, 40, 0, 40)
     assert cell.usd > 0
     assert not judges.seen
     run = judge(request.systems, datasets=request.datasets, out=tmp_path / "run", options=QUICK)
     assert 0.5 < cell.usd / run.manifest["spent"]["usd"] < 2
-    [again] = forecast_judging(make_plan(request, ledger=NoCallsLedger())).cells
+    [again] = forecast_judging_cost(make_plan(request, ledger=NoCallsLedger())).cells
     assert (again.requests, again.cached, again.usd) == (0, 40, 0.0)
 
 

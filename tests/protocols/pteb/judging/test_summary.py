@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from embassay.protocols.pteb.judging import parse_model_billions, summarise_judges
-from embassay.records import HeadlineComponent, ResampledStratum
+from embassay.records import HeadlineComponent, ResampledUnitGroup
 from embassay.runs.folder import CellRecord
 from embassay.stats import corrected_interval
-from embassay.stats.intervals import degrees_of_freedom
+from embassay.stats.intervals import degrees_of_freedom_of_strata
 
 TABLE_2 = {
     "gemma3-27b": (88.53, 76.61, 75.13, 89.12, 83.82, 89.87, 91.42, 66.87, 87.26),
@@ -68,8 +68,11 @@ def test_errors_are_pooled_over_pairs():
     row = rows["j", "", "mae", "gold=[0,1)"]
     assert (row.value, row.n) == (1.5, 40)
     # Of two replicates, 1.25 and 2.5, the ends lie that near to either.
-    free = degrees_of_freedom(
-        [ResampledStratum(30, 0.75 * np.array([1.0, 2.0])), ResampledStratum(10, 0.25 * np.array([2.0, 4.0]))]
+    free = degrees_of_freedom_of_strata(
+        [
+            ResampledUnitGroup(30, 0.75 * np.array([1.0, 2.0])),
+            ResampledUnitGroup(10, 0.25 * np.array([2.0, 4.0])),
+        ]
     )
     expected = corrected_interval([1.25, 2.5], 1.5, free)
     assert (row.ci_low, row.ci_high) == pytest.approx(expected)

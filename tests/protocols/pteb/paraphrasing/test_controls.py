@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from embassay.measures.correlation import edit_distance
 from embassay.protocols.pteb.paraphrasing import PermutingParaphraser, open_paraphraser
-from embassay.protocols.wordings.records import Paraphrase, SourceText
+from embassay.protocols.wordings.records import ParaphraseOutcome, SourceText
 from embassay.protocols.wordings.sets import ParaphraseSet, WordingSource
 
 LONG = " ".join(f"word{i}" for i in range(40))
@@ -55,8 +55,8 @@ def test_as_far_as_the_set(tmp_path, changed):
     wording = " ".join([*(f"other{i}" for i in range(changed)), *words[changed:]])
     made = ParaphraseSet.create(tmp_path)
     made.add(WordingSource(name="m", paraphraser="openai:m", identity="i"))
-    lost = Paraphrase("lost here", "en", "", "", "refused")
-    made.keep("m", "d", 1337, [Paraphrase(LONG, "en", "", wording, "ok"), lost])
+    lost = ParaphraseOutcome("lost here", "en", "", "", "refused")
+    made.keep("m", "d", 1337, [ParaphraseOutcome(LONG, "en", "", wording, "ok"), lost])
     found = open_paraphraser(f"permuted:{tmp_path}")
     near, missing = written(found, [LONG, "lost here"])
     assert abs(edit_distance(LONG, near.wording) - changed / 40) <= 0.1

@@ -6,7 +6,7 @@ import pytest
 
 from embassay.data import open_dataset
 from embassay.errors import DataError, UsageError
-from embassay.protocols.wordings.records import Paraphrase, SourceText
+from embassay.protocols.wordings.records import ParaphraseOutcome, SourceText
 from embassay.protocols.wordings.sets import (
     ParaphraseSet,
     WordingSource,
@@ -18,18 +18,19 @@ from embassay.protocols.wordings.sets import (
 TEXTS = ('a "red" fox,\nrunning', "zwei Füchse", "lost in one run", " ")
 
 
-def rows(seed: int) -> list[Paraphrase]:
+def rows(seed: int) -> list[ParaphraseOutcome]:
     usable = [
-        Paraphrase(text, "en", "", f"{text.strip()} otherwise {seed}", "ok", seed=seed) for text in TEXTS[:2]
+        ParaphraseOutcome(text, "en", "", f"{text.strip()} otherwise {seed}", "ok", seed=seed)
+        for text in TEXTS[:2]
     ]
     third = (
-        Paraphrase(TEXTS[2], "en", "", "found", "ok", seed=seed)
+        ParaphraseOutcome(TEXTS[2], "en", "", "found", "ok", seed=seed)
         if seed == 1337
-        else Paraphrase(
+        else ParaphraseOutcome(
             TEXTS[2], "en", "", "", "too long", "900 characters", 6, 5_001_352, 1.5, "too long;too long"
         )
     )
-    return [*usable, third, Paraphrase(" ", "en", "", " ", "ok", attempts=0)]
+    return [*usable, third, ParaphraseOutcome(" ", "en", "", " ", "ok", attempts=0)]
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def test_jsonl_is_a_dataset(kept, tmp_path):
 
 def test_a_text_with_two_sets_of_wordings(kept, tmp_path):
     """Is written once, and the other is counted."""
-    kept.keep("m", "third", 1337, [Paraphrase(TEXTS[1], "en", "", "anders", "ok")])
+    kept.keep("m", "third", 1337, [ParaphraseOutcome(TEXTS[1], "en", "", "anders", "ok")])
     assert export_paraphrases(kept, "m", tmp_path / "shared.jsonl").repeated == 1
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.data import open_dataset
-from embassay.protocols.pteb.paraphrasing import judge_paraphrase, longest_allowed_answer
+from embassay.protocols.pteb.paraphrasing import judge_paraphrase, limit_answer_characters
 
 TEXT = "The committee approved the budget after a long debate."
 
@@ -91,7 +91,7 @@ def test_what_the_text_says_itself_is_no_fault(text, answer):
 )
 def test_the_longest_answer(text, strict, allowed):
     """Five times the text, and 40 characters always unless strict; the border itself is allowed."""
-    assert longest_allowed_answer(text, strict=strict) == allowed
+    assert limit_answer_characters(text, strict=strict) == allowed
     assert judge_paraphrase(text, "y" * allowed, strict_length=strict).usable
     assert judge_paraphrase(text, "y" * (allowed + 1), strict_length=strict).outcome == "too long"
 
@@ -103,7 +103,7 @@ def test_any_answer_is_judged(text, answer):
     if found.usable:
         assert found.wording
         assert found.wording == found.wording.strip()
-        assert found.outcome == "copied" or len(found.wording) <= longest_allowed_answer(text)
+        assert found.outcome == "copied" or len(found.wording) <= limit_answer_characters(text)
         found.wording.encode()
     else:
         assert not found.wording

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import BudgetExceeded, ModelError
-from embassay.protocols.pteb.paraphrasing import open_paraphraser, open_prompt
+from embassay.protocols.pteb.paraphrasing import open_paraphrase_prompt, open_paraphraser
 from embassay.protocols.wordings.records import (
     SEED_STEP,
     GenerationOptions,
@@ -60,7 +60,7 @@ def test_what_is_asked(tmp_path):
         rows = written(opened(stub, tmp_path), [SourceText(" A red\nfox. ", "en")])
         (body,) = stub.bodies
     assert body["messages"] == [
-        {"role": "system", "content": open_prompt().text},
+        {"role": "system", "content": open_paraphrase_prompt().text},
         {"role": "user", "content": " A red\nfox. "},
     ]
     assert (body["temperature"], body["top_p"], body["seed"]) == (0.8, 0.9, 1337)
@@ -228,9 +228,9 @@ def test_answers_are_asked_for_once(tmp_path):
 
     with StubServer(chat=behaviour, latency=0.01) as stub:
         model = opened(stub, tmp_path)
-        assert not model.is_free(TEXTS[0], 1337)
+        assert not model.is_text_free_of_cost(TEXTS[0], 1337)
         first = written(model, spoilt)
-        assert all(model.is_free(one, 1337) for one in spoilt)
+        assert all(model.is_text_free_of_cost(one, 1337) for one in spoilt)
         stub.forget()
         assert written(opened(stub, tmp_path), spoilt) == first
         assert not stub.bodies
@@ -265,7 +265,7 @@ def test_what_is_told_of_it(tmp_path):
         model = opened(stub, tmp_path)
         written(model, TEXTS[:1])
         others = [
-            opened(stub, tmp_path, prompt=open_prompt("variant1")),
+            opened(stub, tmp_path, prompt=open_paraphrase_prompt("variant1")),
             opened(stub, tmp_path, generation=GenerationOptions(temperature=0.7)),
         ]
     assert model.about()["model"] == "m"

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from embassay.measures.correlation import edit_distance
-from embassay.protocols.wordings.records import Paraphrase, make_quality_rows, measure_wording_quality
+from embassay.protocols.wordings.records import (
+    ParaphraseOutcome,
+    make_wording_quality_rows,
+    measure_wording_quality,
+)
 
 ROWS = [
-    Paraphrase("a b c", "en", "", "a x c d", "ok", seconds=0.2),
-    Paraphrase("a b", "en", "", "a b", "copied", attempts=2, seconds=0.4, rejected="empty"),
-    Paraphrase("q", "en", "", "a b", "ok", seconds=0.3),
-    Paraphrase(
+    ParaphraseOutcome("a b c", "en", "", "a x c d", "ok", seconds=0.2),
+    ParaphraseOutcome("a b", "en", "", "a b", "copied", attempts=2, seconds=0.4, rejected="empty"),
+    ParaphraseOutcome("q", "en", "", "a b", "ok", seconds=0.3),
+    ParaphraseOutcome(
         "lang",
         "de",
         "",
@@ -20,8 +24,8 @@ ROWS = [
         seconds=6.0,
         rejected=";".join(["too long"] * 6),
     ),
-    Paraphrase("gone", "de", "", "", "missing", attempts=0),
-    Paraphrase(" ", "de", "", " ", "ok", attempts=0),
+    ParaphraseOutcome("gone", "de", "", "", "missing", attempts=0),
+    ParaphraseOutcome(" ", "de", "", " ", "ok", attempts=0),
 ]
 
 
@@ -43,8 +47,8 @@ def test_nothing_is_no_zero():
     """Without texts there are no means, and a reason why."""
     found = measure_wording_quality([])
     assert (found.texts, found.edit_distance, found.seconds, found.lost) == (0, None, None, 0.0)
-    rows = make_quality_rows(
-        [Paraphrase("a", "en", "", "b", "ok")], dataset="d", system="s", variant="v", seed=7
+    rows = make_wording_quality_rows(
+        [ParaphraseOutcome("a", "en", "", "b", "ok")], dataset="d", system="s", variant="v", seed=7
     )
     seconds = next(row for row in rows if row.measure == "seconds")
     assert (seconds.value, seconds.n, seconds.reason) == (None, 0, "no language model was asked")
@@ -53,7 +57,9 @@ def test_nothing_is_no_zero():
 
 def test_result_rows():
     """One per measure for all texts and for each language, with unique keys."""
-    rows = make_quality_rows(ROWS, dataset="d", system="openai:m", variant="paraphrase:seed=1337", seed=1337)
+    rows = make_wording_quality_rows(
+        ROWS, dataset="d", system="openai:m", variant="paraphrase:seed=1337", seed=1337
+    )
     assert len({row.key for row in rows}) == len(rows)
     values = {(row.subset, row.measure): row.value for row in rows}
     assert {row.lang for row in rows if not row.subset} == {"mul"}
@@ -66,5 +72,5 @@ def test_result_rows():
     assert values["de", "edit_distance"] is None
     assert ("", "rejected:thinking") in values
     assert ("de", "rejected:thinking") not in values
-    one = make_quality_rows(ROWS[:3], dataset="d", system="s", variant="v", seed=1)
+    one = make_wording_quality_rows(ROWS[:3], dataset="d", system="s", variant="v", seed=1)
     assert {(row.subset, row.lang) for row in one} == {("", "en")}

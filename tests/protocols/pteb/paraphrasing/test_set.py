@@ -10,14 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.wordings.records import Paraphrase
+from embassay.protocols.wordings.records import ParaphraseOutcome
 from embassay.protocols.wordings.sets import ParaphraseSet, WordingSource
 
 ROWS = [
-    Paraphrase("a red fox", "en", "", "a crimson fox", "ok", seed=1337, seconds=0.25),
-    Paraphrase("ein Fuchs", "de", "", "ein Fuchs", "copied", seed=1001340, attempts=2, rejected="empty"),
-    Paraphrase("a red fox", "de", "", "", "failed", "no connection", seed=1337),
-    Paraphrase("x", "en", "first:1", "y", "ok"),
+    ParaphraseOutcome("a red fox", "en", "", "a crimson fox", "ok", seed=1337, seconds=0.25),
+    ParaphraseOutcome(
+        "ein Fuchs", "de", "", "ein Fuchs", "copied", seed=1001340, attempts=2, rejected="empty"
+    ),
+    ParaphraseOutcome("a red fox", "de", "", "", "failed", "no connection", seed=1337),
+    ParaphraseOutcome("x", "en", "first:1", "y", "ok"),
 ]
 SOURCE = WordingSource(
     name="a model", paraphraser="openai:m", identity="openai:m@1", prompt={"name": "default"}
@@ -51,7 +53,7 @@ def test_what_is_kept_comes_back(kept):
 @given(
     st.lists(
         st.builds(
-            Paraphrase, st.text(st.characters(codec="utf-8")), st.sampled_from(["en", "und"]), st.text("ab:"),
+            ParaphraseOutcome, st.text(st.characters(codec="utf-8")), st.sampled_from(["en", "und"]), st.text("ab:"),
             st.text(st.characters(codec="utf-8")), st.sampled_from(["ok", "too long"]), st.text("xyz"),
             st.integers(0, 6), st.integers(0, 2**62), st.floats(0, 100), st.sampled_from(["", "empty;refused"]),
         )

@@ -7,21 +7,24 @@ import pytest
 from embassay.data import open_dataset
 from embassay.errors import DataError, UsageError
 from embassay.protocols.pteb.paraphrasing import open_paraphraser
-from embassay.protocols.wordings.records import Paraphrase, SourceText
+from embassay.protocols.wordings.records import ParaphraseOutcome, SourceText
 from embassay.protocols.wordings.sets import ParaphraseSet, WordingSource
-from embassay.records import Paraphrases
+from embassay.records import TextsWithParaphrases
 
 RECORDED = {
-    "a": Paraphrases(("one", "two"), (("eins", "uno"), ("two", "dos", "deux"))),
-    "b": Paraphrases(("two",), (("zwei",),)),
+    "a": TextsWithParaphrases(("one", "two"), (("eins", "uno"), ("two", "dos", "deux"))),
+    "b": TextsWithParaphrases(("two",), (("zwei",),)),
 }
 ROWS = {
     1337: [
-        Paraphrase("x", "en", "", "y", "ok", seed=1337),
-        Paraphrase("z", "en", "", "", "refused", "no", 6),
+        ParaphraseOutcome("x", "en", "", "y", "ok", seed=1337),
+        ParaphraseOutcome("z", "en", "", "", "refused", "no", 6),
     ],
-    1338: [Paraphrase("x", "en", "", "why", "ok", seconds=0.5), Paraphrase("z", "en", "", "zed", "ok")],
-    1443: [Paraphrase("x", "en", "", "ex", "ok"), Paraphrase("z", "en", "", "zee", "ok")],
+    1338: [
+        ParaphraseOutcome("x", "en", "", "why", "ok", seconds=0.5),
+        ParaphraseOutcome("z", "en", "", "zed", "ok"),
+    ],
+    1443: [ParaphraseOutcome("x", "en", "", "ex", "ok"), ParaphraseOutcome("z", "en", "", "zee", "ok")],
 }
 
 
@@ -69,7 +72,7 @@ def folder(tmp_path):
     made.add(WordingSource(name="m", paraphraser="openai:m", identity="i", about={"model": "m-1"}))
     for seed, rows in ROWS.items():
         made.keep("m", "d", seed, rows, fingerprint="f")
-    made.keep("m", "other", 1337, [Paraphrase("q", "en", "", "r", "ok")])
+    made.keep("m", "other", 1337, [ParaphraseOutcome("q", "en", "", "r", "ok")])
     return tmp_path / "set"
 
 
@@ -109,7 +112,7 @@ def test_its_identity_is_its_content(folder, tmp_path):
     moved = tmp_path / "moved"
     folder.rename(moved)
     assert open_paraphraser(f"stored:{moved}").identity == before
-    ParaphraseSet.open(moved).keep("m", "d", 1337, [Paraphrase("x", "en", "", "yy", "ok")])
+    ParaphraseSet.open(moved).keep("m", "d", 1337, [ParaphraseOutcome("x", "en", "", "yy", "ok")])
     assert open_paraphraser(f"stored:{moved}").identity != before
 
 
@@ -117,7 +120,7 @@ def test_a_set_of_several_sources(folder):
     """Needs to be told which, by a part of the name that only one has."""
     made = ParaphraseSet.open(folder)
     made.add(WordingSource(name="openai:gpt variant1", paraphraser="openai:gpt", identity="j"))
-    made.keep("openai:gpt variant1", "d", 1, [Paraphrase("x", "en", "", "v", "ok")])
+    made.keep("openai:gpt variant1", "d", 1, [ParaphraseOutcome("x", "en", "", "v", "ok")])
     with pytest.raises(UsageError, match=r"2 sources.*source=.*'m', 'openai:gpt variant1'"):
         open_paraphraser(f"stored:{folder}")
     found = open_paraphraser(f"stored:{folder}?source=variant1")

@@ -7,21 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.protocols.pteb.candidates import (
-    ParaphraserCandidate,
-    SelectionRule,
-    pareto_front,
-    select_candidate,
+    CandidateParaphraserMeans,
+    CandidateSelectionRule,
+    find_pareto_front,
+    select_paraphraser,
 )
 
-GEMMA = ParaphraserCandidate("gemma3-27b", 4.26, 0.81, 0.27)
-GPT = ParaphraserCandidate("gpt-oss-20b", 4.44, 0.55, 1.24)
-QWEN = ParaphraserCandidate("qwen3-32b", 4.39, 0.63, 5.35)
-COPIER = ParaphraserCandidate("copier", 5.0, 0.0, 0.0)
+GEMMA = CandidateParaphraserMeans("gemma3-27b", 4.26, 0.81, 0.27)
+GPT = CandidateParaphraserMeans("gpt-oss-20b", 4.44, 0.55, 1.24)
+QWEN = CandidateParaphraserMeans("qwen3-32b", 4.39, 0.63, 5.35)
+COPIER = CandidateParaphraserMeans("copier", 5.0, 0.0, 0.0)
 
 
 def test_table_4():
     """The published figures give the published choice. None of the three beats another."""
-    found = select_candidate([QWEN, GPT, GEMMA])
+    found = select_paraphraser([QWEN, GPT, GEMMA])
     assert found.selected == "gemma3-27b"
     assert found.because == "the largest edit distance of the 3 that meet the rule: an edit distance of 0.81"
     assert found.front == ("qwen3-32b", "gpt-oss-20b", "gemma3-27b")
@@ -30,21 +30,21 @@ def test_table_4():
 
 def test_a_copier_is_never_taken():
     """Not even where it is alone, or nearly a copier."""
-    assert select_candidate([COPIER, GPT]).selected == "gpt-oss-20b"
-    alone = select_candidate([COPIER])
+    assert select_paraphraser([COPIER, GPT]).selected == "gpt-oss-20b"
+    alone = select_paraphraser([COPIER])
     assert (alone.selected, alone.because) == ("", "no candidate meets the rule")
     assert alone.rejected == {"copier": "an edit distance of 0.00, under 0.1: it copies"}
-    assert not select_candidate([ParaphraserCandidate("nearly", 4.99, 0.05, 0.1)]).selected
+    assert not select_paraphraser([CandidateParaphraserMeans("nearly", 4.99, 0.05, 0.1)]).selected
 
 
 def test_who_loses_the_meaning_is_not_taken():
     """However much it rewords."""
-    found = select_candidate([ParaphraserCandidate("inventor", 3.99, 1.0, 0.1), GPT])
+    found = select_paraphraser([CandidateParaphraserMeans("inventor", 3.99, 1.0, 0.1), GPT])
     assert found.selected == "gpt-oss-20b"
     assert "3.99, under 4" in found.rejected["inventor"]
     assert (
-        select_candidate(
-            [ParaphraserCandidate("inventor", 3.99, 1.0, 0.1)], SelectionRule(similarity=3.5)
+        select_paraphraser(
+            [CandidateParaphraserMeans("inventor", 3.99, 1.0, 0.1)], CandidateSelectionRule(similarity=3.5)
         ).selected
         == "inventor"
     )
@@ -52,8 +52,8 @@ def test_who_loses_the_meaning_is_not_taken():
 
 def test_a_missing_value_is_no_small_one():
     """The candidate is out, with its own reason."""
-    found = select_candidate(
-        [ParaphraserCandidate("broken", None, 0.9, 0.1, "sts12: 9% had no rating"), QWEN]
+    found = select_paraphraser(
+        [CandidateParaphraserMeans("broken", None, 0.9, 0.1, "sts12: 9% had no rating"), QWEN]
     )
     assert (found.selected, found.front) == ("qwen3-32b", ("qwen3-32b",))
     assert found.rejected == {"broken": "sts12: 9% had no rating"}
@@ -61,13 +61,16 @@ def test_a_missing_value_is_no_small_one():
 
 def test_ties_go_to_the_faster():
     """Equal to two decimals is equal; an unknown runtime is the slowest."""
-    slow, fast = ParaphraserCandidate("slow", 4.5, 0.804, 2.0), ParaphraserCandidate("fast", 4.1, 0.80, 1.0)
-    found = select_candidate(
+    slow, fast = (
+        CandidateParaphraserMeans("slow", 4.5, 0.804, 2.0),
+        CandidateParaphraserMeans("fast", 4.1, 0.80, 1.0),
+    )
+    found = select_paraphraser(
         [
             slow,
             fast,
-            ParaphraserCandidate("unknown", 4.5, 0.804),
-            ParaphraserCandidate("less", 4.5, 0.79, 0.1),
+            CandidateParaphraserMeans("unknown", 4.5, 0.804),
+            CandidateParaphraserMeans("less", 4.5, 0.79, 0.1),
         ]
     )
     assert found.selected == "fast"
@@ -79,8 +82,8 @@ def test_ties_go_to_the_faster():
 )
 def test_the_front(values):
     """Nobody on it is beaten, everybody off it is; it is never empty, and the order does not matter."""
-    candidates = [ParaphraserCandidate(f"c{i}", *value) for i, value in enumerate(values)]
-    front = pareto_front(candidates)
+    candidates = [CandidateParaphraserMeans(f"c{i}", *value) for i, value in enumerate(values)]
+    front = find_pareto_front(candidates)
     assert front
 
     def beats(a, b):
@@ -92,15 +95,15 @@ def test_the_front(values):
 
     for one in candidates:
         assert (one in front) == (not any(beats(other, one) for other in candidates))
-    assert {one.name for one in pareto_front(candidates[::-1])} == {one.name for one in front}
-    assert select_candidate(candidates).selected == select_candidate(candidates[::-1]).selected
+    assert {one.name for one in find_pareto_front(candidates[::-1])} == {one.name for one in front}
+    assert select_paraphraser(candidates).selected == select_paraphraser(candidates[::-1]).selected
 
 
 def test_the_rule_is_said():
     """With its numbers."""
-    assert str(SelectionRule()) == (
+    assert str(CandidateSelectionRule()) == (
         "Among candidates with a mean similarity of at least 4 and an edit distance of at least 0.1 (below that, "
         "they copy), the largest edit distance; ties (to two decimals) go to the shorter runtime."
     )
     with pytest.raises(AttributeError):
-        SelectionRule().similarity = 3  # type: ignore[misc]
+        CandidateSelectionRule().similarity = 3  # type: ignore[misc]

@@ -11,9 +11,9 @@ import pytest
 from embassay.errors import BudgetExceeded, UsageError
 from embassay.measures.correlation import edit_distance
 from embassay.protocols.pteb.candidates import (
-    SelectionOptions,
-    SelectionRequest,
-    forecast_selection,
+    ParaphraserSelectionOptions,
+    ParaphraserSelectionRequest,
+    forecast_selection_cost,
     make_plan,
 )
 from embassay.protocols.pteb.paraphrasing import open_paraphraser
@@ -26,7 +26,7 @@ from stub import StubServer
 
 from .conftest import Models, pairs_in, rating, reworded, spec_at
 
-QUICK = SelectionOptions(resamples=100)
+QUICK = ParaphraserSelectionOptions(resamples=100)
 FOUR = ("free-27b", "timid-20b", "copier-1b", "inventor-8b")
 
 
@@ -175,7 +175,7 @@ def test_what_fails_is_counted(write_pairs, spec, models, tmp_path):
     models.spoil["free-27b", texts[0]] = "word " * 200
     for text in texts[1:5]:
         models.spoil["fair", text] = "4/5"
-    options = SelectionOptions(resamples=50, attempts=2)
+    options = ParaphraserSelectionOptions(resamples=50, attempts=2)
     run = paraphrasers(
         [spec("timid-20b"), spec("free-27b")], judge=spec("fair"), datasets=[path], out=tmp_path / "run",
         options=options, generation=GenerationOptions(retries=1),
@@ -246,11 +246,11 @@ def test_two_languages(write_pairs, spec, stub, tmp_path):
 
 def test_the_forecast(write_pairs, spec, models, tmp_path):
     """Counts paraphrases and ratings; nothing is sent."""
-    request = SelectionRequest(
+    request = ParaphraserSelectionRequest(
         (spec("free-27b"), "copied"), datasets=(str(write_pairs("one", 10)),),
         judge=spec("fair", "&price=1&price_output=1"), cross_judges=(spec("kind"),),
     )  # fmt: skip
-    cells = forecast_selection(make_plan(request, ledger=NoCallsLedger())).cells
+    cells = forecast_selection_cost(make_plan(request, ledger=NoCallsLedger())).cells
     assert [(one.system.partition("?")[0], one.requests) for one in cells] == [
         ("openai:free-27b", 19), ("copied", None), ("openai:fair", 38), ("openai:kind", 19),
     ]  # fmt: skip
@@ -272,5 +272,5 @@ def test_what_cannot_be_selected_from(spec, tmp_path):
     with pytest.raises(UsageError, match="price of"):
         paraphrasers([spec("free-27b")], judge=spec("fair", "&price=0"), out=tmp_path / "run", max_usd=1.0)
     with pytest.raises(UsageError, match="least_edit_distance"):
-        SelectionOptions(least_edit_distance=0.0)
+        ParaphraserSelectionOptions(least_edit_distance=0.0)
     assert not (tmp_path / "run").exists()

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from embassay.protocols.pteb.drops import LengthBin, count_words_by_dataset
-from embassay.protocols.pteb.tables import PtebRunRows, make_tables
+from embassay.protocols.pteb.tables import PtebRunRows, make_pteb_tables
 from embassay.records import Result
 from embassay.stats import Estimate
 
@@ -46,7 +46,7 @@ def rows_of(task, dataset, measure, *, lang="en", without=()):
 
 def made(rows, **more):
     """The tables by name."""
-    return {table.name: table for table in make_tables(PtebRunRows(rows, KINDS, **more))}
+    return {table.name: table for table in make_pteb_tables(PtebRunRows(rows, KINDS, **more))}
 
 
 def frame(table):

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from embassay.protocols.pteb.options import StudyPool
-from embassay.protocols.pteb.validation.study import Study, draw_study
-from embassay.protocols.wordings.pairs import RatedPair, RatingRules, SampleSize
-from embassay.protocols.wordings.records import Paraphrase
+from embassay.protocols.pteb.validation.study import DrawnStudy, draw_rating_study
+from embassay.protocols.wordings.pairs import PairSampleSize, PairToRate, RatingAcceptanceRules
+from embassay.protocols.wordings.records import ParaphraseOutcome
 from embassay.protocols.wordings.sets import ParaphraseSet, WordingSource
 
 WORDS = {
@@ -19,11 +19,11 @@ WORDS = {
     "deu": "der alte Hund läuft heute schnell über die breite Straße während alle Leute singen",
     "swa": "paka mweusi analala juu ya kiti chekundu wakati mvua inanyesha nje bila kelele nyingi",
 }
-ALL, RULES = StudyPool(), RatingRules()
+ALL, RULES = StudyPool(), RatingAcceptanceRules()
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
-def wordings(lang: str, n: int = 80) -> list[Paraphrase]:
+def wordings(lang: str, n: int = 80) -> list[ParaphraseOutcome]:
     """Distinct texts, each with another order of its words as its paraphrase; one is a copy, one has failed."""
     words = WORDS[lang].split()
     found = []
@@ -31,9 +31,9 @@ def wordings(lang: str, n: int = 80) -> list[Paraphrase]:
         tag = LETTERS[i % 26] * 3 + LETTERS[i // 26] * 3
         text = " ".join([*words[i % 7 :], tag]) + "."
         other = " ".join([tag, *reversed(words[i % 7 :])])
-        found.append(Paraphrase(text, lang, "", other, "ok", seed=1337))
-    copy = Paraphrase("Un " + found[0].text, lang, "", "Un " + found[0].text, "copied", seed=1337)
-    lost = Paraphrase("Perdu " + found[0].text, lang, "", "", "refused", "it would not", seed=1337)
+        found.append(ParaphraseOutcome(text, lang, "", other, "ok", seed=1337))
+    copy = ParaphraseOutcome("Un " + found[0].text, lang, "", "Un " + found[0].text, "copied", seed=1337)
+    lost = ParaphraseOutcome("Perdu " + found[0].text, lang, "", "", "refused", "it would not", seed=1337)
     return [*found, copy, lost]
 
 
@@ -48,7 +48,7 @@ def paraphrases(tmp_path: Path) -> ParaphraseSet:
 
 
 @pytest.fixture
-def draw(paraphrases: ParaphraseSet, tmp_path: Path) -> Callable[..., Study]:
+def draw(paraphrases: ParaphraseSet, tmp_path: Path) -> Callable[..., DrawnStudy]:
     """Draw a study; keyword arguments are of the sample and, in `drawing` and `rules`, of those."""
 
     def drawn(
@@ -56,10 +56,12 @@ def draw(paraphrases: ParaphraseSet, tmp_path: Path) -> Callable[..., Study]:
         *,
         ending: str = "csv",
         drawing: StudyPool = ALL,
-        rules: RatingRules = RULES,
+        rules: RatingAcceptanceRules = RULES,
         **size: int,
-    ) -> Study:
-        return draw_study(paraphrases, tmp_path / name, drawing, SampleSize(**size), rules, ending=ending)
+    ) -> DrawnStudy:
+        return draw_rating_study(
+            paraphrases, tmp_path / name, drawing, PairSampleSize(**size), rules, ending=ending
+        )
 
     return drawn
 
@@ -68,7 +70,7 @@ def draw(paraphrases: ParaphraseSet, tmp_path: Path) -> Callable[..., Study]:
 def fill() -> Callable[..., None]:
     """Have every rater fill in their file: `rate` gets the pair and the rater, None leaves a blank."""
 
-    def filled(study: Study, rate: Callable[[RatedPair, str], float | None]) -> None:
+    def filled(study: DrawnStudy, rate: Callable[[PairToRate, str], float | None]) -> None:
         items = {item.pair_id: item for item in study.items}
         for path in study.list_rater_files():
             with path.open(encoding="utf-8-sig", newline="") as stream:

@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.pteb.validation.raters import InspectorDecisions, RaterRating, check_ratings
-from embassay.protocols.wordings.pairs import RatedPair, RatingRules
+from embassay.protocols.pteb.validation.raters import InspectorDecisions, RaterRating, apply_rating_checks
+from embassay.protocols.wordings.pairs import PairToRate, RatingAcceptanceRules
 
-RULES = RatingRules()
+RULES = RatingAcceptanceRules()
 
 
 def study(n=50, lang="fra"):
     """n pairs and two dummies."""
-    items = [RatedPair(f"{lang}-{i}", lang, "pair", f"text {i}", f"other {i}", None) for i in range(n)]
+    items = [PairToRate(f"{lang}-{i}", lang, "pair", f"text {i}", f"other {i}", None) for i in range(n)]
     items += [
-        RatedPair(f"{lang}-same", lang, "nearly identical", "a.", "a", 5.0),
-        RatedPair(f"{lang}-far", lang, "unrelated", "a", "z", 0.0),
+        PairToRate(f"{lang}-same", lang, "nearly identical", "a.", "a", 5.0),
+        PairToRate(f"{lang}-far", lang, "unrelated", "a", "z", 0.0),
     ]
     return {item.pair_id: item for item in items}
 
@@ -59,7 +59,7 @@ def test_planted_bad_raters_are_exactly_those_rejected():
         for pair in items
     ]
     inspected = {pair: value for pair, value in true.items() if items[pair].expected is None}
-    checked = check_ratings(
+    checked = apply_rating_checks(
         ratings, items, RULES, estimates=estimates, decisions=InspectorDecisions(inspected, {}, {})
     )
     fates = {one.rater_id: one.fate for one in checked.raters}
@@ -88,7 +88,7 @@ def test_a_dummy_may_be_one_away(pair, value, fate):
     """Within 1 of what is expected, the limit included."""
     items = study(3)
     ratings = [RaterRating(one, "a", value if one == pair else truth(items)[one]) for one in items]
-    [rater] = check_ratings(ratings, items, RULES).raters
+    [rater] = apply_rating_checks(ratings, items, RULES).raters
     assert rater.fate == fate
     assert rater.dummies_failed == (fate == "rejected")
 
@@ -96,7 +96,7 @@ def test_a_dummy_may_be_one_away(pair, value, fate):
 def test_a_dummy_that_was_not_rated_rejects_nobody():
     """It is counted."""
     items = study(3)
-    [rater] = check_ratings([RaterRating("fra-0", "a", 4.0)], items, RULES).raters
+    [rater] = apply_rating_checks([RaterRating("fra-0", "a", 4.0)], items, RULES).raters
     assert (rater.fate, rater.dummies_missing, rater.missing, rater.ratings) == ("kept", 2, 4, 1)
 
 
@@ -116,7 +116,7 @@ def test_what_is_flagged_and_why(value, estimates, why):
     """More than 2.0 from any estimate; 2.0 or lower."""
     items = study(1)
     said = [RaterRating("fra-0", f"j{i}", one) for i, one in enumerate(estimates)]
-    checked = check_ratings([RaterRating("fra-0", "a", value)], items, RULES, estimates=said)
+    checked = apply_rating_checks([RaterRating("fra-0", "a", value)], items, RULES, estimates=said)
     assert [flag.reasons for flag in checked.flags] == ([why] if why else [])
     assert checked.not_inspected == (("fra-0",) if why else ())
 
@@ -132,7 +132,7 @@ def test_both_inspection_and_estimates_must_be_far():
             RaterRating(f"fra-{i}", f"j{j}", value) for j, value in enumerate(judges) for i in range(10)
         ]
         decisions = InspectorDecisions(inspected, {}, {})
-        [rater] = check_ratings(ratings, items, RULES, estimates=estimates, decisions=decisions).raters
+        [rater] = apply_rating_checks(ratings, items, RULES, estimates=estimates, decisions=decisions).raters
         return rater.fate, len(rater.far)
 
     three = {f"fra-{i}": 4.0 for i in range(3)}
@@ -153,7 +153,7 @@ def test_the_inspector_may_clear_or_reject_with_a_reason():
         RaterRating("fra-0", "b", 4.0),
     ]
     decisions = InspectorDecisions({}, {"a": "asked, had misread"}, {"b": "copied a's file"})
-    first, second = check_ratings(ratings, items, RULES, decisions=decisions).raters
+    first, second = apply_rating_checks(ratings, items, RULES, decisions=decisions).raters
     assert (first.fate, second.fate) == ("cleared", "rejected")
     assert first.reason == (
         "inspector: asked, had misread (otherwise: rated the nearly identical pair fra-same 1, expected 5)"
@@ -164,7 +164,7 @@ def test_the_inspector_may_clear_or_reject_with_a_reason():
 def test_clearing_somebody_whom_nothing_speaks_against_changes_nothing():
     """They are kept, without a reason."""
     items = study(3)
-    [rater] = check_ratings(
+    [rater] = apply_rating_checks(
         [RaterRating("fra-0", "a", 4.0)], items, RULES, decisions=InspectorDecisions({}, {"a": "fine"}, {})
     ).raters
     assert (rater.fate, rater.reason) == ("kept", "")
@@ -175,6 +175,6 @@ def test_what_is_kept_is_what_was_said_by_those_who_stay(said):
     """No rating is changed, invented or kept of a rejected rater; without estimates and dummies nobody is rejected."""
     items = study(10)
     ratings = [RaterRating(f"fra-{i}", rater, float(value)) for i, rater, value in said]
-    checked = check_ratings(ratings, items, RULES)
+    checked = apply_rating_checks(ratings, items, RULES)
     assert list(checked.kept) == ratings
     assert all(one.fate == "kept" for one in checked.raters)

@@ -8,15 +8,15 @@ import pytest
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.pteb.validation.raters import (
-    collect_ratings,
-    read_decisions,
-    read_ratings,
+    collect_ratings_from_files,
+    read_inspector_decisions,
+    read_rating_file_rows,
 )
-from embassay.protocols.wordings.pairs import COLUMNS, RatedPair, write_rating_table
+from embassay.protocols.wordings.pairs import COLUMNS, PairToRate, write_rating_table
 
 ITEMS = {
-    "fra-001": RatedPair("fra-001", "fra", "pair", "un chat, dort", "dort un «chat»", None),
-    "fra-002": RatedPair("fra-002", "fra", "pair", "deux", "trois", None),
+    "fra-001": PairToRate("fra-001", "fra", "pair", "un chat, dort", "dort un «chat»", None),
+    "fra-002": PairToRate("fra-002", "fra", "pair", "deux", "trois", None),
 }
 
 
@@ -39,7 +39,7 @@ def test_rating_files_come_back_as_written(tmp_path, ending, rating):
         rating = rating or None
     else:
         write_rating_table(path, [given])
-    [back] = read_ratings(path)
+    [back] = read_rating_file_rows(path)
     assert (back.pair_id, back.rater_id, back.rating, back.ts) == ("fra-001", "a", rating, given["ts"])
     assert back.texts == (given["text"], given["text2"])
 
@@ -51,16 +51,16 @@ def test_rating_files_come_back_as_written(tmp_path, ending, rating):
 def test_what_spreadsheets_write_is_understood(tmp_path, write_csv, delimiter, cell, value):
     """Semicolons, tabs, decimal commas, a byte order mark, blanks."""
     path = write_csv(tmp_path / "r.csv", [row(rating=cell)], delimiter)
-    [back] = read_ratings(path)
+    [back] = read_rating_file_rows(path)
     assert back.rating == value
-    assert len(collect_ratings([path], ITEMS)) == (value is not None)
+    assert len(collect_ratings_from_files([path], ITEMS)) == (value is not None)
 
 
 def test_rows_and_texts_that_spreadsheets_reshape_are_understood(tmp_path, write_csv):
     """Empty rows at the end, and line ends in a cell."""
     rows = [row(), {**dict.fromkeys(row(), "")}]
     rows[0]["text"] = "dort un  «chat» "
-    assert len(collect_ratings([write_csv(tmp_path / "r.csv", rows)], ITEMS)) == 1
+    assert len(collect_ratings_from_files([write_csv(tmp_path / "r.csv", rows)], ITEMS)) == 1
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_broken_rows_are_named_by_file_and_line(tmp_path, write_csv, rows, messa
     """With what was expected and what to do."""
     path = write_csv(tmp_path / "r.csv", rows)
     with pytest.raises(DataError, match=message) as error:
-        collect_ratings([path], ITEMS)
+        collect_ratings_from_files([path], ITEMS)
     assert error.value.mend
 
 
@@ -104,14 +104,14 @@ def test_files_that_are_no_tables_are_named(tmp_path, content, message):
     path = tmp_path / "r.csv"
     path.write_bytes(content)
     with pytest.raises(DataError, match=message):
-        collect_ratings([path], ITEMS)
+        collect_ratings_from_files([path], ITEMS)
 
 
 def test_two_files_of_one_rater_are_told_apart(tmp_path, write_csv):
     """The same rating twice, in two files, is a mistake too."""
     one, two = (write_csv(tmp_path / name, [row()]) for name in ("one.csv", "two.csv"))
     with pytest.raises(DataError, match=r"two\.csv:2: a has already rated the pair fra-001 .*one\.csv:2"):
-        collect_ratings([one, two], ITEMS)
+        collect_ratings_from_files([one, two], ITEMS)
 
 
 def test_json_lines_with_numbers_are_read(tmp_path):
@@ -119,7 +119,7 @@ def test_json_lines_with_numbers_are_read(tmp_path):
     path = tmp_path / "r.jsonl"
     lines = [row(rating=3.25), row("fra-002", rating=None), row("fra-002", rater="b", rating=0)]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert [(one.pair_id, one.rater_id, one.value) for one in collect_ratings([path], ITEMS)] == [
+    assert [(one.pair_id, one.rater_id, one.value) for one in collect_ratings_from_files([path], ITEMS)] == [
         ("fra-001", "a", 3.25),
         ("fra-002", "b", 0.0),
     ]
@@ -153,7 +153,7 @@ def test_the_inspector_s_file(tmp_path, write_csv):
             "why": "",
         },
     ]
-    found = read_decisions(write_csv(tmp_path / "i.csv", rows))
+    found = read_inspector_decisions(write_csv(tmp_path / "i.csv", rows))
     assert found.inspected == {"fra-001": 4.5}
     assert (found.cleared, found.rejected) == ({"b": "asked"}, {"c": "a copy"})
 
@@ -182,15 +182,19 @@ def test_a_broken_inspector_s_file_is_named_by_line(tmp_path, write_csv, cells, 
     empty = {**first, "inspection": "", "decision": "", "reason": ""}
     path = write_csv(tmp_path / "i.csv", [first, {**empty, **cells}])
     with pytest.raises(DataError, match=message):
-        read_decisions(path)
+        read_inspector_decisions(path)
 
 
 def test_decisions_about_nobody_are_refused():
     """A misspelt rater would silently stay."""
-    from embassay.protocols.pteb.validation.raters import InspectorDecisions, RaterRating, check_decisions
+    from embassay.protocols.pteb.validation.raters import (
+        InspectorDecisions,
+        RaterRating,
+        check_inspector_decisions,
+    )
 
     ratings = [RaterRating("fra-001", "fra-rater1", 4.0)]
     with pytest.raises(UsageError, match=r"the rater 'fra-rater'.*Did you mean fra-rater1"):
-        check_decisions(InspectorDecisions({}, {}, {"fra-rater": "x"}), ratings, ITEMS)
+        check_inspector_decisions(InspectorDecisions({}, {}, {"fra-rater": "x"}), ratings, ITEMS)
     with pytest.raises(UsageError, match="the pair 'fra-01'"):
-        check_decisions(InspectorDecisions({"fra-01": 2.0}, {}, {}), ratings, ITEMS)
+        check_inspector_decisions(InspectorDecisions({"fra-01": 2.0}, {}, {}), ratings, ITEMS)

@@ -11,12 +11,16 @@ import numpy as np
 import pytest
 
 from embassay.measures import krippendorff_alpha
-from embassay.protocols.pteb.validation.raters import RaterRating, check_ratings, summarise_language_ratings
-from embassay.protocols.pteb.validation.scoring import make_rating_result_rows, make_tables
-from embassay.protocols.wordings.pairs import RatedPair, RatingRules
+from embassay.protocols.pteb.validation.raters import (
+    RaterRating,
+    apply_rating_checks,
+    summarise_language_ratings,
+)
+from embassay.protocols.pteb.validation.scoring import make_rating_result_rows, make_study_rating_tables
+from embassay.protocols.wordings.pairs import PairToRate, RatingAcceptanceRules
 
 REFERENCE = Path(__file__).parents[4] / ".." / "shared" / "reference" / "pteb" / "table11.csv"
-RULES = RatingRules()
+RULES = RatingAcceptanceRules()
 PUBLISHED = {
     "ara": (4.43, 5), "fra": (3.78, 4), "deu": (4.40, 5), "hau": (3.34, 4), "rus": (4.16, 5), "spa": (4.01, 4),
     "swa": (3.91, 4), "tur": (4.40, 5),
@@ -25,11 +29,11 @@ PUBLISHED = {
 
 
 def pairs(lang, n):
-    return [RatedPair(f"{lang}-{i}", lang, "pair", f"t{i}", f"o{i}", None) for i in range(n)]
+    return [PairToRate(f"{lang}-{i}", lang, "pair", f"t{i}", f"o{i}", None) for i in range(n)]
 
 
 def results_of(ratings, items, *, per_pair=2, rules=RULES):
-    checked = check_ratings(ratings, {item.pair_id: item for item in items}, rules)
+    checked = apply_rating_checks(ratings, {item.pair_id: item for item in items}, rules)
     return summarise_language_ratings(
         checked.kept, items, checked.raters, rules, per_pair=per_pair, seed=1337
     )
@@ -68,7 +72,7 @@ def test_published_table_11():
     assert round(total.mean.value, 2) == 4.05
     assert total.mean.value == pytest.approx(fmean(mean for mean, _ in PUBLISHED.values()))
     assert (total.ratings, total.rated, total.accepted) == (800, 400, True)
-    table = next(make_tables((*each, total), (), 3.0))
+    table = next(make_study_rating_tables((*each, total), (), 3.0))
     assert [row[0] for row in table.rows] == [*PUBLISHED, "Total"]
 
 
@@ -112,7 +116,7 @@ def test_the_threshold_is_reached_at_the_threshold():
     below = [*exact[:-1], RaterRating("fra-99", "a", 2.0)]
     assert results_of(exact, items, per_pair=1)[0].accepted
     assert not results_of(below, items, per_pair=1)[0].accepted
-    assert not results_of(exact, items, per_pair=1, rules=RatingRules(threshold=3.01))[0].accepted
+    assert not results_of(exact, items, per_pair=1, rules=RatingAcceptanceRules(threshold=3.01))[0].accepted
 
 
 def test_pairs_with_one_rating_count_as_pairs():

@@ -50,7 +50,7 @@ def test_from_ratings_to_the_table(draw, fill):
     study = draw()
     fill(study, careful)
     before = {path: path.read_bytes() for path in study.path.rglob("*") if path.is_file()}
-    scored = scoring.score_study(read_study(study.path))
+    scored = scoring.score_rating_study(read_study(study.path))
     scoring.write_study_run(scored, command="x")
     assert scored.accepted == ("deu", "fra", "swa")
     rows = table_11(study)
@@ -81,14 +81,14 @@ def test_planted_bad_raters_are_rejected_and_logged(draw, fill, write_csv):
         )
         for judge in ("judge-a", "judge-b")
     ]
-    first = scoring.score_study(read_study(study.path), estimates=estimates)
+    first = scoring.score_rating_study(read_study(study.path), estimates=estimates)
     scoring.write_study_run(first)
     assert [one.rater_id for one in first.checked.raters if one.fate == "rejected"] == ["fra-rater2"]
     assert first.checked.not_inspected
     assert RunFolder(study.path).read_manifest()["status"] == "partial"
 
     _inspect(study, {item.pair_id: spoilt(item, "") for item in study.items})
-    second = scoring.score_study(read_study(study.path), estimates=estimates)
+    second = scoring.score_rating_study(read_study(study.path), estimates=estimates)
     scoring.write_study_run(second)
     fates = {one.rater_id: one.fate for one in second.checked.raters}
     assert [rater for rater, fate in fates.items() if fate == "rejected"] == ["deu-rater1", "fra-rater2"]
@@ -124,14 +124,14 @@ def test_the_inspector_s_work_is_never_overwritten(draw, fill):
     """The list is not touched when it has all; otherwise rows are added at its end, in its own format."""
     study = draw(pairs=10)
     fill(study, lambda item, rater: truth(item) if item.is_dummy or item.lang != "fra" else 1.0)
-    scoring.write_study_run(scoring.score_study(read_study(study.path)))
+    scoring.write_study_run(scoring.score_rating_study(read_study(study.path)))
     _inspect(study, {item.pair_id: 4.0 for item in study.items})
     path = study.path / "inspect.csv"
     mine = path.read_bytes()
-    scoring.write_study_run(scoring.score_study(read_study(study.path)))
+    scoring.write_study_run(scoring.score_rating_study(read_study(study.path)))
     assert path.read_bytes() == mine
     fill(study, lambda item, rater: truth(item) if item.is_dummy or item.lang == "swa" else 1.0)
-    scoring.write_study_run(scoring.score_study(read_study(study.path)))
+    scoring.write_study_run(scoring.score_rating_study(read_study(study.path)))
     after = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
     assert after.startswith(mine)
     assert after.count(b"\r\n") == mine.count(b"\r\n") + 20
@@ -141,7 +141,7 @@ def test_ratings_come_out_with_their_key(draw, fill):
     """One file in the shared format with all ratings, those of dummies and rejected raters too."""
     study = draw(pairs=5)
     fill(study, spoilt)
-    scoring.write_study_run(scoring.score_study(read_study(study.path)))
+    scoring.write_study_run(scoring.score_rating_study(read_study(study.path)))
     with (study.path / "ratings.csv").open(encoding="utf-8-sig", newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert len(rows) == 3 * 2 * 7
@@ -158,7 +158,7 @@ def test_blank_ratings_are_counted(draw, fill):
     blank = {item.pair_id for item in study.items if item.lang == "fra" and not item.is_dummy}
     few = sorted(blank)[:2]
     fill(study, lambda item, rater: None if item.pair_id in few else truth(item))
-    scored = scoring.score_study(read_study(study.path))
+    scored = scoring.score_rating_study(read_study(study.path))
     assert any("4 ratings left blank" in one for one in scored.warnings)
     [french] = [one for one in scored.results if one.lang == "fra"]
     assert (french.accepted, french.rated, french.pairs) == (None, 18, 20)
@@ -175,7 +175,7 @@ def test_doubts_about_a_verdict_are_told(draw, fill):
         return float(np.random.default_rng([int(item.pair_id[-3:]), int(rater[-1])]).integers(1, 6))
 
     fill(study, said)
-    told = scoring.score_study(read_study(study.path)).warnings
+    told = scoring.score_rating_study(read_study(study.path)).warnings
     assert (
         "The threshold is within the interval of fra: with other pairs, the verdict could be the opposite."
         in told
@@ -188,7 +188,7 @@ def test_without_ratings_there_is_nothing_to_score(draw):
     """A usage error that says where the files are expected."""
     study = draw(pairs=3)
     with pytest.raises(UsageError, match=r"no ratings .* for-raters"):
-        scoring.score_study(read_study(study.path))
+        scoring.score_rating_study(read_study(study.path))
 
 
 class Judge:
@@ -245,7 +245,9 @@ def test_a_model_that_estimates_its_own_paraphrases_is_told(draw, fill, write_cs
     study = draw(pairs=3)
     fill(study, careful)
     rows = [{"pair_id": item.pair_id, "rater_id": "openai:writer", "rating": "4"} for item in study.items]
-    scored = scoring.score_study(read_study(study.path), estimates=[write_csv(study.path / "e.csv", rows)])
+    scored = scoring.score_rating_study(
+        read_study(study.path), estimates=[write_csv(study.path / "e.csv", rows)]
+    )
     assert "openai:writer rates its own paraphrases." in scored.warnings
 
 
@@ -277,7 +279,7 @@ def test_more_pairs_are_told_of_where_others_could_turn_a_verdict(draw, fill):
         study,
         lambda item, _: truth(item) if item.is_dummy or item.lang != "fra" else 2.0 + 2 * (hash_of(item) % 2),
     )
-    scored = scoring.score_study(read_study(study.path))
+    scored = scoring.score_rating_study(read_study(study.path))
     mean = next(one.mean for one in scored.results if one.lang == "fra")
     assert mean.low <= 3 <= mean.high
     said = CliRunner().invoke(validation, ["score", str(study.path), "--label-price", "0.5"]).output
@@ -310,7 +312,7 @@ def test_a_judge_of_all_pairs_is_corrected_by_the_people_of_some(draw, fill):
         {**item.as_dict(), "rater_id": "judge", "rating": min(5.0, truth(item) + 0.5)} for item in study.items
     ]
     scoring.write_rating_table(path, rows)
-    scored = scoring.score_study(read_study(study.path), estimates=[path])
+    scored = scoring.score_rating_study(read_study(study.path), estimates=[path])
     scoring.write_study_run(scored, command="x")
     found = {one.lang: one.mean for one in scored.corrected}
     assert set(found) == {"", "deu", "fra", "swa"}
@@ -339,7 +341,7 @@ def test_a_judge_is_looked_at_by_language(draw, fill):
         if not item.is_dummy
     ]
     scoring.write_rating_table(path, rows)
-    scored = scoring.score_study(read_study(study.path), estimates=[path])
+    scored = scoring.score_rating_study(read_study(study.path), estimates=[path])
     scoring.write_study_run(scored, command="x")
     off = {one.lang: {bias.said: bias for bias in one.off} for one in scored.corrected}
     together, langs = off[""], set(off) - {""}

@@ -16,23 +16,23 @@ import pytest
 from embassay.errors import DataError, UsageError
 from embassay.protocols.pteb.options import StudyPool
 from embassay.protocols.pteb.validation.crowd import (
-    BatchOptions,
     CrowdRatings,
+    RatingBatchOptions,
     SubmissionFilters,
     read_crowd_ratings,
-    write_batches,
     write_kept_ratings,
+    write_platform_batches,
 )
-from embassay.protocols.pteb.validation.raters import collect_ratings
-from embassay.protocols.pteb.validation.scoring import score_study
-from embassay.protocols.pteb.validation.study import RATERS, Study, read_study
+from embassay.protocols.pteb.validation.raters import collect_ratings_from_files
+from embassay.protocols.pteb.validation.scoring import score_rating_study
+from embassay.protocols.pteb.validation.study import RATERS, DrawnStudy, read_study
 from embassay.protocols.wordings.pairs import (
-    RatingRules,
-    SampleSize,
-    draw_near_identical,
-    draw_unrelated,
-    group_by_language,
-    list_candidates,
+    PairSampleSize,
+    RatingAcceptanceRules,
+    draw_near_identical_pair,
+    draw_unrelated_pair,
+    group_pairs_by_language,
+    list_candidate_wordings,
     sample_rated_pairs,
     select_candidates_in_language,
 )
@@ -49,7 +49,7 @@ def test_every_language_has_its_pairs_and_dummies(draw):
     study = draw()
     counts = {
         lang: [sum(item.kind == kind for item in own) for kind in ("pair", "nearly identical", "unrelated")]
-        for lang, own in group_by_language(study.items).items()
+        for lang, own in group_pairs_by_language(study.items).items()
     }
     assert counts == {"deu": [50, 1, 1], "fra": [50, 1, 1], "swa": [31, 1, 1]}
     assert {item.expected for item in study.items if item.kind == "nearly identical"} == {5.0}
@@ -90,7 +90,7 @@ def test_raters_see_nothing_that_hints_at_the_answer(draw):
     """No dummy mark, no expected rating, no dataset; the paraphrase stands on either side, and every rater has an
     order of their own. The numbers of dummies are like the others'."""
     study = draw()
-    for lang, own in group_by_language(study.items).items():
+    for lang, own in group_pairs_by_language(study.items).items():
         key = {item.pair_id: item for item in own}
         first, second = (sheet_of(study, f"{lang}-rater{n}") for n in (1, 2))
         assert list(first[0]) == ["pair_id", "lang", "text", "text2", "rater_id", "rating", "ts"]
@@ -119,11 +119,11 @@ def test_a_draw_is_repeatable(draw):
 def test_the_draw_is_uniform_over_pairs(paraphrases):
     """Over many seeds every pair is drawn about as often: 40 of 81 each."""
     pool, _ = select_candidates_in_language(
-        list_candidates(paraphrases, "default")["fra"], "fra", SampleSize(pairs=40)
+        list_candidate_wordings(paraphrases, "default")["fra"], "fra", PairSampleSize(pairs=40)
     )
     times = {}
     for seed in range(60):
-        for item in sample_rated_pairs(pool, "fra", SampleSize(pairs=40, seed=seed)):
+        for item in sample_rated_pairs(pool, "fra", PairSampleSize(pairs=40, seed=seed)):
             if item.kind == "pair":
                 times[item.text] = times.get(item.text, 0) + 1
     assert len(times) == 81
@@ -132,15 +132,15 @@ def test_the_draw_is_uniform_over_pairs(paraphrases):
 
 def test_a_list_of_several_languages_loses_none_of_them(paraphrases):
     """The most frequent language of a pooled list had driven out all others."""
-    pool = [row for rows in list_candidates(paraphrases, "default").values() for row in rows]
-    drawn, left = select_candidates_in_language(pool, "mul", SampleSize(pairs=400))
+    pool = [row for rows in list_candidate_wordings(paraphrases, "default").values() for row in rows]
+    drawn, left = select_candidates_in_language(pool, "mul", PairSampleSize(pairs=400))
     assert left == 0
     assert {row.paraphrase.lang for row in drawn} == {"deu", "fra", "swa"}
 
 
 def test_rules_are_written_down_with_their_seal(draw):
     """In words and as data; what is read back is what was decided."""
-    study = draw(rules=RatingRules(threshold=3.5, repeated=2))
+    study = draw(rules=RatingAcceptanceRules(threshold=3.5, repeated=2))
     words = (study.path / "rules.md").read_text("utf-8")
     assert "3.5 or more" in words
     assert study.facts["sha256"]["rules.json"] in words
@@ -219,7 +219,7 @@ def test_a_folder_without_a_study_is_named(tmp_path):
 )
 def test_nearly_identical_pairs_differ_in_their_last_mark(text, lang, expected):
     """Nothing else is changed."""
-    found, other = draw_near_identical([text], lang, 1, 0)
+    found, other = draw_near_identical_pair([text], lang, 1, 0)
     assert (found, other) == (text, expected)
     assert other != text
 
@@ -228,10 +228,10 @@ def test_unrelated_pairs_share_the_least():
     """Of the texts, the one that has least in common with the drawn one."""
     texts = ["the cat sat on the mat", "the cat sat on a mat", "the cat sat", "bright quilts hung low"]
     for seed in range(20):
-        assert "bright quilts hung low" in draw_unrelated(texts, seed, 0)
-    assert draw_unrelated(texts, 3, 0) == draw_unrelated(texts[::-1], 3, 0)
+        assert "bright quilts hung low" in draw_unrelated_pair(texts, seed, 0)
+    assert draw_unrelated_pair(texts, 3, 0) == draw_unrelated_pair(texts[::-1], 3, 0)
     with pytest.raises(ValueError, match="fewer than two"):
-        draw_unrelated(["one"], 1, 0)
+        draw_unrelated_pair(["one"], 1, 0)
 
 
 def test_json_lines_are_written_where_asked(draw):
@@ -245,7 +245,7 @@ def test_json_lines_are_written_where_asked(draw):
 def test_rules_off_the_scale_are_refused(rules):
     """Before anything is drawn."""
     with pytest.raises(UsageError):
-        RatingRules(**rules)
+        RatingAcceptanceRules(**rules)
 
 
 FRENCH = ("fra",)
@@ -264,12 +264,12 @@ def _write(path: Path, rows: Sequence[dict[str, str]]) -> Path:
     return path
 
 
-def _right(study: Study, pair: str) -> str:
+def _right(study: DrawnStudy, pair: str) -> str:
     expected = {one.pair_id: one.expected for one in study.items}[pair]
     return "4" if expected is None else f"{expected:g}"
 
 
-def _turk(study: Study, hits: list[dict[str, str]], worker: str, **more: str) -> list[dict[str, str]]:
+def _turk(study: DrawnStudy, hits: list[dict[str, str]], worker: str, **more: str) -> list[dict[str, str]]:
     """Results of a worker who does every HIT well."""
     return [
         {
@@ -284,7 +284,7 @@ def _turk(study: Study, hits: list[dict[str, str]], worker: str, **more: str) ->
 
 
 def _read(
-    study: Study, *files: Path, filters: SubmissionFilters | None = None, **more: Sequence[Path]
+    study: DrawnStudy, *files: Path, filters: SubmissionFilters | None = None, **more: Sequence[Path]
 ) -> CrowdRatings:
     return read_crowd_ratings(
         files, {one.pair_id: one for one in study.items}, filters or SubmissionFilters(), **more
@@ -292,14 +292,14 @@ def _read(
 
 
 @pytest.fixture
-def study(draw: Callable[..., Study]) -> Study:
+def study(draw: Callable[..., DrawnStudy]) -> DrawnStudy:
     """Fifty pairs and two dummies in each of three languages, of the smallest thirty."""
     return draw(pairs=30, dummies=2, raters=2)
 
 
-def test_a_hit_is_a_batch_with_its_dummies(study: Study, tmp_path: Path) -> None:
+def test_a_hit_is_a_batch_with_its_dummies(study: DrawnStudy, tmp_path: Path) -> None:
     """Every pair once, both dummies in each HIT, and a page with as many places as the longest has."""
-    files = write_batches(study, "mturk", BatchOptions(batch=12), tmp_path / "out")
+    files = write_platform_batches(study, "mturk", RatingBatchOptions(batch=12), tmp_path / "out")
     hits = _rows(tmp_path / "out" / "mturk-fra.csv")
     assert len(hits) == 3
     places = [[hit[name] for name in hit if name.startswith("pair_") and hit[name]] for hit in hits]
@@ -315,16 +315,16 @@ def test_a_hit_is_a_batch_with_its_dummies(study: Study, tmp_path: Path) -> None
     assert page.count("<section>") == 14
 
 
-def test_prolific_sees_texts_and_nothing_else(study: Study, tmp_path: Path) -> None:
+def test_prolific_sees_texts_and_nothing_else(study: DrawnStudy, tmp_path: Path) -> None:
     """Columns without META_ are shown: only the two texts are; a task group is a batch."""
-    write_batches(study, "prolific", BatchOptions(batch=15), tmp_path / "out")
+    write_platform_batches(study, "prolific", RatingBatchOptions(batch=15), tmp_path / "out")
     rows = _rows(tmp_path / "out" / "prolific-deu.csv")
     assert [name for name in rows[0] if not name.startswith("META_")] == ["text", "text2"]
     assert {row["META_TASK_GROUP_ID"] for row in rows} == {"batch-1", "batch-2"}
     assert (tmp_path / "out" / "instructions.md").exists()
 
 
-def test_results_that_leave_no_rating_write_nothing(study: Study, tmp_path: Path) -> None:
+def test_results_that_leave_no_rating_write_nothing(study: DrawnStudy, tmp_path: Path) -> None:
     """Filters that leave nobody had emptied the ratings that were there. A column with nearly the name is offered."""
     row = {"Participant id": "p1", "META_pair_id": study.items[0].pair_id, "Rating": "4"}
     ratings, there = _write(tmp_path / "r.csv", [row]), tmp_path / "crowd.csv"
@@ -339,10 +339,10 @@ def test_results_that_leave_no_rating_write_nothing(study: Study, tmp_path: Path
     assert there.read_text("utf-8") == "as it was"
 
 
-def test_a_pilot_and_what_follows_it_share_no_pair(study: Study, tmp_path: Path) -> None:
+def test_a_pilot_and_what_follows_it_share_no_pair(study: DrawnStudy, tmp_path: Path) -> None:
     """The paper's twenty first, the other ten afterwards."""
-    write_batches(study, "prolific", BatchOptions(pilot=20), tmp_path / "out")
-    write_batches(study, "prolific", BatchOptions(after_pilot=20), tmp_path / "out")
+    write_platform_batches(study, "prolific", RatingBatchOptions(pilot=20), tmp_path / "out")
+    write_platform_batches(study, "prolific", RatingBatchOptions(after_pilot=20), tmp_path / "out")
     dummies = {one.pair_id for one in study.items if one.is_dummy}
     pilot, main = (
         {row["META_pair_id"] for row in _rows(tmp_path / "out" / f"prolific-fra{end}.csv")} - dummies
@@ -351,12 +351,12 @@ def test_a_pilot_and_what_follows_it_share_no_pair(study: Study, tmp_path: Path)
     assert (len(pilot), len(main)) == (20, 10)
     assert pilot.isdisjoint(main)
     with pytest.raises(UsageError, match="is left"):
-        write_batches(study, "prolific", BatchOptions(after_pilot=30), tmp_path / "out")
+        write_platform_batches(study, "prolific", RatingBatchOptions(after_pilot=30), tmp_path / "out")
 
 
-def test_mturk_there_and_back(study: Study, tmp_path: Path) -> None:
+def test_mturk_there_and_back(study: DrawnStudy, tmp_path: Path) -> None:
     """Two workers who do all of it well: every pair has two ratings, and the language is accepted."""
-    write_batches(study, "mturk", BatchOptions(batch=12), tmp_path / "out")
+    write_platform_batches(study, "mturk", RatingBatchOptions(batch=12), tmp_path / "out")
     rows = [
         row for lang in ("fra", "deu", "swa") for worker in ("A", "B")
         for row in _turk(study, _rows(tmp_path / "out" / f"mturk-{lang}.csv"), f"{worker}{lang}")
@@ -367,13 +367,13 @@ def test_mturk_there_and_back(study: Study, tmp_path: Path) -> None:
     )
     write_kept_ratings(study.path / RATERS / "crowd.csv", kept)
     items = {one.pair_id: one for one in study.items}
-    assert len(collect_ratings([study.path / RATERS / "crowd.csv"], items)) == 2 * len(study.items)
-    assert set(score_study(study).accepted) == {"fra", "deu", "swa"}
+    assert len(collect_ratings_from_files([study.path / RATERS / "crowd.csv"], items)) == 2 * len(study.items)
+    assert set(score_rating_study(study).accepted) == {"fra", "deu", "swa"}
 
 
-def test_the_worst_of_several_answers_to_a_dummy_counts(study: Study, tmp_path: Path) -> None:
+def test_the_worst_of_several_answers_to_a_dummy_counts(study: DrawnStudy, tmp_path: Path) -> None:
     """Whoever fails a dummy in one batch does not mend that by passing it in another."""
-    write_batches(study, "mturk", BatchOptions(batch=12), tmp_path / "out")
+    write_platform_batches(study, "mturk", RatingBatchOptions(batch=12), tmp_path / "out")
     hits = _rows(tmp_path / "out" / "mturk-fra.csv")
     rows = _turk(study, hits, "A")
     dummy = next(one for one in study.items if one.is_dummy and one.lang == "fra" and one.expected == 5)
@@ -387,9 +387,9 @@ def test_the_worst_of_several_answers_to_a_dummy_counts(study: Study, tmp_path: 
     assert found == 1.0
 
 
-def test_filters_leave_out_and_count(study: Study, tmp_path: Path) -> None:
+def test_filters_leave_out_and_count(study: DrawnStudy, tmp_path: Path) -> None:
     """Rejected, too fast, and from elsewhere: each by its reason; the others stay."""
-    write_batches(study, "mturk", BatchOptions(batch=50), tmp_path / "out")
+    write_platform_batches(study, "mturk", RatingBatchOptions(batch=50), tmp_path / "out")
     hits = _rows(tmp_path / "out" / "mturk-fra.csv")
     rows = [
         *_turk(study, hits, "good"), *_turk(study, hits, "refused", AssignmentStatus="Rejected"),
@@ -400,7 +400,7 @@ def test_filters_leave_out_and_count(study: Study, tmp_path: Path) -> None:
     assert dict(kept.left_out) == {"rejected": 1, "under 3 s a pair": 1}
 
 
-def test_prolific_with_its_submissions(study: Study, tmp_path: Path) -> None:
+def test_prolific_with_its_submissions(study: DrawnStudy, tmp_path: Path) -> None:
     """A row per pair and person; status, time and country are in the other export."""
     pairs = [one for one in study.items if one.lang == "swa"]
     rows = [
@@ -447,16 +447,16 @@ def test_prolific_with_its_submissions(study: Study, tmp_path: Path) -> None:
         ({"Participant id": "p", "META_pair_id": "fra-001", "rating": "seven"}, "not on the scale"),
     ],
 )
-def test_faults_have_a_place(study: Study, tmp_path: Path, row: dict[str, str], said: str) -> None:
+def test_faults_have_a_place(study: DrawnStudy, tmp_path: Path, row: dict[str, str], said: str) -> None:
     """File and line of what is wrong."""
     with pytest.raises(DataError, match=said) as caught:
         _read(study, _write(tmp_path / "odd.csv", [row]))
     assert "odd.csv" in caught.value.message
 
 
-def test_the_same_results_twice(study: Study, tmp_path: Path) -> None:
+def test_the_same_results_twice(study: DrawnStudy, tmp_path: Path) -> None:
     """A pair that a person rated twice is said, not averaged."""
-    write_batches(study, "mturk", BatchOptions(batch=50), tmp_path / "out")
+    write_platform_batches(study, "mturk", RatingBatchOptions(batch=50), tmp_path / "out")
     path = _write(tmp_path / "b.csv", _turk(study, _rows(tmp_path / "out" / "mturk-fra.csv"), "A"))
     with pytest.raises(DataError, match="already rated"):
         _read(study, path, path)
@@ -466,7 +466,7 @@ def test_options_that_mean_nothing() -> None:
     """Numbers below what can be counted, both halves of a pilot, and a filter without a value."""
     for wrong in ({"batch": 0}, {"pilot": -1}, {"pilot": 5, "after_pilot": 5}):
         with pytest.raises(UsageError):
-            BatchOptions(**wrong)
+            RatingBatchOptions(**wrong)
     with pytest.raises(UsageError, match="--where"):
         SubmissionFilters(where="Kenya")
     with pytest.raises(UsageError, match="least_seconds"):
@@ -490,8 +490,8 @@ def _submission(number: int, person: str, status: str, **more: str) -> dict[str,
     return row | {"Time taken": "1150", "Country of residence": "Nigeria", **more}
 
 
-def _rated(study: Study, tmp_path: Path, *people: str) -> Path:
-    write_batches(study, "prolific", BatchOptions(batch=50), tmp_path / "out")
+def _rated(study: DrawnStudy, tmp_path: Path, *people: str) -> Path:
+    write_platform_batches(study, "prolific", RatingBatchOptions(batch=50), tmp_path / "out")
     points = _rows(tmp_path / "out" / "prolific-fra.csv")
     return _write(
         tmp_path / "ratings.csv",
@@ -503,7 +503,7 @@ def _rated(study: Study, tmp_path: Path, *people: str) -> Path:
     )
 
 
-def test_returned_submissions_and_those_who_came_back(study: Study, tmp_path: Path) -> None:
+def test_returned_submissions_and_those_who_came_back(study: DrawnStudy, tmp_path: Path) -> None:
     """Who returned one and completed another counts; timed out, still at work and unknown people do not; times of two
     studies are added."""
     file = _rated(study, tmp_path, "back", "late", "working", "twice", "stranger")
@@ -531,7 +531,7 @@ def test_returned_submissions_and_those_who_came_back(study: Study, tmp_path: Pa
     ],
 )
 def test_what_an_export_cannot_say_is_refused(
-    study: Study, tmp_path: Path, change: dict[str, str], said: str
+    study: DrawnStudy, tmp_path: Path, change: dict[str, str], said: str
 ) -> None:
     """With the line."""
     rows = [_submission(1, "a", "APPROVED"), _submission(2, "b", "APPROVED") | change]
@@ -539,10 +539,10 @@ def test_what_an_export_cannot_say_is_refused(
         _read(study, _rated(study, tmp_path, "a"), submissions=[_write(tmp_path / "export.csv", rows)])
 
 
-def test_a_crowd_form_writes_its_answers_as_json(study: Study, tmp_path: Path) -> None:
+def test_a_crowd_form_writes_its_answers_as_json(study: DrawnStudy, tmp_path: Path) -> None:
     """MTurk gives them in one column, numbers as texts and radio buttons as booleans, beside 29 of its own; marked
     rejections do not count."""
-    write_batches(study, "mturk", BatchOptions(batch=50), tmp_path / "out")
+    write_platform_batches(study, "mturk", RatingBatchOptions(batch=50), tmp_path / "out")
     hits = _rows(tmp_path / "out" / "mturk-fra.csv")
     plain = [*_turk(study, hits, "A"), *_turk(study, hits, "B"), *_turk(study, hits, "C", Reject="x")]
     rows = [
@@ -569,7 +569,7 @@ def test_a_crowd_form_writes_its_answers_as_json(study: Study, tmp_path: Path) -
         _read(study, _write(tmp_path / "broken.csv", broken))
 
 
-def test_tables_of_spreadsheets_are_read(study: Study, tmp_path: Path) -> None:
+def test_tables_of_spreadsheets_are_read(study: DrawnStudy, tmp_path: Path) -> None:
     """A byte order mark, semicolons, columns in other case, and decimal commas."""
     file = _rated(study, tmp_path, "a")
     rows = [
@@ -586,7 +586,7 @@ def test_tables_of_spreadsheets_are_read(study: Study, tmp_path: Path) -> None:
 
 
 def _report(
-    study: Study, rows: Sequence[dict[str, str]], people: Sequence[str], **more: str
+    study: DrawnStudy, rows: Sequence[dict[str, str]], people: Sequence[str], **more: str
 ) -> list[dict[str, str]]:
     """A task builder's report in the columns of Prolific's example: the dataset with everybody's answers beside it."""
     return [
@@ -602,9 +602,9 @@ def _report(
     ]  # fmt: skip
 
 
-def test_a_report_of_the_task_builder(study: Study, tmp_path: Path) -> None:
+def test_a_report_of_the_task_builder(study: DrawnStudy, tmp_path: Path) -> None:
     """A line per pair with a column per person; who did not answer it has an empty one."""
-    write_batches(study, "prolific", BatchOptions(batch=30), tmp_path)
+    write_platform_batches(study, "prolific", RatingBatchOptions(batch=30), tmp_path)
     rows = _report(study, _rows(tmp_path / "prolific-fra.csv"), ("p1", "p2"))
     rows[0] |= {"Annotator2_ID": "", "Annotator2_Response": "", "Annotator2_Timestamp": ""}
     kept = _read(study, _write(tmp_path / "report.csv", rows))
@@ -621,9 +621,9 @@ def test_a_report_of_the_task_builder(study: Study, tmp_path: Path) -> None:
     assert len(kept.rows) == len(rows)
 
 
-def test_a_report_that_cannot_be_read(study: Study, tmp_path: Path) -> None:
+def test_a_report_that_cannot_be_read(study: DrawnStudy, tmp_path: Path) -> None:
     """Without the pairs' ids, or with more questions than the rating."""
-    write_batches(study, "prolific", BatchOptions(batch=30), tmp_path)
+    write_platform_batches(study, "prolific", RatingBatchOptions(batch=30), tmp_path)
     pairs = _rows(tmp_path / "prolific-fra.csv")
     twice = [*_report(study, pairs, ("p1",)), *_report(study, pairs, ("p1",), Question="Is it fluent?")]
     with pytest.raises(DataError, match="several questions") as caught:
@@ -636,7 +636,7 @@ def test_a_report_that_cannot_be_read(study: Study, tmp_path: Path) -> None:
         _read(study, _write(tmp_path / "bare.csv", bare))
 
 
-def test_a_table_without_ratings_is_refused(study: Study, tmp_path: Path) -> None:
+def test_a_table_without_ratings_is_refused(study: DrawnStudy, tmp_path: Path) -> None:
     """It would otherwise read as people who rated nothing."""
     rows = [{k: v for k, v in row.items() if k != "rating"} for row in _rows(_rated(study, tmp_path, "a"))]
     with pytest.raises(DataError, match=r"no.csv:1: no column holds ratings"):

@@ -12,9 +12,9 @@ from scipy.stats import spearmanr
 
 from embassay.errors import UsageError
 from embassay.protocols.pteb.validity.change import (
-    RatedUnits,
     RunUnitValues,
-    ValidChange,
+    UnitValidityRatings,
+    ValidScoreChange,
     estimate_valid_change,
 )
 from protocols.pteb.validity.worlds import WORLDS, draw_world, true_change
@@ -26,9 +26,9 @@ def units(original: list[float], paraphrased: list[float], gold: list[float] | N
     return RunUnitValues(np.arange(len(original)), np.array(original), np.array(paraphrased), known)
 
 
-def everything(valid: list[float]) -> RatedUnits:
+def everything(valid: list[float]) -> UnitValidityRatings:
     """All units rated."""
-    return RatedUnits(np.arange(len(valid)), np.array(valid))
+    return UnitValidityRatings(np.arange(len(valid)), np.array(valid))
 
 
 def test_where_all_is_rated_it_is_the_change_of_the_valid() -> None:
@@ -51,7 +51,7 @@ def test_ratings_of_a_part_are_moved_by_what_the_whole_is_known_to_change() -> N
     loss = np.linspace(0.0, 0.5, 200)
     made = RunUnitValues(np.arange(200), np.ones(200), 1 - loss)
     rated = np.arange(30, 200, 2)
-    result = estimate_valid_change("mean", made, RatedUnits(rated, np.ones(len(rated))))
+    result = estimate_valid_change("mean", made, UnitValidityRatings(rated, np.ones(len(rated))))
     assert result.valid is not None
     assert loss[rated].mean() == pytest.approx(0.286, abs=0.001)
     assert result.valid.value == pytest.approx(-0.25, abs=0.01)
@@ -91,7 +91,7 @@ def test_what_nobody_could_rate_widens_the_interval_to_both_readings() -> None:
     sure = estimate_valid_change("mean", units([1.0] * 30, after), everything(said))
     doubt = estimate_valid_change("mean", units([1.0] * 30, after), everything([float("nan")] * 6 + said[6:]))
     without = estimate_valid_change(
-        "mean", units([1.0] * 30, after), RatedUnits(np.arange(6, 30), np.array(said[6:]))
+        "mean", units([1.0] * 30, after), UnitValidityRatings(np.arange(6, 30), np.array(said[6:]))
     )
     assert sure.valid is not None
     assert doubt.valid is not None
@@ -106,7 +106,7 @@ def test_what_nobody_could_rate_widens_the_interval_to_both_readings() -> None:
 def test_thirty_valid_ratings_are_no_proof_that_all_are() -> None:
     rng = np.random.default_rng(1)
     made = RunUnitValues(np.repeat(np.arange(300), 2), np.ones(600), (rng.random(600) > 0.1).astype(float))
-    result = estimate_valid_change("mean", made, RatedUnits(rng.permutation(600)[:30], np.ones(30)))
+    result = estimate_valid_change("mean", made, UnitValidityRatings(rng.permutation(600)[:30], np.ones(30)))
     assert result.invalid is not None
     assert result.invalid.high - result.invalid.low > 0.01
 
@@ -130,7 +130,9 @@ def test_too_few_ratings_give_a_reason(said: list[float], why: str) -> None:
 
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(UsageError, match="do not match"):
-        estimate_valid_change("mean", units([1.0], [1.0]), RatedUnits(np.array([0]), np.array([1.0, 0.0])))
+        estimate_valid_change(
+            "mean", units([1.0], [1.0]), UnitValidityRatings(np.array([0]), np.array([1.0, 0.0]))
+        )
     with pytest.raises(UsageError, match="gold"):
         estimate_valid_change("spearman", units([1.0] * 30, [1.0] * 30), everything([1.0] * 30))
 
@@ -147,7 +149,9 @@ def test_intervals_hold_in_unkind_worlds(score: str, share: float, rated: int) -
     for _ in range(300):
         made, valid = draw_world(rng, score, 300, 3, share)
         drawn = rng.permutation(len(valid))[:rated]
-        result: ValidChange = estimate_valid_change(WORLDS[score], made, RatedUnits(drawn, valid[drawn]))
+        result: ValidScoreChange = estimate_valid_change(
+            WORLDS[score], made, UnitValidityRatings(drawn, valid[drawn])
+        )
         assert result.valid is not None
         kept += result.valid.low <= truth <= result.valid.high
     assert kept >= 276
@@ -176,7 +180,7 @@ def test_real_ratings_of_a_few_say_what_all_say(shared: Path) -> None:
     kept = 0
     for _ in range(200):
         drawn = rng.permutation(len(rows))[:60]
-        result = estimate_valid_change("mean", made, RatedUnits(drawn, valid[drawn]))
+        result = estimate_valid_change("mean", made, UnitValidityRatings(drawn, valid[drawn]))
         assert result.valid is not None
         kept += result.valid.low <= by_all <= result.valid.high
     assert kept >= 186

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import norm
 
 from embassay.protocols.pteb.drops import Score
-from embassay.protocols.pteb.validity.change import RatedUnits, RunUnitValues, estimate_valid_change
+from embassay.protocols.pteb.validity.change import RunUnitValues, UnitValidityRatings, estimate_valid_change
 
 WORLDS: Mapping[str, Score] = {
     "right or wrong": "mean",
@@ -29,7 +29,9 @@ def true_change(world: str, share: float) -> float:
     golds = None if made.gold is None else made.gold[kept]
     # The change over all of the valid ones is that over all of a world that has no others.
     alone = RunUnitValues(np.arange(len(kept)), made.original[kept], made.paraphrased[kept], golds)
-    return estimate_valid_change(WORLDS[world], alone, RatedUnits(np.array([], dtype=int), np.array([]))).all
+    return estimate_valid_change(
+        WORLDS[world], alone, UnitValidityRatings(np.array([], dtype=int), np.array([]))
+    ).all
 
 
 def draw_world(

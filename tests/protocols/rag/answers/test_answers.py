@@ -13,21 +13,21 @@ import numpy as np
 import pytest
 
 import embassay as eb
-from embassay.cli.rag.questions import _show_answers
+from embassay.cli.rag.questions import _show_scores_with_intervals
 from embassay.cli.session import DisplayOptions
-from embassay.document.blocks import join_sentence_text
+from embassay.document.blocks import convert_sentence_to_text
 from embassay.errors import BudgetExceeded, UsageError
 from embassay.protocols.rag.answers.answerer import (
     MalformedGrade,
     build_answer_messages,
-    is_abstaining,
+    is_abstaining_answer,
     is_contentless_answer,
     parse_answer_grade,
 )
-from embassay.protocols.rag.answers.figures import AnswerFigure, _estimate_figure
-from embassay.protocols.rag.answers.options import AnswerRequest, DistractorPlanting
+from embassay.protocols.rag.answers.figures import AnswerMeasureValues, _estimate_answer_measure
+from embassay.protocols.rag.answers.options import AnswerRequest, DistractorCountAndNearness
 from embassay.protocols.rag.answers.prompts import DistractorPlanter, build_prompts_from_run
-from embassay.protocols.rag.answers.protocol import load_collection
+from embassay.protocols.rag.answers.protocol import load_graded_retrieval_set
 from embassay.protocols.rag.judges import Question
 from embassay.report.overview import run_verdict
 from embassay.report.runs import read_report_runs
@@ -139,7 +139,7 @@ def test_answers_that_nobody_could_grade_are_told(data, tmp_path, capsys):
     assert "(2)" in told
     [own] = [warning for warning in again.manifest["warnings"] if "its own answers" in warning]
     assert "one" in own
-    _show_answers(tmp_path / "own", DisplayOptions(json=False, wide=True), report=False)
+    _show_scores_with_intervals(tmp_path / "own", DisplayOptions(json=False, wide=True), report=False)
     said = " ".join(capsys.readouterr().out.split())
     assert said.count("grades its own answers") == 1
     assert "were graded" in said
@@ -175,11 +175,11 @@ def test_questions_that_are_timed_are_asked_alone_first(data, tmp_path, capsys):
     assert counts["timed"] == 2
     assert counts["first_token_ms"] >= 0
     assert len(asked) == len(set(asked))
-    _show_answers(run.path, DisplayOptions(json=False, wide=True), report=False)
+    _show_scores_with_intervals(run.path, DisplayOptions(json=False, wide=True), report=False)
     heading, *_ = said = capsys.readouterr().out.splitlines()
     assert "3 questions" in heading
     (page,) = read_report_runs([run.path])
-    assert join_sentence_text(run_verdict(page).heading) == heading
+    assert convert_sentence_to_text(run_verdict(page).heading) == heading
     assert any(f"{counts['first_token_ms']:,} ms" in line for line in said)
 
 
@@ -190,12 +190,12 @@ def test_distractors_stand_first_and_change_answers(data, tmp_path):
     assert found["accuracy", "distracted"] is not None
     assert found["change by distractors", ""] == pytest.approx(found["accuracy", "distracted"] - 2 / 3)
     request = AnswerRequest(str(data[0]), (str(data[1]),), "g", "j", k=2, distractors=1)
-    collection = load_collection(request)
+    collection = load_graded_retrieval_set(request)
     index = BM25Index.of(collection.ids, collection.texts)
     asked = {one.question.id: one for one in build_prompts_from_run(collection, RUN, 2, {})}
     places = (
         DistractorPlanter(collection, index, 1)
-        .plant_prompt_distractors(asked["q1"], DistractorPlanting(1, "near"))
+        .plant_prompt_distractors(asked["q1"], DistractorCountAndNearness(1, "near"))
         .places
     )
     assert [collection.ids[place] for place in places] == ["d3", "d1"]
@@ -285,7 +285,7 @@ def test_answers_that_give_none(text, is_one):
 )
 def test_abstentions(text, is_one):
     """The words alone, however they are set."""
-    assert is_abstaining(text) is is_one
+    assert is_abstaining_answer(text) is is_one
 
 
 def test_too_many_distractors():
@@ -354,7 +354,8 @@ def test_questions_on_one_passage_are_drawn_together():
     values = np.array([1.0] * 30 + [0.0] * 10)
     groups = np.repeat(np.arange(10), 4)
     alone, grouped = (
-        _estimate_figure(AnswerFigure("accuracy", "", values), request, of) for of in (None, groups)
+        _estimate_answer_measure(AnswerMeasureValues("accuracy", "", values), request, of)
+        for of in (None, groups)
     )
     assert "10 groups" in grouped.method
     assert (grouped.units, grouped.is_share, alone.is_share) == (10, False, True)

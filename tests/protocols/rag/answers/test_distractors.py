@@ -13,10 +13,10 @@ import pytest
 
 import embassay as eb
 from embassay.errors import UsageError
-from embassay.protocols.rag.answers.extraction import SentenceExtractor
-from embassay.protocols.rag.answers.options import AnswerRequest, DistractorPlanting
+from embassay.protocols.rag.answers.extraction import NearestSentenceAnswerer
+from embassay.protocols.rag.answers.options import AnswerRequest, DistractorCountAndNearness
 from embassay.protocols.rag.answers.prompts import SKIPPED, DistractorPlanter, build_prompts_from_run
-from embassay.protocols.rag.answers.protocol import load_collection
+from embassay.protocols.rag.answers.protocol import load_graded_retrieval_set
 from embassay.protocols.rag.judges import Question
 from embassay.search.bm25 import BM25Index
 
@@ -78,14 +78,14 @@ def test_one_planting_is_saved_as_ever() -> None:
 def test_near_middle_and_random(data: tuple[Path, Path]) -> None:
     """Never what is useful or the run's own; the smaller number is a part of the larger; the run's last make room."""
     request = AnswerRequest(str(data[0]), (str(data[1]),), ("g",), "j", k=K)
-    collection = load_collection(request)
+    collection = load_graded_retrieval_set(request)
     planter = DistractorPlanter(collection, BM25Index.of(collection.ids, collection.texts), 7)
     ranking = {"q0": ["good0", "d36", "d37", "d38", "d39"]}
     prompt = next(iter(build_prompts_from_run(collection, ranking, K, {})))
     shown = {}
     for nearness in ("near", "middle", "random"):
         one, three = (
-            planter.plant_prompt_distractors(prompt, DistractorPlanting(number, nearness))
+            planter.plant_prompt_distractors(prompt, DistractorCountAndNearness(number, nearness))
             for number in (1, 3)
         )
         assert one.places[:1] == three.places[:1]
@@ -98,14 +98,14 @@ def test_near_middle_and_random(data: tuple[Path, Path]) -> None:
     free = [key for key in ranked if key not in ("good0", "d36", "d37", "d38", "d39")]
     assert shown["middle"] == free[SKIPPED : SKIPPED + 3]
     other = DistractorPlanter(collection, planter.index, 8).plant_prompt_distractors(
-        prompt, DistractorPlanting(3, "random")
+        prompt, DistractorCountAndNearness(3, "random")
     )
     assert [collection.ids[place] for place in other.places[:3]] != shown["random"]
 
 
 def test_a_quoting_reader() -> None:
     """The nearest sentence, the first of equals; nothing where no word is shared; right is what a reference holds."""
-    reader, question = SentenceExtractor("extract:jaccard"), Question("q", "Where does the heron nest?")
+    reader, question = NearestSentenceAnswerer("extract:jaccard"), Question("q", "Where does the heron nest?")
 
     def answer(*passages: str) -> str:
         return asyncio.run(reader.answer(question, passages)).text
@@ -188,7 +188,7 @@ def test_from_the_command_line(data: tuple[Path, Path], tmp_path: Path) -> None:
 
 def test_on_the_sample(tmp_path: Path) -> None:
     """A run of words on the bundled texts, quoted from without any model behind a server."""
-    collection = load_collection(AnswerRequest("sample", (), ("g",), "j"))
+    collection = load_graded_retrieval_set(AnswerRequest("sample", (), ("g",), "j"))
     index = BM25Index.of(collection.ids, collection.texts)
     lines = [
         f"{key} Q0 {hit.id} {rank} {-rank} bm25"

@@ -12,10 +12,10 @@ from embassay.errors import BudgetExceeded, DataError, TextRefused, Unanswered, 
 from embassay.protocols.rag.decision import protocol
 from embassay.protocols.rag.decision.protocol import (
     SCHEMA,
-    DecisionRecord,
-    open_study,
-    read_labels,
-    run_decision,
+    DecisionStudyRecord,
+    read_decision_study,
+    read_passage_grades,
+    run_decision_study,
 )
 from embassay.protocols.rag.scoring.options import DecisionRequest
 from embassay.runs.folder import read_json_record
@@ -81,7 +81,7 @@ def rows(path):
 
 def test_a_judge_is_asked_until_it_is_decided(files) -> None:
     """Its grades are in the file of labels, once each; asked again, nothing is bought and the answer is the same."""
-    found = run_decision(with_judge(files), files / "study")
+    found = run_decision_study(with_judge(files), files / "study")
     assert (found.why, found.best) == ("decided", "first")
     assert found.used < found.needed
     kept = rows(files / "labels.jsonl")
@@ -89,10 +89,12 @@ def test_a_judge_is_asked_until_it_is_decided(files) -> None:
     assert all(row["relevance"] == grade_of(row["doc_id"]) for row in kept)
     assert rows(files / "study" / "ask.jsonl") == []
     assert (
-        read_json_record(files / "study" / "decision.json", DecisionRecord, schema=SCHEMA, what="", mend="")
+        read_json_record(
+            files / "study" / "decision.json", DecisionStudyRecord, schema=SCHEMA, what="", mend=""
+        )
         == found
     )
-    assert run_decision(with_judge(files), files / "study") == found
+    assert run_decision_study(with_judge(files), files / "study") == found
     assert rows(files / "labels.jsonl") == kept
 
 
@@ -112,10 +114,10 @@ def test_what_a_judge_said_before_it_failed_is_kept(files, monkeypatch) -> None:
 
     monkeypatch.setattr(protocol, "open_judge", lambda *given, **more: Poor(opened(*given, **more)))
     with pytest.raises(BudgetExceeded):
-        run_decision(with_judge(files), files / "study")
+        run_decision_study(with_judge(files), files / "study")
     assert len(rows(files / "labels.jsonl")) == 9
     monkeypatch.setattr(protocol, "open_judge", opened)
-    assert run_decision(with_judge(files), files / "study").best == "first"
+    assert run_decision_study(with_judge(files), files / "study").best == "first"
 
 
 @pytest.mark.parametrize("error", [TextRefused("status 400"), Unanswered("nothing")])
@@ -140,28 +142,28 @@ def test_passages_that_a_judge_does_not_take_do_not_stop_it(files, monkeypatch, 
 
     picky(lambda _: False)
     with pytest.raises(TextRefused):
-        run_decision(with_judge(files), files / "study")
+        run_decision_study(with_judge(files), files / "study")
     assert not (files / "labels.jsonl").exists()
     picky(lambda doc: not doc.endswith("b3"))
-    found = run_decision(with_judge(files), files / "study")
+    found = run_decision_study(with_judge(files), files / "study")
     assert (found.why, found.best) == ("decided", "first")
     grades = {row["doc_id"]: row["relevance"] for row in rows(files / "labels.jsonl")}
     assert {grade for doc, grade in grades.items() if doc.endswith("b3")} == {0}
     assert all(grade for doc, grade in grades.items() if not doc.endswith("b3"))
-    assert run_decision(with_judge(files), files / "study") == found
+    assert run_decision_study(with_judge(files), files / "study") == found
 
 
 @pytest.mark.parametrize("bar", [-0.1, 7.0])
 def test_a_bar_that_no_run_can_meet_is_refused(files, bar: float) -> None:
     with pytest.raises(UsageError, match="from 0 to 1"):
-        run_decision(with_judge(files, bar=bar), files / "study")
+        run_decision_study(with_judge(files, bar=bar), files / "study")
 
 
 def test_a_judge_needs_texts_and_a_file_of_lines(files) -> None:
     with pytest.raises(UsageError, match="read what it grades"):
         request(files, judge="simulated:x")
     with pytest.raises(UsageError, match="cannot be added"):
-        run_decision(with_judge(files, labels=str(files / "labels.tsv")))
+        run_decision_study(with_judge(files, labels=str(files / "labels.tsv")))
 
 
 def test_people_go_round_by_round(files) -> None:
@@ -169,7 +171,7 @@ def test_people_go_round_by_round(files) -> None:
     path = files / "labels.jsonl"
     path.write_text(json.dumps({"query_id": "q29", "doc_id": "q29-b3", "relevance": 1}) + "\n")
     for _ in range(60):
-        found = run_decision(request(files), files / "study")
+        found = run_decision_study(request(files), files / "study")
         if not found.is_open:
             break
         asked = rows(files / "study" / "ask.jsonl")
@@ -186,7 +188,7 @@ def test_people_go_round_by_round(files) -> None:
 
 def test_a_bar_is_met_or_missed(files) -> None:
     """Each run by itself."""
-    found = run_decision(with_judge(files, bar=0.5), files / "study")
+    found = run_decision_study(with_judge(files, bar=0.5), files / "study")
     assert {one.a: one.sign for one in found.standings} == {"first": 1, "second": -1}
     assert "first met and second missed the threshold 0.5" in found.verdict
 
@@ -195,17 +197,17 @@ def test_equal_runs_end_without_a_decision(files) -> None:
     """All that could matter is labelled, or nothing could."""
     (files / "twin.trec").write_text((files / "first.trec").read_text())
     runs = (str(files / "first.trec"), str(files / "twin.trec"))
-    assert run_decision(request(files, runs=runs)).why == "equal"
+    assert run_decision_study(request(files, runs=runs)).why == "equal"
 
 
 def test_another_study_is_refused(files) -> None:
-    run_decision(request(files), files / "study")
-    assert open_study(files / "study").population.runs == ("first", "second")
+    run_decision_study(request(files), files / "study")
+    assert read_decision_study(files / "study").population.runs == ("first", "second")
     with pytest.raises(UsageError, match="another study"):
-        run_decision(request(files, alpha=0.1), files / "study")
+        run_decision_study(request(files, alpha=0.1), files / "study")
     (files / "study" / "pool.jsonl").write_text("{")
     with pytest.raises(DataError, match="no study"):
-        open_study(files / "study")
+        read_decision_study(files / "study")
 
 
 @pytest.mark.parametrize(("grades", "what"), [([6], "grade"), ([2.5], "grade"), ([2, 2, 3], "two grades")])
@@ -214,7 +216,7 @@ def test_labels_that_are_none_are_named_with_their_line(tmp_path, grades, what) 
     lines = (json.dumps({"query_id": "q1", "doc_id": "d", "relevance": grade}) + "\n" for grade in grades)
     path.write_text("".join(lines))
     with pytest.raises(DataError, match=what) as told:
-        read_labels(path, None, {})
+        read_passage_grades(path, None, {})
     assert told.value.line == len(grades)
 
 
@@ -261,9 +263,9 @@ def test_runs_of_texts_are_matched_as_by_the_plain_command(files) -> None:
             lists.setdefault(asked[query], []).append(texts[doc])
         answers = [{"user_input": query, "retrieved_contexts": found} for query, found in lists.items()]
         (files / f"{name}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in answers))
-    by_id = run_decision(with_judge(files, labels=str(files / "by_id.jsonl")))
+    by_id = run_decision_study(with_judge(files, labels=str(files / "by_id.jsonl")))
     runs = tuple(str(files / f"{name}.jsonl") for name in ("first", "second"))
-    by_text = run_decision(with_judge(files, runs=runs, labels=str(files / "by_text.jsonl")))
+    by_text = run_decision_study(with_judge(files, runs=runs, labels=str(files / "by_text.jsonl")))
     assert by_text == by_id
     assert (files / "by_text.jsonl").read_text() == (files / "by_id.jsonl").read_text()
 
@@ -271,15 +273,15 @@ def test_runs_of_texts_are_matched_as_by_the_plain_command(files) -> None:
 def test_values_are_of_these_queries() -> None:
     """A population's total at all labels is the difference of the means that `rag score` gives."""
     import embassay as eb
-    from embassay.data.judged_runs import read_held_entries
-    from embassay.protocols.rag.decision.population import make_population_from_runs
+    from embassay.data.judged_runs import read_entries_in_memory
+    from embassay.protocols.rag.decision.population import make_item_population_from_runs
     from stub.ranked import qrels, run
 
     judged = qrels(20, 4)
     runs = {name: run(judged, seed, skill=skill) for name, seed, skill in (("a", 1, 2.0), ("b", 2, 0.5))}
     for measure in ("Precision4+@5", "nDCG@5"):
-        population = make_population_from_runs(
-            {name: read_held_entries(one, "run", name) for name, one in runs.items()}, measure
+        population = make_item_population_from_runs(
+            {name: read_entries_in_memory(one, "run", name) for name, one in runs.items()}, measure
         )
         labels = {key: judged[key[0]].get(key[1], 0) for key in population.keys}
         total = population.values(range(len(population.low)), labels).sum()

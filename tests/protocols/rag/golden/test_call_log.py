@@ -10,18 +10,19 @@ from hypothesis import strategies as st
 
 from embassay.protocols.rag.golden.refinement import (
     JudgeCallLog,
-    KeptJudgeCall,
+    KeptJudgeOrdering,
     KeptQueryFailure,
     format_judge_call_log,
 )
 
 ABOUT = {"log": 1, "query": "Q1", "engine": "locks", "seed": 7}
 CALLS = [
-    KeptJudgeCall(i, 0, ("a", "b", "c"), ("c", "a", "b"), 1 + i, ("not an order: A",) * i) for i in range(4)
+    KeptJudgeOrdering(i, 0, ("a", "b", "c"), ("c", "a", "b"), 1 + i, ("not an order: A",) * i)
+    for i in range(4)
 ]
 
 
-def written(path: Path, *entries: KeptJudgeCall | KeptQueryFailure) -> JudgeCallLog:
+def written(path: Path, *entries: KeptJudgeOrdering | KeptQueryFailure) -> JudgeCallLog:
     log = JudgeCallLog(path, ABOUT)
     for entry in entries:
         log.append(entry)
@@ -54,7 +55,7 @@ def test_any_id_survives(tmp_path_factory: pytest.TempPathFactory, name: str, re
     path = tmp_path_factory.mktemp("log") / "q.jsonl"
     name = name.encode("utf-8", "replace").decode()
     entries = [
-        KeptJudgeCall(0, 0, (name, "b"), ("b", name)),
+        KeptJudgeOrdering(0, 0, (name, "b"), ("b", name)),
         KeptQueryFailure(1, reason.encode("utf-8", "replace").decode()),
     ]
     written(path, *entries)

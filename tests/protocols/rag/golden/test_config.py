@@ -6,14 +6,14 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.golden.options import (
     list_settings_for_manifest,
     make_golden_request,
-    resolve_settings,
+    resolve_golden_settings,
 )
 
 NAMED = {"encoder": "wordllama", "judge": "simulated:x", "dataset": "sample"}
 
 
 def settle(tmp_path, given=None, **more):
-    return resolve_settings(
+    return resolve_golden_settings(
         {**NAMED, **(given or {})}, environment=more.pop("environment", {}), here=tmp_path, **more
     )
 

@@ -3,11 +3,11 @@
 import pytest
 
 from embassay.protocols.rag.golden import corpus
-from embassay.protocols.rag.golden.corpus import GoldenWork, read_golden_inputs
+from embassay.protocols.rag.golden.corpus import GoldenRunResources, read_golden_inputs
 from embassay.protocols.rag.golden.options import GoldenOptions, GoldenRequest
-from embassay.protocols.rag.golden.protocol import GoldenAttempt, golden
+from embassay.protocols.rag.golden.protocol import GoldenSetAttempt, golden
 from embassay.protocols.rag.ranking.engines import estimate_engine_calls
-from embassay.systems.remote import NoCallsLedger, open_without_keys
+from embassay.systems.remote import NoCallsLedger, allow_models_without_keys
 
 from .conftest import make_pack
 from .test_session import LOCKS, OPTIONS
@@ -29,8 +29,8 @@ def test_nothing_that_is_done_is_counted_again(tmp_path):
     request = GoldenRequest("wordllama", pack.judge(), **arguments, ranking=LOCKS, options=OPTIONS)
 
     def texts():
-        with open_without_keys():
-            found = GoldenAttempt().forecast_request_cost(request, NoCallsLedger(), tmp_path / "run")
+        with allow_models_without_keys():
+            found = GoldenSetAttempt().forecast_request_cost(request, NoCallsLedger(), tmp_path / "run")
         return {cell.task: cell.texts for cell in found.cells}
 
     assert texts() == {"S1 vectors": 4, "S2 vectors": 24, "S4 grade": 64, "S6 order": 224}
@@ -44,10 +44,10 @@ def test_a_model_has_a_price(tmp_path):
     pack = make_pack(tmp_path / "pack")
     arguments = {name: str(path) for name, path in pack.arguments.items()}
     request = GoldenRequest("wordllama", "openai:gpt-5-mini", **arguments, options=OPTIONS)
-    with open_without_keys():
+    with allow_models_without_keys():
         cells = {
             cell.task: cell
-            for cell in GoldenAttempt()
+            for cell in GoldenSetAttempt()
             .forecast_request_cost(request, NoCallsLedger(), tmp_path / "run")
             .cells
         }
@@ -69,7 +69,7 @@ def test_a_judge_is_told_how_much_it_reads_at_once(tmp_path, monkeypatch, rankin
         "wordllama", "openai:judge", **{name: str(path) for name, path in pack.arguments.items()},
         ranking=ranking.partition(":")[0], options=GoldenOptions(batch=batch),
     )  # fmt: skip
-    work = GoldenWork(request, read_golden_inputs(request), tmp_path, NoCallsLedger())
+    work = GoldenRunResources(request, read_golden_inputs(request), tmp_path, NoCallsLedger())
     assert work.judge is None
     passage = max(len(text.encode()) for text in work.passages.texts)
     assert asked["longest"] // passage == shown

@@ -13,7 +13,11 @@ from embassay.cli.main import app
 from embassay.data import open_dataset
 from embassay.data.judged_runs import read_qrels
 from embassay.errors import DataError
-from embassay.protocols.rag.golden.final_lists import CorpusText, FinishedQuestion, export_golden_set
+from embassay.protocols.rag.golden.final_lists import (
+    FinishedGoldenQuestion,
+    RetrievablePassage,
+    export_golden_set,
+)
 
 
 def row(doc, grade, rank, final=None, **more):
@@ -23,16 +27,17 @@ def row(doc, grade, rank, final=None, **more):
 
 
 CORPUS = [
-    CorpusText(f"d{i}", f"Text of d{i} says something of its own: {i}.", f"Title {i}") for i in range(6)
+    RetrievablePassage(f"d{i}", f"Text of d{i} says something of its own: {i}.", f"Title {i}")
+    for i in range(6)
 ]
 QUESTIONS = [
-    FinishedQuestion(
+    FinishedGoldenQuestion(
         "q1",
         "What is one?",
         "one",
         [row("d1", 1, 1), row("d2", 5, 2, 1), row("d3", 4, 3, 2), row("d4", 4, 4)],
     ),
-    FinishedQuestion("q2", "What is two?", "two", [row("d5", 3, 1, 2), row("d0", 5, 2, 1)]),
+    FinishedGoldenQuestion("q2", "What is two?", "two", [row("d5", 3, 1, 2), row("d0", 5, 2, 1)]),
 ]
 ABOUT = {"Judge": "recorded", "Seed": 1337}
 
@@ -88,7 +93,7 @@ def test_everything_is_in_the_lines(tmp_path):
 def test_what_has_no_grade_is_not_judged(tmp_path):
     """It stands in the lines, never in the qrels."""
     export_golden_set(
-        tmp_path, [FinishedQuestion("q", "?", "!", [row("a", None, 1), row("b", 2, 2)])], CORPUS, ABOUT
+        tmp_path, [FinishedGoldenQuestion("q", "?", "!", [row("a", None, 1), row("b", 2, 2)])], CORPUS, ABOUT
     )
     assert graded(tmp_path / "qrels.tsv") == {("q", "b"): 2}
     assert '"doc_id": "a", "grade": null' in (tmp_path / "golden.jsonl").read_text()
@@ -115,7 +120,9 @@ def test_any_id_survives(tmp_path_factory, grades):
     """TREC's file is only there where its format can hold them; both say the same as went in."""
     folder = tmp_path_factory.mktemp("export")
     questions = [
-        FinishedQuestion(query, "?", "!", [row(doc, grade, i) for i, (doc, grade) in enumerate(own.items())])
+        FinishedGoldenQuestion(
+            query, "?", "!", [row(doc, grade, i) for i, (doc, grade) in enumerate(own.items())]
+        )
         for query, own in grades.items()
     ]
     written = export_golden_set(folder, questions, [], ABOUT)
@@ -131,5 +138,5 @@ def test_any_id_survives(tmp_path_factory, grades):
 def test_ids_that_no_qrels_can_hold(tmp_path, name):
     """Are refused before anything is written."""
     with pytest.raises(DataError, match="cannot be written to qrels"):
-        export_golden_set(tmp_path, [FinishedQuestion("q", "?", "!", [row(name, 2, 1)])], [], ABOUT)
+        export_golden_set(tmp_path, [FinishedGoldenQuestion("q", "?", "!", [row(name, 2, 1)])], [], ABOUT)
     assert list(tmp_path.iterdir()) == []

@@ -11,18 +11,18 @@ from embassay.errors import BudgetExceeded, ModelError, TextRefused
 from embassay.protocols.rag.golden.grades import (
     find_reusable_verdicts,
     grade_all_pairs,
-    make_scored_row,
+    make_graded_candidate_row,
     make_verdict_row,
 )
 from embassay.protocols.rag.judges import (
     GradeVerdict,
-    NoVerdict,
+    NoValidJudgement,
     Passage,
     Question,
-    describe_judge,
+    build_judge_record,
     open_judge,
 )
-from embassay.runs.store import AnswerCache
+from embassay.runs.store import ChatAnswerCache
 from stub import StubServer
 from stub.judging import judging
 
@@ -73,7 +73,7 @@ def test_every_pair_once_and_many_at_once():
 
 def test_a_judge_that_grades_nothing_is_asked_for_few_passages():
     """Not for thousands: it stops after the first ones, with what was wrong. One that graded before goes on."""
-    judge = Judge(lambda *_: NoVerdict("no readable answer", ("a poem",)))
+    judge = Judge(lambda *_: NoValidJudgement("no readable answer", ("a poem",)))
     found, came = run(judge)
     assert isinstance(found, ModelError)
     assert "graded none of the first 4 passages: no readable answer" in str(found)
@@ -91,7 +91,7 @@ def test_a_judge_that_grades_nothing_is_asked_for_few_passages():
 def test_a_judge_that_is_seldom_read_is_stopped_after_a_few_more():
     """Where most of its answers are none, a golden set would be of what is left."""
     read = {("q0", "d0"), ("q0", "d4"), ("q1", "d1"), ("q1", "d2"), ("q2", "d0"), ("q2", "d2"), ("q3", "d0")}
-    says = lambda *key: 3 if key in read else NoVerdict("no readable answer", ("a poem",))  # noqa: E731
+    says = lambda *key: 3 if key in read else NoValidJudgement("no readable answer", ("a poem",))  # noqa: E731
     judge = Judge(says)
     found, came = run(judge)
     assert "graded 7 of the first 16 passages" in str(found)
@@ -113,7 +113,7 @@ def test_what_is_kept_is_not_asked_again():
 
 def test_a_failed_pair_fails_its_question_and_no_other():
     """With the reason; nothing stands in for the grade."""
-    never = NoVerdict("judge gave no answer.", ["out of range: 9", "empty"])
+    never = NoValidJudgement("judge gave no answer.", ["out of range: 9", "empty"])
     says = {
         ("q1", "d3"): never,
         ("q1", "d1"): TextRefused("too long."),
@@ -176,7 +176,9 @@ def test_a_row_of_s4_keeps_all_of_s3():
     """And says who graded it, how and when (spec rag 4)."""
     judge = Judge()
     merged = {"qid": "q0", "doc_id": "d0", "rank_rrf": 3, "rrf_score": 0.02, "metadata": {"title": "T"}}
-    row = make_scored_row(merged, GradeVerdict(2), judge, describe_judge(judge), "2026-01-01T00:00:00+00:00")
+    row = make_graded_candidate_row(
+        merged, GradeVerdict(2), judge, build_judge_record(judge), "2026-01-01T00:00:00+00:00"
+    )
     assert {name: row[name] for name in merged} == merged
     assert {name: row[name] for name in ("grade", "model", "temperature", "top_p", "ts")} == {
         "grade": 2, "model": "judge", "temperature": None, "top_p": None, "ts": "2026-01-01T00:00:00+00:00",
@@ -191,7 +193,7 @@ def test_hundreds_over_http_with_faults(tmp_path):
     asked = [(q, Passage(f"{q.id}-d{i}", f"Passage {i} of {q.id}.")) for q in questions for i in range(12)]
     table = {(q.text, p.text): 1 + (len(p.text) + i) % 5 for i, (q, p) in enumerate(asked)}
     chat = judging(table, malformed=0.1, refusing=0.02, never=0.02)
-    cache = AnswerCache.open(tmp_path / "answers.sqlite")
+    cache = ChatAnswerCache.open(tmp_path / "answers.sqlite")
     with StubServer(chat=chat, latency=0.002) as stub:
         judge = open_judge(f"openai:judge?base_url={stub.url}/v1", cache=cache)
         judge._sleep = lambda _: asyncio.sleep(0)

@@ -25,24 +25,24 @@ from embassay.protocols.rag.golden.checks import (
     score_human_check,
 )
 from embassay.protocols.rag.golden.final_lists import (
-    EditedPassage,
-    FinalList,
-    ListedPassage,
+    FinalListPassage,
+    PersonPassageJudgement,
+    QuestionFinalList,
     make_passage_key,
     read_final_lists,
-    read_human_check,
-    write_human_check,
+    read_human_check_file,
+    write_human_check_file,
 )
 from embassay.protocols.rag.golden.options import HumanCheckSampling
 from embassay.protocols.rag.golden.stages import QueryFolder
 from embassay.protocols.rag.golden.summary import (
     GoldenQuerySummary,
-    GoldenRecord,
+    GoldenRunRecord,
     GoldenRunSettings,
     read_golden_record,
     write_golden_record,
 )
-from embassay.runs.folder import RunFolder, to_json, write_atomic
+from embassay.runs.folder import RunFolder, format_value_as_json, write_file_atomically
 
 NASTY = [
     "=1+1",
@@ -60,10 +60,10 @@ NASTY = [
 def lists(questions=5, passages=6):
     """Final lists with grades that fall, and texts that are hard on spreadsheets."""
     return [
-        FinalList(
+        QuestionFinalList(
             f"0{i}", f"Question {i}; what, then?",
             tuple(
-                ListedPassage(f"d{i}-{j}", j + 1, max(1, 5 - j), f"{NASTY[(i + j) % len(NASTY)]} " + "word " * 40)
+                FinalListPassage(f"d{i}-{j}", j + 1, max(1, 5 - j), f"{NASTY[(i + j) % len(NASTY)]} " + "word " * 40)
                 for j in range(passages)
             ),
         )
@@ -88,9 +88,9 @@ def rewrite(path, rows, *, delimiter=",", bom=True, columns=None):
 def test_a_file_that_nobody_changed_confirms_everything(tmp_path, ending):
     """Whatever the texts are; one line per passage, so that line numbers are those of an editor."""
     path = tmp_path / f"check.{ending}"
-    write_human_check(path, lists())
+    write_human_check_file(path, lists())
     assert len(path.read_text("utf-8-sig").split("\n")) == 32
-    edited, blind = read_human_check(path, lists())
+    edited, blind = read_human_check_file(path, lists())
     found = score_human_check(lists(), edited, blind=blind)
     assert not blind
     assert (found.queries, found.items, found.placed, found.graded) == (5, 30, 30, 30)
@@ -107,13 +107,13 @@ def test_a_file_that_nobody_changed_confirms_everything(tmp_path, ending):
 def test_no_cell_is_a_formula(tmp_path):
     """A spreadsheet would compute it, or worse."""
     path = tmp_path / "check.csv"
-    write_human_check(
+    write_human_check_file(
         path,
         [
-            FinalList(
+            QuestionFinalList(
                 "=q",
                 "+49 what?",
-                (ListedPassage("-d", 1, 5, "=HYPERLINK(1)"), ListedPassage("@d", 2, 4, "\t=1")),
+                (FinalListPassage("-d", 1, 5, "=HYPERLINK(1)"), FinalListPassage("@d", 2, 4, "\t=1")),
             )
         ],
     )
@@ -124,14 +124,14 @@ def test_no_cell_is_a_formula(tmp_path):
 def test_a_blind_file_shows_nothing_of_the_judge(tmp_path):
     """No places, no grades, and the passages in an order that is not the judge's, always the same for a seed."""
     path, again = tmp_path / "check.csv", tmp_path / "again.csv"
-    write_human_check(path, lists(), blind=True, seed=3)
-    write_human_check(again, lists(), blind=True, seed=3)
+    write_human_check_file(path, lists(), blind=True, seed=3)
+    write_human_check_file(again, lists(), blind=True, seed=3)
     assert path.read_bytes() == again.read_bytes()
     rows = rows_of(path)
     assert not {"judge_place", "judge_grade"} & set(rows[0])
     assert {row["place"] + row["grade"] + row["remark"] for row in rows} == {""}
     assert [row["doc_id"] for row in rows] != [one.doc_id for whole in lists() for one in whole.passages]
-    edited, blind = read_human_check(path, lists())
+    edited, blind = read_human_check_file(path, lists())
     found = score_human_check(lists(), edited, blind=blind)
     assert (found.blind, found.placed, found.graded) == (True, 0, 0)
     assert (found.tau.value, found.swapped.value, found.kappa.value) == (None, None, None)
@@ -144,7 +144,7 @@ def test_a_blind_file_shows_nothing_of_the_judge(tmp_path):
 def test_what_spreadsheets_do_to_a_file_does_no_harm(tmp_path, delimiter, bom):
     """Another separator, 2,5 for 2.5, 4.0 for 4, ids turned into numbers, rows sorted, columns moved or left out."""
     path = tmp_path / "check.csv"
-    write_human_check(path, lists())
+    write_human_check_file(path, lists())
     rows = rows_of(path)
     for row in rows:
         row["query_id"], row["doc_id"] = str(int(row["query_id"])), "1E+05"
@@ -155,7 +155,7 @@ def test_what_spreadsheets_do_to_a_file_does_no_harm(tmp_path, delimiter, bom):
     rows.sort(key=lambda row: row["item"])
     rows.append(dict.fromkeys(rows[0], ""))
     rewrite(path, rows, delimiter=delimiter, bom=bom, columns=["remark", "grade", "item", "text", "place"])
-    edited, blind = read_human_check(path, lists())
+    edited, blind = read_human_check_file(path, lists())
     assert blind  # nothing in it shows what the judge said
     found = score_human_check(lists(), edited)
     assert (found.items, found.changed, found.swapped.value) == (30, 0, 4 / 75)
@@ -184,12 +184,12 @@ def test_broken_edits_are_named_with_their_line(tmp_path, kind):
     """And with what was expected."""
     column, value, what = BREAKS[kind]
     path = tmp_path / "check.csv"
-    write_human_check(path, lists())
+    write_human_check_file(path, lists())
     rows = rows_of(path)
     rows[7][column] = value
     rewrite(path, rows)
     with pytest.raises(DataError, match=what) as told:
-        read_human_check(path, lists())
+        read_human_check_file(path, lists())
     assert told.value.line == 9
     assert told.value.mend
 
@@ -197,13 +197,13 @@ def test_broken_edits_are_named_with_their_line(tmp_path, kind):
 def test_a_row_that_is_gone_is_named(tmp_path):
     """A whole question may be left out, a passage of one may not."""
     path = tmp_path / "check.csv"
-    write_human_check(path, lists())
+    write_human_check_file(path, lists())
     rows = rows_of(path)
     rewrite(path, rows[6:])
-    assert score_human_check(lists(), read_human_check(path, lists())[0]).queries == 4
+    assert score_human_check(lists(), read_human_check_file(path, lists())[0]).queries == 4
     rewrite(path, [*rows[:3], *rows[4:]])
     with pytest.raises(DataError, match=r"question 00 lacks a passage.*all 6 rows"):
-        read_human_check(path, lists())
+        read_human_check_file(path, lists())
 
 
 @pytest.mark.parametrize(
@@ -217,12 +217,12 @@ def test_files_that_are_none(tmp_path, content, what):
     path = tmp_path / "check.csv"
     path.write_bytes(content)
     with pytest.raises(DataError, match=what):
-        read_human_check(path, lists())
+        read_human_check_file(path, lists())
 
 
 def test_only_tables_are_written(tmp_path):
     with pytest.raises(UsageError, match=r"\.csv or \.tsv"):
-        write_human_check(tmp_path / "check.xlsx", lists())
+        write_human_check_file(tmp_path / "check.xlsx", lists())
 
 
 EDITS = st.lists(
@@ -235,12 +235,12 @@ def test_figures_are_those_of_other_libraries(tmp_path_factory, edits):
     """Tau of scipy per question, kappa of scikit-learn over all, with blanks left out on both sides."""
     path = tmp_path_factory.mktemp("check") / "check.csv"
     own = lists(2)
-    write_human_check(path, own)
+    write_human_check_file(path, own)
     rows = rows_of(path)
     for row, (place, grade) in zip(rows, edits, strict=True):
         row["place"], row["grade"] = "" if place is None else place, "" if grade is None else grade
     rewrite(path, rows)
-    found = score_human_check(own, read_human_check(path, own)[0])
+    found = score_human_check(own, read_human_check_file(path, own)[0])
     taus = []
     for part in (slice(0, 6), slice(6, 12)):
         placed = [(i + 1, place) for i, (place, _) in enumerate(edits[part]) if place is not None]
@@ -281,8 +281,8 @@ def run(tmp_path):
              "final_rank": p.place}
             for p in one.passages
         ]  # fmt: skip
-        write_atomic(folder.ranked(20), "".join(to_json(row) + "\n" for row in content))
-        write_atomic(folder.stage_success_path("S6"), "")
+        write_file_atomically(folder.ranked(20), "".join(format_value_as_json(row) + "\n" for row in content))
+        write_file_atomically(folder.stage_success_path("S6"), "")
     told = {"task": "golden", "dataset": "made", "system": "made", "status": "done"}
     cells = [{"query_id": name, "folder": f"q{name}", **told} for name in names]
     RunFolder(path).write_manifest(
@@ -291,7 +291,7 @@ def run(tmp_path):
     settings_ = GoldenRunSettings("c", "q", "e", "r", "j", "bayes", 1)
     write_golden_record(
         path / "golden.json",
-        GoldenRecord(settings_, (GoldenQuerySummary("00", "?", "q00", "done"),), labels={"n_queries": 5}),
+        GoldenRunRecord(settings_, (GoldenQuerySummary("00", "?", "q00", "done"),), labels={"n_queries": 5}),
     )
     return path
 
@@ -319,7 +319,9 @@ def test_from_sample_to_score(run, tmp_path):
     assert golden.labels["n_human_validated"] == 2
     folder = QueryFolder(run, f"q{drawn[0].query_id}")
     rows = [json.loads(line) for line in folder.ranked(20).read_text("utf-8").split("\n") if line]
-    write_atomic(folder.ranked(20), "".join(to_json({**row, "grade": 1}) + "\n" for row in rows))
+    write_file_atomically(
+        folder.ranked(20), "".join(format_value_as_json({**row, "grade": 1}) + "\n" for row in rows)
+    )
     assert read_human_checks(run) == ()
 
 
@@ -366,13 +368,15 @@ def test_folders_that_are_no_golden_set(tmp_path, run):
 
 def test_ungraded_passages_are_left_out_of_the_grades(tmp_path):
     """They can be placed all the same."""
-    own = [replace(lists(1)[0], passages=(ListedPassage("a", 1, None, "x"), ListedPassage("b", 2, 4, "y")))]
+    own = [
+        replace(lists(1)[0], passages=(FinalListPassage("a", 1, None, "x"), FinalListPassage("b", 2, 4, "y")))
+    ]
     path = tmp_path / "check.csv"
-    write_human_check(path, own)
+    write_human_check_file(path, own)
     rows = rows_of(path)
     rows[0]["grade"] = "5"
     rewrite(path, rows)
-    found = score_human_check(own, read_human_check(path, own)[0])
+    found = score_human_check(own, read_human_check_file(path, own)[0])
     assert (found.placed, found.changed, found.exact.n) == (2, 0, 1)
 
 
@@ -384,10 +388,12 @@ def test_what_the_person_would_say_of_all_lists():
         passages = []
         for rank in range(1, 7):
             grade = int(rng.integers(1, 6))
-            passages.append(ListedPassage(f"d{rank}", rank, grade, "text"))
+            passages.append(FinalListPassage(f"d{rank}", rank, grade, "text"))
             if place < 12:
-                said.append(EditedPassage(f"q{place}", f"d{rank}", rank, max(1, grade - (rank % 2)), ""))
-        every.append(FinalList(f"q{place}", "Why?", tuple(passages)))
+                said.append(
+                    PersonPassageJudgement(f"q{place}", f"d{rank}", rank, max(1, grade - (rank % 2)), "")
+                )
+        every.append(QuestionFinalList(f"q{place}", "Why?", tuple(passages)))
     found = score_human_check(every, said)
     mean = {one.name: one for one in found.corrected}["mean grade"]
     judged = [passage.grade for one in every for passage in one.passages]
@@ -396,7 +402,7 @@ def test_what_the_person_would_say_of_all_lists():
     assert mean.low < np.mean(judged) - 0.4 < mean.high
     assert mean.is_narrowed_by_judge
     assert found.off[-1].mean == pytest.approx(mean.judge - mean.value, abs=0.15)
-    none = score_human_check(every, [EditedPassage("q0", "d1", 1, None, "")])
+    none = score_human_check(every, [PersonPassageJudgement("q0", "d1", 1, None, "")])
     assert none.corrected == ()
 
 
@@ -408,11 +414,13 @@ def test_the_judge_is_looked_at_by_place():
     for place in range(10):
         grades = rng.integers(2, 6, 12).tolist()
         passages = tuple(
-            ListedPassage(f"d{rank}", rank, grade, "text") for rank, grade in enumerate(grades, 1)
+            FinalListPassage(f"d{rank}", rank, grade, "text") for rank, grade in enumerate(grades, 1)
         )
-        every.append(FinalList(f"q{place}", "Why?", passages))
+        every.append(QuestionFinalList(f"q{place}", "Why?", passages))
         said += [
-            EditedPassage(f"q{place}", one.doc_id, one.place, one.grade - (one.place <= 3 and place % 2), "")
+            PersonPassageJudgement(
+                f"q{place}", one.doc_id, one.place, one.grade - (one.place <= 3 and place % 2), ""
+            )
             for one in passages
         ]
     off = {one.said: one for one in score_human_check(every, said).off}

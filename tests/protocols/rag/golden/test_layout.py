@@ -4,19 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.rag.golden.stages import QueryFolder, make_folder_names
+from embassay.protocols.rag.golden.stages import QueryFolder, make_query_folder_names
 
 
 def test_numbered_questions_have_short_names():
     """Q7 is q07, as the spec has it, and so is Q07; three digits stay three."""
-    assert make_folder_names(["Q7", "Q12", "Q112"]) == {"Q7": "q07", "Q12": "q12", "Q112": "q112"}
-    assert make_folder_names(["Q01", "Q02"]) == {"Q01": "q01", "Q02": "q02"}
+    assert make_query_folder_names(["Q7", "Q12", "Q112"]) == {"Q7": "q07", "Q12": "q12", "Q112": "q112"}
+    assert make_query_folder_names(["Q01", "Q02"]) == {"Q01": "q01", "Q02": "q02"}
 
 
 @given(st.lists(st.text(max_size=12), unique=True, max_size=30))
 def test_no_two_ids_share_a_folder(ids):
     """Whatever the ids: safe names, all different, also on a disk that does not know upper from lower case."""
-    names = make_folder_names(ids)
+    names = make_query_folder_names(ids)
     assert len({name.casefold() for name in names.values()}) == len(ids)
     assert all(
         name.startswith("q") and "/" not in name and name not in (".", "..") for name in names.values()

@@ -11,10 +11,10 @@ from embassay.errors import UsageError
 from embassay.measures import krippendorff_alpha
 from embassay.protocols.rag.golden.panel import (
     JudgeGrades,
-    compare_judge_panel,
+    build_judge_panel_tables,
+    compare_judges_and_make_panel,
     measure_krippendorff_alpha,
-    panel_tables,
-    panel_verdict,
+    phrase_judge_panel_verdict,
     read_judge_grades,
     write_judge_panel,
 )
@@ -36,7 +36,7 @@ def _judges(noise=(0.0, 0.6, 1.2), n=12, per=10, seed=2):
 def test_judges_beside_people_and_each_other():
     """The one that errs not agrees wholly; kappas fall with noise; price is per thousand grades."""
     judges, people = _judges()
-    found = compare_judge_panel(judges, people)
+    found = compare_judges_and_make_panel(judges, people)
     assert found.judges[0].people["exact"].value == 1
     kappas = [one.people["kappa"].value for one in found.judges]
     assert kappas == sorted(kappas, reverse=True)
@@ -45,7 +45,7 @@ def test_judges_beside_people_and_each_other():
     assert found.panels[0].usd == 3
     assert len(found.pairs) == 3
     assert found.learned["j0"] > found.learned["j2"]
-    assert "j0" in panel_verdict(found)
+    assert "j0" in phrase_judge_panel_verdict(found)
 
 
 def test_alpha_is_krippendorff_s():
@@ -64,15 +64,15 @@ def test_alpha_is_krippendorff_s():
 def test_a_panel_is_written_and_read_back(tmp_path):
     """Its qrels are those of the panel that was asked for; the same seed gives the same bytes."""
     judges, people = _judges()
-    found = compare_judge_panel(judges, people)
+    found = compare_judges_and_make_panel(judges, people)
     path = write_judge_panel(tmp_path / "a", found, "median")
-    write_judge_panel(tmp_path / "b", compare_judge_panel(judges, people), "median")
+    write_judge_panel(tmp_path / "b", compare_judges_and_make_panel(judges, people), "median")
     assert {p.name: p.read_bytes() for p in (tmp_path / "a").glob("*.*")} == {
         p.name: p.read_bytes() for p in (tmp_path / "b").glob("*.*")
     }
     assert read_judge_grades(str(path)).grades == dict(found.grades["median"])
     assert json.loads((tmp_path / "a" / "panel.json").read_text())["items"] == 120
-    assert [one.name for one in panel_tables(found)] == ["rag_judges", "rag_judge_pairs"]
+    assert [one.name for one in build_judge_panel_tables(found)] == ["rag_judges", "rag_judge_pairs"]
 
 
 def test_a_file_on_another_scale(tmp_path):
@@ -87,4 +87,4 @@ def test_what_is_no_panel():
     judges, _ = _judges()
     for some in (judges[:1], [judges[0], judges[0]], [judges[0], JudgeGrades("x", {("q", "d"): 1})]):
         with pytest.raises(UsageError):
-            compare_judge_panel(some)
+            compare_judges_and_make_panel(some)

@@ -6,37 +6,37 @@ import json
 from pathlib import Path
 
 from embassay.protocols.rag.golden.grades import (
-    format_call_log,
+    format_judge_calls_as_log,
     format_ranker_checkpoint,
     format_ranking_preview,
     make_ranked_rows,
 )
 from embassay.protocols.rag.golden.refinement import (
     JudgeCallLog,
-    KeptJudgeCall,
+    KeptJudgeOrdering,
     KeptQueryFailure,
-    RankingPool,
-    RefinedOrder,
-    RefinementSettings,
+    PoolOrderingSettings,
+    QuestionCandidatePool,
+    RefinedPoolOrder,
 )
 from embassay.protocols.rag.judges import Passage, Question
 from embassay.protocols.rag.judges.simulation import SimulatedJudge
-from embassay.protocols.rag.ranking import CandidateRanking, RankedCandidate
+from embassay.protocols.rag.ranking import CandidateRanking, GradedPoolPassage
 from embassay.protocols.rag.ranking.engines import ENGINES
 
-POOL = RankingPool.of(
+POOL = QuestionCandidatePool.of(
     Question("Q1", "What is\na | pipe <b>?"),
     [
-        (RankedCandidate("a|b", 5, 1), Passage("a|b", "first <script> passage")),
-        (RankedCandidate("c", None, 2), Passage("c", "long " * 100)),
+        (GradedPoolPassage("a|b", 5, 1), Passage("a|b", "first <script> passage")),
+        (GradedPoolPassage("c", None, 2), Passage("c", "long " * 100)),
     ],
 )
 RANKING = CandidateRanking((1, 0), (1.5, 2.25), (3, 4), (0.5, 0.25), "stable", {"tau": 0.9})
 CALLS = (
-    KeptJudgeCall(0, 0, ("c", "a|b"), ("c", "a|b")),
-    KeptJudgeCall(1, 0, ("a|b", "c"), ("c", "a|b"), 2, ("none",)),
+    KeptJudgeOrdering(0, 0, ("c", "a|b"), ("c", "a|b")),
+    KeptJudgeOrdering(1, 0, ("a|b", "c"), ("c", "a|b"), 2, ("none",)),
 )
-REFINED = RefinedOrder(
+REFINED = RefinedPoolOrder(
     POOL, RANKING, CALLS, {"iteration": 2, "top": ["x"]}, (KeptQueryFailure(1, "no answer"),)
 )
 
@@ -55,9 +55,9 @@ def test_rows_say_rank_score_exposures_and_info() -> None:
 
 def test_the_log_of_a_finished_query_is_one(tmp_path: Path) -> None:
     """It reads back as the log that it was, with what failed on the way before the answers of that round."""
-    refinement = RefinementSettings(SimulatedJudge({}), ENGINES.build("locks"), 7)
+    refinement = PoolOrderingSettings(SimulatedJudge({}), ENGINES.build("locks"), 7)
     path = tmp_path / "calls.jsonl"
-    path.write_text(format_call_log(refinement, REFINED), "utf-8")
+    path.write_text(format_judge_calls_as_log(refinement, REFINED), "utf-8")
     log = JudgeCallLog(path, refinement.about(POOL))
     assert log.entries == [CALLS[0], KeptQueryFailure(1, "no answer"), CALLS[1]]
 
@@ -79,5 +79,5 @@ def test_the_preview_is_a_table_whatever_texts_hold() -> None:
     assert lines[6].endswith("... |")
     assert lines[7] == "| 2 | a\\|b | 5 | 3 | 1.500 | first &lt;script> passage |"
     assert "not done yet" in format_ranking_preview(
-        RefinedOrder(POOL, CandidateRanking((0, 1), (1, 1), (0, 0), (0, 0), ""), CALLS[:1], {}), 1
+        RefinedPoolOrder(POOL, CandidateRanking((0, 1), (1, 1), (0, 0), (0, 0), ""), CALLS[:1], {}), 1
     )

@@ -18,18 +18,18 @@ import pytest
 from embassay.errors import BudgetExceeded, ModelError, Unanswered
 from embassay.protocols.rag.golden.refinement import (
     JudgeCallLog,
-    KeptJudgeCall,
+    KeptJudgeOrdering,
     KeptQueryFailure,
-    RankingPool,
-    RefinedOrder,
+    PoolOrderingSettings,
+    QuestionCandidatePool,
+    RefinedPoolOrder,
     RefinementListener,
-    RefinementSettings,
-    refine_pools,
+    order_ranking_pools,
 )
 from embassay.protocols.rag.judges import GradeVerdict, Passage, PassageOrdering, Question
-from embassay.protocols.rag.ranking import JudgeOrderAnswer, RankedCandidate, Ranker, RankingEngine
+from embassay.protocols.rag.ranking import GradedPoolPassage, JudgeOrderAnswer, PoolRanker, RankingEngine
 from embassay.protocols.rag.ranking.engines import ENGINES
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.runs.execution import CallFailure
 
 LOCKS = "locks:stability_turns=4"
@@ -59,9 +59,9 @@ class FakeJudge:
         self.asked.append((question.id, ids, draw))
         self._running += 1
         self.at_once = max(self.at_once, self._running)
-        rng = make_generator(0, question.id, str(draw), *ids)
+        rng = make_seeded_generator(0, question.id, str(draw), *ids)
         if self.delay is not None:
-            pause = make_generator(self.delay, question.id, str(draw), *ids).integers(0, 4)
+            pause = make_seeded_generator(self.delay, question.id, str(draw), *ids).integers(0, 4)
             for _ in range(int(pause)):
                 await asyncio.sleep(0)
             await asyncio.sleep(0.0005 * float(pause))
@@ -79,33 +79,34 @@ class FakeJudge:
         return PassageOrdering(tuple(order), attempts=2, rejected=("no list",))
 
 
-def pools(count: int, n: int = 12) -> list[RankingPool]:
-    def rows(query: int) -> list[tuple[RankedCandidate, Passage]]:
+def pools(count: int, n: int = 12) -> list[QuestionCandidatePool]:
+    def rows(query: int) -> list[tuple[GradedPoolPassage, Passage]]:
         names = [f"q{query}-{i}" for i in range(n + query % 3)]
         return [
-            (RankedCandidate(name, 5 - i % 5, i + 1), Passage(name, f"text {i}"))
+            (GradedPoolPassage(name, 5 - i % 5, i + 1), Passage(name, f"text {i}"))
             for i, name in enumerate(names)
         ]
 
     return [
-        RankingPool.of(Question(f"Q{query}", f"question {query}?"), rows(query)) for query in range(count)
+        QuestionCandidatePool.of(Question(f"Q{query}", f"question {query}?"), rows(query))
+        for query in range(count)
     ]
 
 
-def refinement(judge: FakeJudge, spec: str | RankingEngine = LOCKS, **more: Any) -> RefinementSettings:
+def refinement(judge: FakeJudge, spec: str | RankingEngine = LOCKS, **more: Any) -> PoolOrderingSettings:
     engine = ENGINES.build(spec) if isinstance(spec, str) else spec
-    return RefinementSettings(judge, engine, **{"seed": 7, "top": 5} | more)
+    return PoolOrderingSettings(judge, engine, **{"seed": 7, "top": 5} | more)
 
 
 def run(
-    plan: RefinementSettings, work: Sequence[RankingPool], **more: Any
-) -> dict[str, RefinedOrder | CallFailure]:
-    return asyncio.run(refine_pools(plan, work, **more))
+    plan: PoolOrderingSettings, work: Sequence[QuestionCandidatePool], **more: Any
+) -> dict[str, RefinedPoolOrder | CallFailure]:
+    return asyncio.run(order_ranking_pools(plan, work, **more))
 
 
-def refined(found: Mapping[str, RefinedOrder | CallFailure], query: str) -> RefinedOrder:
+def refined(found: Mapping[str, RefinedPoolOrder | CallFailure], query: str) -> RefinedPoolOrder:
     one = found[query]
-    assert isinstance(one, RefinedOrder)
+    assert isinstance(one, RefinedPoolOrder)
     return one
 
 
@@ -117,17 +118,19 @@ class Pairs(RankingEngine):
     def __str__(self) -> str:
         return self.name
 
-    def start(self, candidates: Sequence[RankedCandidate], *, query: str, top: int, seed: int) -> Ranker:
+    def start(
+        self, candidates: Sequence[GradedPoolPassage], *, query: str, top: int, seed: int
+    ) -> PoolRanker:
         return PairsRanker(len(candidates), seed)
 
-    def share(self, rankers: Mapping[str, Ranker]) -> None:
+    def share(self, rankers: Mapping[str, PoolRanker]) -> None:
         total = sum(int(one.known) for one in rankers.values() if isinstance(one, PairsRanker))
         for one in rankers.values():
             if isinstance(one, PairsRanker):
                 one.shared = total
 
 
-class PairsRanker(Ranker):
+class PairsRanker(PoolRanker):
     def __init__(self, n: int, seed: int) -> None:
         self.n, self.seed, self.known, self.shared, self.rounds = n, seed, 0, 0, 0
         self.wins = [0] * n
@@ -135,7 +138,7 @@ class PairsRanker(Ranker):
     def proposals(self) -> Sequence[tuple[int, ...]]:
         if self.rounds == 4:
             return []
-        rng = make_generator(self.seed, str(self.rounds), str(self.shared))
+        rng = make_seeded_generator(self.seed, str(self.rounds), str(self.shared))
         drawn = [int(i) for i in rng.permutation(self.n)[:6]]
         return [tuple(drawn[:3]), tuple(drawn[3:])]
 
@@ -169,7 +172,7 @@ def test_results_do_not_depend_on_when_answers_come(engine: str | RankingEngine)
         judge = FakeJudge(delay=delay)
         assert run(refinement(judge, engine), pools(4), at_once=at_once) == first
         assert judge.at_once <= at_once
-    assert all(isinstance(one, RefinedOrder) for one in first.values())
+    assert all(isinstance(one, RefinedPoolOrder) for one in first.values())
 
 
 def test_queries_are_asked_together() -> None:
@@ -215,7 +218,7 @@ def test_kept_answers_are_not_asked_for_again(engine: str | RankingEngine, tmp_p
 
 
 def logs(
-    plan: RefinementSettings, folder: Path, warnings: list[str] | None = None
+    plan: PoolOrderingSettings, folder: Path, warnings: list[str] | None = None
 ) -> dict[str, JudgeCallLog]:
     warn = (lambda _: None) if warnings is None else warnings.append
     return {
@@ -244,10 +247,14 @@ def test_another_grade_makes_another_log() -> None:
     """The pool's fingerprint covers ids, grades, places, texts and the question."""
     pool = pools(1)[0]
     changed = [
-        RankingPool(pool.question, (RankedCandidate("q0-0", 4, 1), *pool.candidates[1:]), pool.passages),
-        RankingPool(pool.question, (RankedCandidate("q0-0", 5, 2), *pool.candidates[1:]), pool.passages),
-        RankingPool(pool.question, pool.candidates, (Passage("q0-0", "other"), *pool.passages[1:])),
-        RankingPool(Question("Q0", "another question?"), pool.candidates, pool.passages),
+        QuestionCandidatePool(
+            pool.question, (GradedPoolPassage("q0-0", 4, 1), *pool.candidates[1:]), pool.passages
+        ),
+        QuestionCandidatePool(
+            pool.question, (GradedPoolPassage("q0-0", 5, 2), *pool.candidates[1:]), pool.passages
+        ),
+        QuestionCandidatePool(pool.question, pool.candidates, (Passage("q0-0", "other"), *pool.passages[1:])),
+        QuestionCandidatePool(Question("Q0", "another question?"), pool.candidates, pool.passages),
     ]
     assert len({one.digest for one in (pool, *changed)}) == 5
 
@@ -259,8 +266,8 @@ def test_kept_answers_that_do_not_fit_go_from_there_on(tmp_path: Path) -> None:
     whole = run(plan, pools(1), logs=logs(plan, tmp_path))
     log = logs(plan, tmp_path)["Q0"]
     entry = log.entries[3]
-    assert isinstance(entry, KeptJudgeCall)
-    swapped = KeptJudgeCall(entry.round, 0, (*entry.shown[1:], entry.shown[0]), entry.order)
+    assert isinstance(entry, KeptJudgeOrdering)
+    swapped = KeptJudgeOrdering(entry.round, 0, (*entry.shown[1:], entry.shown[0]), entry.order)
     log.cut([*log.entries[:3], swapped, *log.entries[4:]])
     judge, warnings = FakeJudge(), list[str]()
     plan = refinement(judge)
@@ -281,7 +288,7 @@ def test_a_failing_query_is_given_up_alone(engine: str | RankingEngine, tmp_path
     plan = refinement(judge, engine)
     found = run(plan, pools(3), logs=logs(plan, tmp_path))
     assert found["Q1"] == CallFailure("no order in 6 attempts")
-    assert {query for query, one in found.items() if isinstance(one, RefinedOrder)} == {"Q0", "Q2"}
+    assert {query for query, one in found.items() if isinstance(one, RefinedPoolOrder)} == {"Q0", "Q2"}
     kept = logs(plan, tmp_path)["Q1"].entries
     assert sum(isinstance(one, KeptQueryFailure) for one in kept) == 1
     for again in (FakeJudge(fails={"Q1": (1, Unanswered("still none"))}), FakeJudge()):
@@ -292,7 +299,7 @@ def test_a_failing_query_is_given_up_alone(engine: str | RankingEngine, tmp_path
         assert not warnings
         assert {query for query, _, _ in again.asked} == {"Q1"}
         assert all(second[query] == found[query] for query in ("Q0", "Q2"))
-    assert isinstance(second["Q1"], RefinedOrder)
+    assert isinstance(second["Q1"], RefinedPoolOrder)
     if engine == LOCKS:
         assert second == run(refinement(FakeJudge(), engine), pools(3))
     silent = FakeJudge()
@@ -317,7 +324,7 @@ def test_the_limit_of_cost_stops_it(tmp_path: Path) -> None:
     """What was bought is kept, and the checkpoint of every query written."""
     judge = FakeJudge(fails={"Q2": (3, BudgetExceeded("$1.00 is spent"))})
     plan = refinement(judge)
-    kept, seen = logs(plan, tmp_path), dict[str, RefinedOrder]()
+    kept, seen = logs(plan, tmp_path), dict[str, RefinedPoolOrder]()
     with pytest.raises(BudgetExceeded):
         run(plan, pools(3), logs=kept, hooks=RefinementListener(checkpoint=seen.__setitem__))
     assert len(kept["Q0"].entries) == 3
@@ -359,12 +366,14 @@ def test_a_batch_shown_before_is_judged_anew() -> None:
     class Same(RankingEngine):
         name = "same"
 
-        def start(self, candidates: Sequence[RankedCandidate], *, query: str, top: int, seed: int) -> Ranker:
+        def start(
+            self, candidates: Sequence[GradedPoolPassage], *, query: str, top: int, seed: int
+        ) -> PoolRanker:
             ranker = PairsRanker(6, seed)
             ranker.proposals = lambda: [(0, 1, 2)] if ranker.rounds < 3 else []  # type: ignore[method-assign]
             return ranker
 
-        def share(self, rankers: Mapping[str, Ranker]) -> None:
+        def share(self, rankers: Mapping[str, PoolRanker]) -> None:
             pass
 
     for repeat in (0, 2):
@@ -376,10 +385,12 @@ def test_a_batch_shown_before_is_judged_anew() -> None:
 def test_progress_and_results_are_told_as_they_come(tmp_path: Path) -> None:
     """Progress counts every answer, kept ones too; a query's result is told once, when it is there."""
     for _ in range(2):
-        told, results = list[int](), list[tuple[str, RefinedOrder]]()
+        told, results = list[int](), list[tuple[str, RefinedPoolOrder]]()
         plan = refinement(FakeJudge())
 
-        def keep(query: str, order: RefinedOrder, kept: list[tuple[str, RefinedOrder]] = results) -> None:
+        def keep(
+            query: str, order: RefinedPoolOrder, kept: list[tuple[str, RefinedPoolOrder]] = results
+        ) -> None:
             kept.append((query, order))
 
         hooks = RefinementListener(progress=told.append, finished=keep)
@@ -392,11 +403,11 @@ def test_progress_and_results_are_told_as_they_come(tmp_path: Path) -> None:
 def test_duplicates_and_small_pools() -> None:
     """Of several passages with one id the first counts; fewer than a batch are not judged."""
     rows = [
-        (RankedCandidate(name, grade, i), Passage(name, name))
+        (GradedPoolPassage(name, grade, i), Passage(name, name))
         for i, (name, grade) in enumerate([("a", 2), ("b", 5), ("a", 5)])
     ]
-    pool = RankingPool.of(Question("Q", "?"), rows)
-    empty = RankingPool.of(Question("E", "?"), [])
+    pool = QuestionCandidatePool.of(Question("Q", "?"), rows)
+    empty = QuestionCandidatePool.of(Question("E", "?"), [])
     judge = FakeJudge()
     found = run(refinement(judge), [pool, empty])
     assert [pool.ids[i] for i in refined(found, "Q").ranking.order] == ["b", "a"]

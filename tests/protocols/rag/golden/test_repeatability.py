@@ -12,16 +12,16 @@ from scipy.stats import kendalltau
 from sklearn.metrics import cohen_kappa_score
 
 from embassay.protocols.rag.golden.checks import (
-    ListwiseOrder,
     RepeatedJudgements,
+    ShownPassageOrder,
     compare_judgements_with_repeat,
+    compute_weighted_kappa,
     count_grade_transitions,
     count_swapped_pairs,
-    grade_agreement,
-    pair_discordance,
+    estimate_grade_agreement,
+    estimate_pair_discordance,
     repeat_judge_calls,
     sample_keys_across_questions,
-    weighted_kappa,
 )
 from embassay.protocols.rag.judges import Passage, Question
 from embassay.protocols.rag.judges.simulation import JudgeNoise, SimulatedJudge
@@ -32,7 +32,7 @@ PAIRS = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=1, ma
 @given(PAIRS)
 def test_kappa_is_that_of_scikit_learn(pairs):
     """With quadratic weights; undefined where all is one grade."""
-    found = float(weighted_kappa(count_grade_transitions(pairs).astype(float)))
+    found = float(compute_weighted_kappa(count_grade_transitions(pairs).astype(float)))
     if len({grade for pair in pairs for grade in pair}) == 1:
         assert np.isnan(found)
         return
@@ -47,7 +47,7 @@ def test_kappa_is_that_of_scikit_learn(pairs):
 def test_figures_of_grades(pairs):
     """As counted by hand; each inside its own interval, where there is one."""
     first, second = (np.array(side) for side in zip(*pairs, strict=True))
-    found = grade_agreement(count_grade_transitions(pairs)[None])
+    found = estimate_grade_agreement(count_grade_transitions(pairs)[None])
     assert found["exact"].value == pytest.approx((first == second).mean())
     assert found["within_one"].value == pytest.approx((np.abs(first - second) <= 1).mean())
     assert found["shift"].value == pytest.approx((second - first).mean())
@@ -72,8 +72,8 @@ def test_intervals_are_over_questions():
     rng = np.random.default_rng(3)
     agree = rng.random(40) < 0.7
     pairs = [[(3, 3 if one else 5)] * 50 for one in agree]
-    clustered = grade_agreement(np.array([count_grade_transitions(own) for own in pairs]))["exact"]
-    single = grade_agreement(np.array([count_grade_transitions(own[:1]) for own in pairs]))["exact"]
+    clustered = estimate_grade_agreement(np.array([count_grade_transitions(own) for own in pairs]))["exact"]
+    single = estimate_grade_agreement(np.array([count_grade_transitions(own[:1]) for own in pairs]))["exact"]
     assert clustered.value == single.value == agree.mean()
     assert (clustered.low, clustered.high) == pytest.approx((single.low, single.high))
     assert clustered.n == 2_000
@@ -110,7 +110,7 @@ def judged_twice(noise, asked, grades, lists=3):
             own = tuple(p for other, p in asked if other == q)
             for start in range(0, lists):
                 shown = own[start : start + 5]
-                orders.append(ListwiseOrder(q, shown, (await judge.order(q, shown)).order))
+                orders.append(ShownPassageOrder(q, shown, (await judge.order(q, shown)).order))
         return first, orders, await repeat_judge_calls(judge, asked, orders)
 
     return asyncio.run(both())
@@ -168,7 +168,7 @@ def test_one_question_alone():
     """Its lists are the sample then; one list alone has no interval."""
     q = Question("q", "")
     shown = tuple(Passage(f"d{i}", "") for i in range(3))
-    one, other = ListwiseOrder(q, shown, (0, 1, 2)), ListwiseOrder(q, shown, (2, 1, 0))
-    assert pair_discordance([(one, (1, 0, 2)), (other, (2, 1, 0))]).value == pytest.approx(1 / 6)
-    alone = pair_discordance([(one, (1, 0, 2))])
+    one, other = ShownPassageOrder(q, shown, (0, 1, 2)), ShownPassageOrder(q, shown, (2, 1, 0))
+    assert estimate_pair_discordance([(one, (1, 0, 2)), (other, (2, 1, 0))]).value == pytest.approx(1 / 6)
+    alone = estimate_pair_discordance([(one, (1, 0, 2))])
     assert (alone.value, alone.low, alone.n) == (pytest.approx(1 / 3), None, 1)

@@ -9,7 +9,7 @@ import pytest
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.golden import protocol, stages
-from embassay.protocols.rag.golden.corpus import GoldenEncoder
+from embassay.protocols.rag.golden.corpus import CachedGoldenEncoder
 from embassay.protocols.rag.golden.options import GoldenOptions
 from embassay.protocols.rag.golden.stages import STAGES, read_json_line_rows
 from embassay.protocols.rag.golden.summary import read_golden_record
@@ -99,9 +99,9 @@ def test_every_stage_leaves_what_the_spec_says(whole):
 def test_the_vector_reads_back_as_it_was(whole):
     """The shortest decimals that are the same float32."""
     found = json.loads((whole / "q02" / "s1_rewrites" / "q02.json").read_text())["embedding"]
-    from embassay.systems.encoders.wordllama import WordLlama
+    from embassay.systems.encoders.wordllama import WordLlamaEncoder
 
-    own = WordLlama().encode(["What is known of bees?"], role="query")[0]
+    own = WordLlamaEncoder().encode(["What is known of bees?"], role="query")[0]
     assert np.array_equal(np.array(found, dtype=np.float32), own)
 
 
@@ -144,8 +144,10 @@ def test_killed_at_any_write_it_ends_with_the_same_artefacts(pack, whole, tmp_pa
     written = count_writes(pack, tmp_path / "counted", monkeypatch)
     out = tmp_path / "broken"
     with monkeypatch.context() as patch:
-        patch.setattr(protocol.GoldenSession, "finish_attempt", lambda self: None)
-        patch.setattr(stages, "write_atomic", killing(stages.write_atomic, round(share * written)))
+        patch.setattr(protocol.GoldenSetRunAttempt, "finish_attempt", lambda self: None)
+        patch.setattr(
+            stages, "write_file_atomically", killing(stages.write_file_atomically, round(share * written))
+        )
         with pytest.raises(Killed):
             make(pack, out)
     make(pack, out)
@@ -155,12 +157,12 @@ def test_killed_at_any_write_it_ends_with_the_same_artefacts(pack, whole, tmp_pa
 def count_writes(pack, out, monkeypatch):
     count = [0]
 
-    def counting(path, content, write=stages.write_atomic):
+    def counting(path, content, write=stages.write_file_atomically):
         count[0] += 1
         write(path, content)
 
     with monkeypatch.context() as patch:
-        patch.setattr(stages, "write_atomic", counting)
+        patch.setattr(stages, "write_file_atomically", counting)
         make(pack, out)
     return count[0]
 
@@ -290,7 +292,7 @@ def test_a_question_whose_order_cannot_be_had_fails_in_the_last_stage(pack, tmp_
 
 def test_a_text_that_cannot_be_encoded_fails_its_question(pack, tmp_path, monkeypatch):
     """S1 checks length and finiteness of every vector; the others go on."""
-    own = GoldenEncoder.vectors
+    own = CachedGoldenEncoder.vectors
 
     def broken(self, texts, role):
         vectors = own(self, texts, role)
@@ -298,7 +300,7 @@ def test_a_text_that_cannot_be_encoded_fails_its_question(pack, tmp_path, monkey
             vectors[texts.index("What is known of bees?")] = np.nan
         return vectors
 
-    monkeypatch.setattr(GoldenEncoder, "vectors", broken)
+    monkeypatch.setattr(CachedGoldenEncoder, "vectors", broken)
     run = make(pack, tmp_path / "run")
     states = {cell["query_id"]: (cell["status"], cell["stage"]) for cell in run.manifest["cells"]}
     assert states == {
@@ -426,7 +428,7 @@ def test_it_is_called_from_python(pack, tmp_path):
 
 def test_a_passage_that_cannot_be_encoded_is_found_by_words_alone(pack, tmp_path, monkeypatch):
     """And said so."""
-    own = GoldenEncoder.vectors
+    own = CachedGoldenEncoder.vectors
 
     def broken(self, texts, role):
         vectors = own(self, texts, role)
@@ -434,8 +436,8 @@ def test_a_passage_that_cannot_be_encoded_is_found_by_words_alone(pack, tmp_path
             vectors[[place for place, text in enumerate(texts) if text.startswith("tea")]] = np.nan
         return vectors
 
-    monkeypatch.setattr(GoldenEncoder, "vectors", broken)
-    monkeypatch.setattr(GoldenEncoder, "failures", {"tea green tea leaves. Note 0.": "not taken"})
+    monkeypatch.setattr(CachedGoldenEncoder, "vectors", broken)
+    monkeypatch.setattr(CachedGoldenEncoder, "failures", {"tea green tea leaves. Note 0.": "not taken"})
     run = make(pack, tmp_path / "run", limit=1)
     rows = [row for path in run.path.glob("q*/s3_merge/*.jsonl") for row in read_json_line_rows(path)]
     assert {row["source"] for row in rows if row["doc_id"].startswith("tea")} <= {"sparse"}

@@ -25,14 +25,14 @@ class Copies:
             self.asked.append(one.id)
             if one.id not in self.failing:
                 path = one.folder.stage(self.stage) / f"{len(self.parameters)}.txt"
-                done(one, stages.StageProduct({path: (self.run / "in.txt").read_text()}, {"rows": 1}))
+                done(one, stages.QueryStageOutput({path: (self.run / "in.txt").read_text()}, {"rows": 1}))
         return dict.fromkeys(self.failing, "no answer")
 
 
 @pytest.fixture
 def queries(tmp_path):
     (tmp_path / "in.txt").write_text("one")
-    return [stages.RunQuery(key, "?", QueryFolder(tmp_path, key)) for key in ("q01", "q02")]
+    return [stages.QueryWithFolder(key, "?", QueryFolder(tmp_path, key)) for key in ("q01", "q02")]
 
 
 def test_a_whole_stage_is_skipped(tmp_path, queries):

@@ -8,26 +8,26 @@ import pytest
 
 from embassay.errors import DataError
 from embassay.protocols.rag.golden.summary import (
-    CandidateTokens,
-    Contradictions,
+    ContradictedPairShare,
     GoldenQuerySummary,
-    GoldenRecord,
+    GoldenRunRecord,
     GoldenRunSettings,
     GoldenStageSummary,
-    HumanCheck,
-    HumanRemark,
-    JudgeCalls,
+    HumanCheckOfJudge,
+    JudgeCallCounts,
     JudgeFacts,
+    JudgePositionBias,
     JudgeRepeatability,
-    PlaceBias,
-    RankingFacts,
+    PersonPassageRemark,
+    PoolRankingFacts,
+    TokensPerCandidate,
     read_golden_record,
     write_golden_record,
 )
 from embassay.stats import Estimate
 
 SOME = Estimate(0.5, 0.4, 0.6, 30)
-WHOLE = GoldenRecord(
+WHOLE = GoldenRunRecord(
     GoldenRunSettings(
         "corpus.jsonl", "queries.jsonl", "wordllama", "identity", "simulated", "bayes", 1337,
         parameters={"S2": {"depth": 50}},
@@ -39,16 +39,17 @@ WHOLE = GoldenRecord(
     (GoldenStageSummary("S4", "grades", 1, failed=1, seconds=2.5, counts={"graded": 35}),),
     JudgeFacts(
         "simulated", "id", "simulated", prompts={"grade": "grade@1"},
-        answers=(JudgeCalls("grade", 35, (30, 5), {"empty": 5}, 1),),
+        answers=(JudgeCallCounts("grade", 35, (30, 5), {"empty": 5}, 1),),
     ),
-    RankingFacts("bayes", 36, 36.0, {"cap": 1}, {"tau": 0.9}, Contradictions(10, 1, SOME, SOME), (PlaceBias(1, SOME),)),
+    PoolRankingFacts("bayes", 36, 36.0, {"cap": 1}, {"tau": 0.9}, ContradictedPairShare(10, 1, SOME, SOME),
+        (JudgePositionBias(1, SOME),)),
     {"n_queries": 1, "grade5_count_median": None},
-    CandidateTokens("words", 200.0, 10.0, 80),
+    TokensPerCandidate("words", 200.0, 10.0, 80),
     JudgeRepeatability(items=30, exact=SOME, table=((1, 2), (3, 4))),
     (
-        HumanCheck(
+        HumanCheckOfJudge(
             "check.csv", 1, 20, 20, 20, 1, 2, SOME, SOME, SOME, SOME, SOME, 2.0,
-            remarks=(HumanRemark("1", "d1", "near tie"),),
+            remarks=(PersonPassageRemark("1", "d1", "near tie"),),
         ),
     ),
     {"qrels": "export/qrels.tsv"},

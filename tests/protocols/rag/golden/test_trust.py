@@ -8,13 +8,13 @@ import pytest
 
 from embassay.data import open_dataset
 from embassay.protocols.rag.golden.summary import (
-    GoldenRecord,
+    GoldenRunRecord,
     GoldenRunSettings,
-    HumanCheck,
+    HumanCheckOfJudge,
     JudgeRepeatability,
 )
 from embassay.protocols.rag.golden.trust import (
-    judge_warnings,
+    list_judge_warnings,
     measure_grade_rank_agreement,
     note_passages_addressing_judge,
 )
@@ -37,13 +37,13 @@ class Asked:
         return [{"grade": grade, "rank_rrf": place} for place, grade in enumerate(self.grades, 1)]
 
 
-def golden(**found) -> GoldenRecord:
+def golden(**found) -> GoldenRunRecord:
     settings = GoldenRunSettings("corpus", "questions", "wordllama", "rules", "judge", "bayes", 1337)
-    return GoldenRecord(settings, (), **found)
+    return GoldenRunRecord(settings, (), **found)
 
 
-def check(kappa: Estimate, graded: int = 40) -> HumanCheck:
-    return HumanCheck("check.csv", 4, 40, 0, graded, 0, 0, NONE, NONE, NONE, NONE, kappa)
+def check(kappa: Estimate, graded: int = 40) -> HumanCheckOfJudge:
+    return HumanCheckOfJudge("check.csv", 4, 40, 0, graded, 0, 0, NONE, NONE, NONE, NONE, kappa)
 
 
 @dataclass
@@ -114,7 +114,7 @@ def test_what_has_no_grade_or_is_not_done_counts_nothing():
 )
 def test_each_sign_of_a_judge_at_chance_is_a_warning(found, word):
     """One sign is enough, and one warning comes of it."""
-    (text,) = judge_warnings(golden(**found))
+    (text,) = list_judge_warnings(golden(**found))
     assert word in text
 
 
@@ -122,20 +122,20 @@ def test_a_few_repeats_leave_chance_open_and_no_more():
     """A real judge: kappa .33 from -.42 to .81 over 12 passages is no proof of chance, from -.1 to .1 it is."""
     for figure, proof in ((Estimate(0.33, -0.42, 0.81, 12), False), (CHANCE, True)):
         repeated = JudgeRepeatability(figure.n, 4, NONE, NONE, figure, NONE)
-        (warning,) = judge_warnings(golden(repeated=repeated))
+        (warning,) = list_judge_warnings(golden(repeated=repeated))
         assert ("close to random" in warning) == proof
-        (warning,) = judge_warnings(golden(human=(check(figure),)))
+        (warning,) = list_judge_warnings(golden(human=(check(figure),)))
         assert ("AGREES WITH A PERSON NO BETTER THAN CHANCE" in warning) == proof
 
 
 def test_a_good_judge_is_not_warned_about():
     """Nor one of whom nothing is known."""
-    assert judge_warnings(golden()) == ()
+    assert list_judge_warnings(golden()) == ()
     known = {
         "rank_agreement": Estimate(0.72, 0.64, 0.8, 900), "repeated": JudgeRepeatability(40, 4, kappa=GOOD),
         "human": (check(GOOD), check(CHANCE, graded=0), check(CHANCE, graded=9)),
         "labels": {"grade4plus5_pool_prevalence_median_percent": 12.6},
     }  # fmt: skip
-    assert judge_warnings(golden(**known)) == ()
+    assert list_judge_warnings(golden(**known)) == ()
     few = JudgeRepeatability(9, 4, kappa=replace(CHANCE, n=9))
-    assert judge_warnings(golden(repeated=few)) == ()
+    assert list_judge_warnings(golden(repeated=few)) == ()

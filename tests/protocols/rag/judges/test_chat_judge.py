@@ -11,14 +11,14 @@ import pytest
 from embassay.errors import BudgetExceeded, ModelError, TextRefused, Unanswered, UsageError
 from embassay.protocols.rag.judges import (
     GradeVerdict,
-    NoVerdict,
+    NoValidJudgement,
     Passage,
     PassageOrdering,
     Question,
     open_judge,
 )
-from embassay.protocols.rag.judges.chat import ChatJudge, ChatOptions
-from embassay.runs.store import CachedChat
+from embassay.protocols.rag.judges.chat import ChatJudge, ChatJudgeOptions
+from embassay.runs.store import CachedChatModel
 from embassay.systems.remote import Ledger
 from stub import Faults, StubServer
 from stub.judging import MALFORMED, judging
@@ -37,7 +37,7 @@ def judge(cache):
 
     def make(*says, seed=1337, **options):
         model = Model(*says)
-        made = ChatJudge(CachedChat(model, cache), ChatOptions(**options), seed=seed, sleep=None)
+        made = ChatJudge(CachedChatModel(model, cache), ChatJudgeOptions(**options), seed=seed, sleep=None)
         made.fake, made.waited = model, []
 
         async def sleep(seconds):
@@ -73,7 +73,7 @@ def test_eight_kinds_of_answers_that_are_none(judge):
     assert len(bad) >= 8
     for seed, text in enumerate(bad):
         one = judge(text, seed=seed)
-        with pytest.raises(NoVerdict, match="no readable answer in 6 attempts") as told:
+        with pytest.raises(NoValidJudgement, match="no readable answer in 6 attempts") as told:
             grade(one)
         assert isinstance(told.value, Unanswered)
         assert len(told.value.rejected) == len(one.fake.asked) == 6
@@ -106,9 +106,9 @@ def test_the_same_call_is_never_paid_twice(judge):
     assert grade(again) == grade(first)
     assert again.waited == []
     lost = judge("never", seed=7)
-    with pytest.raises(NoVerdict):
+    with pytest.raises(NoValidJudgement):
         grade(lost)
-    with pytest.raises(NoVerdict):
+    with pytest.raises(NoValidJudgement):
         grade(judge(RuntimeError("nobody is to be asked"), seed=7))
 
 
@@ -130,7 +130,7 @@ def test_every_passage_is_drawn_by_itself(cache):
             self.says = [json.dumps({"grade": int(place) + 1})]
             return await super().complete(messages, sampling=sampling, schema=schema)
 
-    judge = ChatJudge(CachedChat(Drawing("drawn"), cache), ChatOptions(), sleep=None)
+    judge = ChatJudge(CachedChatModel(Drawing("drawn"), cache), ChatJudgeOptions(), sleep=None)
     passages = [Passage(f"p{number}", f"Passage {number} of a collection.") for number in range(300)]
 
     async def grades(draw):
@@ -176,7 +176,7 @@ def test_the_identity_is_all_that_answers_depend_on(judge):
 @pytest.mark.parametrize("wrong", [{"temperature": 3}, {"temperature": -1}, {"top_p": 0}, {"attempts": 0}])
 def test_options_that_mean_nothing(wrong):
     with pytest.raises(UsageError, match="A judge cannot use"):
-        ChatOptions(**wrong)
+        ChatJudgeOptions(**wrong)
 
 
 def test_about(judge):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.judges import JUDGES, describe_judge, is_language_model_spec, open_judge
+from embassay.protocols.rag.judges import JUDGES, build_judge_record, is_language_model_spec, open_judge
 from embassay.protocols.rag.judges.chat import ChatJudge
 
 
@@ -18,7 +18,7 @@ def test_a_language_model_is_a_judge_as_it_stands():
     other = open_judge("llm:openai:m?attempts=2&temperature=0.5&base_url=http://127.0.0.1:9/v1")
     assert (one.name, one.identity) == (other.name, other.identity)
     assert one.name == "openai:m?attempts=2&base_url=http://127.0.0.1:9/v1&temperature=0.5"
-    assert describe_judge(one)["top_p"] == 1.0
+    assert build_judge_record(one)["top_p"] == 1.0
     one.close()
     other.close()
 

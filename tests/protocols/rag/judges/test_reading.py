@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from embassay.protocols.kernel.inputs import make_letter_labels
 from embassay.protocols.rag.judges.chat import (
-    CompletedOrder,
+    CompletedPassageOrder,
     MalformedJudgement,
     complete_partial_order,
     parse_grade_answer,
@@ -109,7 +109,7 @@ def test_every_permutation_is_read_as_it_is(order):
     names = make_letter_labels(len(order))
     text = json.dumps({"order": [names[place] for place in order]})
     assert parse_order_answer(text, names) == tuple(order)
-    assert complete_partial_order(text, names) == CompletedOrder(tuple(order))
+    assert complete_partial_order(text, names) == CompletedPassageOrder(tuple(order))
 
 
 @given(st.lists(st.sampled_from([*make_letter_labels(6), "X", ""]), max_size=12))

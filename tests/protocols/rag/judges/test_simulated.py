@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.inputs import make_letter_labels
-from embassay.protocols.rag.judges import NoVerdict, Passage, Question, open_judge
+from embassay.protocols.rag.judges import NoValidJudgement, Passage, Question, open_judge
 from embassay.protocols.rag.judges.chat import MalformedJudgement, parse_grade_answer, parse_order_answer
 from embassay.protocols.rag.judges.simulation import (
     MALFORMED_GRADES,
@@ -130,10 +130,10 @@ def test_malformed_answers_are_counted_and_fail_at_the_sixth():
     assert [one.grade for one in some] == [one.grade for one in graded(plain, POOL[:20])]
     assert any(one.attempts > 1 for one in some)
     assert all(len(one.rejected) == one.attempts - 1 for one in some)
-    with pytest.raises(NoVerdict, match="in 6 attempts") as told:
+    with pytest.raises(NoValidJudgement, match="in 6 attempts") as told:
         graded(simulated(failing=1.0))
     assert len(told.value.rejected) == 6
-    with pytest.raises(NoVerdict, match="in 2 attempts"):
+    with pytest.raises(NoValidJudgement, match="in 2 attempts"):
         ordered(simulated(malformed=1.0, attempts=2), POOL[:5])
 
 
@@ -143,9 +143,9 @@ def test_calls_that_fail_fail_again():
     for passage in POOL:
         try:
             graded(judge, [passage])
-        except NoVerdict:
+        except NoValidJudgement:
             lost.append(passage)
-            with pytest.raises(NoVerdict):
+            with pytest.raises(NoValidJudgement):
                 graded(judge, [passage], draw=3)
     assert 4 <= len(lost) <= 20
 

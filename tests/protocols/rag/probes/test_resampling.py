@@ -10,14 +10,14 @@ import pytest
 from embassay.protocols.rag.probes.names import group_queries_by_author_or_topic
 from embassay.protocols.rag.probes.options import NamesRequest
 from embassay.protocols.rag.probes.questions import NoiseQuestions
-from embassay.protocols.rag.probes.resampling import ProbeContext
+from embassay.protocols.rag.probes.resampling import SharedResamplesContext
 from embassay.text import open_tokenizer
 
 WORDS = open_tokenizer("words")
 
 
-def context(draws: int = 4_000, dataset: str = "one") -> ProbeContext:
-    return ProbeContext(dataset, WORDS, 5, draws)
+def context(draws: int = 4_000, dataset: str = "one") -> SharedResamplesContext:
+    return SharedResamplesContext(dataset, WORDS, 5, draws)
 
 
 def test_more_runs_of_the_same_queries_say_nothing_more() -> None:

@@ -11,14 +11,14 @@ import pytest
 
 import embassay as eb
 from embassay.errors import DataError, UsageError
-from embassay.protocols.rag.probes.bundles import AuthorName, open_bundle_material
+from embassay.protocols.rag.probes.bundles import AuthorName, open_authors_and_topics
 from embassay.protocols.rag.probes.options import NoiseRequest
-from embassay.protocols.rag.probes.questions import NoiseQuestions, load_questions
-from embassay.protocols.rag.probes.signatures import AuthorSignatures, draw_signatures, sign_collection
+from embassay.protocols.rag.probes.questions import NoiseQuestions, load_dataset_questions
+from embassay.protocols.rag.probes.signatures import AuthorSignatures, draw_author_signatures, sign_collection
 
 SMALL: dict[str, Any] = {"queries": 6, "runs": 2, "tokenizer": "words", "resamples": 100}
 ALICE, BOB = AuthorName("Alice", "Dupont"), AuthorName("Bob", "Hill")
-PEOPLE = open_bundle_material("en").people
+PEOPLE = open_authors_and_topics("en").people
 
 
 def collection(corpus: tuple[str, ...], *relevant: set[int]) -> NoiseQuestions:
@@ -66,19 +66,19 @@ def test_questions_with_a_common_passage_ask_for_one_author() -> None:
     """Their author signs what is relevant to any of them, and others may sign the rest."""
     corpus = tuple(f"Passage {place} on tides." for place in range(40))
     posed = collection(corpus, *({place, place + 1} if place == 0 else {place} for place in range(12)))
-    drawn = draw_signatures(posed, PEOPLE, 7)
+    drawn = draw_author_signatures(posed, PEOPLE, 7)
     assert drawn.authors[0] == drawn.authors[1] != drawn.authors[2]
     for author, grades in zip(drawn.authors, posed.grades, strict=True):
         assert all(drawn.signers[place] == author for place in grades)
     assert len(set(drawn.signers[13:])) > 10
-    assert drawn == draw_signatures(posed, PEOPLE, 7) != draw_signatures(posed, PEOPLE, 8)
+    assert drawn == draw_author_signatures(posed, PEOPLE, 7) != draw_author_signatures(posed, PEOPLE, 8)
 
 
 def test_rivals_are_signed_by_a_near_miss_and_right_passages_are_not() -> None:
     from rapidfuzz.distance import Levenshtein
 
     corpus = tuple(f"The tide in port {place}." for place in range(30))
-    drawn = draw_signatures(collection(corpus, {0}), PEOPLE, 7)
+    drawn = draw_author_signatures(collection(corpus, {0}), PEOPLE, 7)
     assert drawn.near_signers[0] == drawn.signers[0] == drawn.authors[0]
     distances = {
         Levenshtein.distance(drawn.authors[0].name, person.name) for person in drawn.near_signers[1:]
@@ -159,6 +159,6 @@ def test_judgements_of_own_data_are_read_by_what_they_can_mean(
     request = NoiseRequest(("wordllama",), datasets=(str(folder),), langs=("en",), reference="passage")
     if grades is None:
         with pytest.raises(DataError, match="--grades"):
-            load_questions(request, str(folder), "en")
+            load_dataset_questions(request, str(folder), "en")
         return
-    assert load_questions(request, str(folder), "en").grades == ({0: grades[0], 1: grades[1]},)
+    assert load_dataset_questions(request, str(folder), "en").grades == ({0: grades[0], 1: grades[1]},)

@@ -13,7 +13,7 @@ from embassay.protocols.rag import VersionsOptions, probe_versions
 from embassay.protocols.rag.probes.twins import (
     CHANGES,
     STATUS,
-    CopyGroups,
+    NearDuplicateGroups,
     copy_as_print_version,
     make_version_twins,
     negate_sentence,
@@ -86,14 +86,14 @@ def test_near_duplicates_of_a_list() -> None:
         "a lantern",
         "the harbour office is shut",
     ]
-    assert CopyGroups(texts, 0.8).of([2, 0, 1, 3]) == [0, 1, 1, 3]
+    assert NearDuplicateGroups(texts, 0.8).of([2, 0, 1, 3]) == [0, 1, 1, 3]
 
     def runs(text: str) -> set[str]:
         return {text[at : at + 5] for at in range(len(text) - 4)}
 
     index = len(runs(texts[0]) & runs(texts[3])) / len(runs(texts[0]) | runs(texts[3]))
-    assert CopyGroups(texts, index).of([0, 3]) == [0, 0]
-    assert CopyGroups(texts, index + 1e-9).of([0, 3]) == [0, 1]
+    assert NearDuplicateGroups(texts, index).of([0, 3]) == [0, 0]
+    assert NearDuplicateGroups(texts, index + 1e-9).of([0, 3]) == [0, 1]
 
 
 def write_data(folder: Path, data: RetrievalSet) -> Path:

@@ -18,7 +18,7 @@ import pytest
 
 from embassay.data import open_dataset
 from embassay.data.documents import PlacedPassage
-from embassay.document.blocks import join_sentence_text
+from embassay.document.blocks import convert_sentence_to_text
 from embassay.errors import BudgetExceeded, DataError, UsageError
 from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.questions.checks import (
@@ -30,7 +30,7 @@ from embassay.protocols.questions.checks import (
 )
 from embassay.protocols.questions.drafts import _find_quotation, find_near_repeats
 from embassay.protocols.rag import QuestionsOptions, QuestionsRequest
-from embassay.protocols.rag.questions.protocol import QuestionAttempt, questions
+from embassay.protocols.rag.questions.protocol import QuestionSetAttempt, questions
 from embassay.report.rag.questions import describe_questions_verdict
 from stub.asking import PLANTED, asking
 from stub.chat import Reply, Turn
@@ -141,9 +141,9 @@ def test_a_model_writes_and_what_it_writes_is_grounded(corpus: Path, tmp_path: P
 
 
 def _placed(corpus: Path) -> tuple[PlacedPassage, ...]:
-    from embassay.data.documents import read_placed_passages
+    from embassay.data.documents import read_passages_with_origin
 
-    return read_placed_passages(open_dataset(str(corpus)))
+    return read_passages_with_origin(open_dataset(str(corpus)))
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_nothing_is_asked_twice(corpus: Path, tmp_path: Path) -> None:
         questions(corpus, out=tmp_path / "run", **given)
         assert stub.requests.total() - first == 2  # one draft: written and checked
         assert (run.path / "export" / "queries.jsonl").read_bytes() == exported
-        foreseen = QuestionAttempt().forecast_request_cost(
+        foreseen = QuestionSetAttempt().forecast_request_cost(
             QuestionsRequest(str(corpus), **{k: v for k, v in given.items() if k != "cache"}), out=run.path
         )
         assert sum(one.requests or 0 for one in foreseen.cells) == 0
@@ -217,7 +217,7 @@ def test_money_is_limited(corpus: Path, tmp_path: Path) -> None:
     with StubServer(chat=asking()) as stub:
         priced = llm(stub, "&price=100&price_output=100&concurrency=1")
         request = QuestionsRequest(str(corpus), priced, kinds=("fact",), options=QuestionsOptions(n=8))
-        usd = QuestionAttempt().forecast_request_cost(request).usd
+        usd = QuestionSetAttempt().forecast_request_cost(request).usd
         assert usd is not None
         with pytest.raises(BudgetExceeded):
             questions(
@@ -276,7 +276,7 @@ def test_what_is_foreseen_after_the_first_is_what_is_spent(tmp_path: Path) -> No
         priced = llm(stub, "&price=1000&price_output=4000")
         given: dict[str, Any] = {"kinds": ("fact", "typo"), "options": QuestionsOptions(n=100, near=1.0)}
         request = QuestionsRequest(str(folder), priced, **given)
-        before = QuestionAttempt().forecast_request_cost(request)
+        before = QuestionSetAttempt().forecast_request_cost(request)
         run = questions(folder, out=tmp_path / "run", llm=priced, listener=hearing, **given)
         asked = stub.requests.total()
     spent = run.manifest["spent"]["usd"]
@@ -294,7 +294,7 @@ def test_what_is_foreseen_after_the_first_is_what_is_spent(tmp_path: Path) -> No
     assert any("every first draft" in note for note in before.notes)
     kept = (run.path / "drafts.jsonl").read_text().splitlines(keepends=True)
     (run.path / "drafts.jsonl").write_text("".join(kept[:100]))
-    after = QuestionAttempt().forecast_request_cost(request, out=run.path)
+    after = QuestionSetAttempt().forecast_request_cost(request, out=run.path)
     there = [json.loads(line) for line in kept[:100]]
     calls = sum(
         one["attempts"] + sum(o in ("kept", "not answerable") for o in (*one["rejected"], one["outcome"]))
@@ -500,5 +500,7 @@ def test_a_model_goes_by_its_label_not_its_address() -> None:
         {"source": "openai:small?base_url=http://127.0.0.1:8091/v1&concurrency=4"},
         {"source": "documents"},
     ]
-    said = " ".join(join_sentence_text(sentence) for sentence in describe_questions_verdict(asked, {}).lede)
+    said = " ".join(
+        convert_sentence_to_text(sentence) for sentence in describe_questions_verdict(asked, {}).lede
+    )
     assert said == "Of these 50% from openai:small, 50% from the documents themselves."

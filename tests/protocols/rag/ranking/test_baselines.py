@@ -7,14 +7,19 @@ from collections.abc import Sequence
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.ranking import JudgeOrderAnswer, RankedCandidate
-from embassay.protocols.rag.ranking.engines import ENGINES, GradesEngine, SingleShotEngine, is_answer_to_batch
+from embassay.protocols.rag.ranking import GradedPoolPassage, JudgeOrderAnswer
+from embassay.protocols.rag.ranking.engines import (
+    ENGINES,
+    GradeRankingEngine,
+    SingleShotRankingEngine,
+    is_answer_to_batch,
+)
 
 POOL = [
-    RankedCandidate("c", 3, 3),
-    RankedCandidate("a", 5, 2),
-    RankedCandidate("b", 3, 1),
-    RankedCandidate("d", None, 4),
+    GradedPoolPassage("c", 3, 3),
+    GradedPoolPassage("a", 5, 2),
+    GradedPoolPassage("b", 3, 1),
+    GradedPoolPassage("d", None, 4),
 ]
 SPECS = [
     "grades",
@@ -26,8 +31,8 @@ SPECS = [
 ]
 
 
-def pool(n: int) -> list[RankedCandidate]:
-    return [RankedCandidate(f"d{i:02d}", 1 + i % 5, i + 1) for i in range(n)]
+def pool(n: int) -> list[GradedPoolPassage]:
+    return [GradedPoolPassage(f"d{i:02d}", 1 + i % 5, i + 1) for i in range(n)]
 
 
 def backwards(shown: Sequence[int]) -> tuple[int, ...]:
@@ -36,7 +41,7 @@ def backwards(shown: Sequence[int]) -> tuple[int, ...]:
 
 def test_grades_ask_nobody() -> None:
     """By grade, then rank; who has no grade stands by the mean of the others, 3.67 here."""
-    ranker = GradesEngine().start(POOL, query="q", top=2, seed=1)
+    ranker = GradeRankingEngine().start(POOL, query="q", top=2, seed=1)
     assert not ranker.proposals()
     ranking = ranker.ranking()
     assert [POOL[i].id for i in ranking.order] == ["a", "d", "b", "c"]
@@ -63,7 +68,7 @@ def test_a_single_answer_orders_all(shown: str, ids: str) -> None:
 
 def test_a_shuffled_single_shot_depends_on_the_seed() -> None:
     """Repeats of it show the pool in other orders, the same for one seed."""
-    engine = SingleShotEngine(shown="shuffled")
+    engine = SingleShotRankingEngine(shown="shuffled")
     proposals = [engine.start(pool(30), query="q", top=20, seed=seed).proposals()[0] for seed in (1, 1, 2)]
     assert proposals[0] == proposals[1] != proposals[2]
     assert sorted(proposals[2]) == list(range(30))
@@ -72,7 +77,7 @@ def test_a_shuffled_single_shot_depends_on_the_seed() -> None:
 @pytest.mark.parametrize("n", [0, 1])
 def test_nothing_is_asked_of_less_than_two(n: int) -> None:
     """An empty pool, or one passage, needs no judge."""
-    ranker = SingleShotEngine().start(pool(n), query="q", top=20, seed=1)
+    ranker = SingleShotRankingEngine().start(pool(n), query="q", top=20, seed=1)
     assert not ranker.proposals()
     assert ranker.ranking().order == tuple(range(n))
     assert ranker.ranking().stopped == "few"

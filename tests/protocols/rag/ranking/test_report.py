@@ -7,27 +7,27 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from embassay.protocols.rag.ranking import JudgeOrderAnswer, RankedCandidate
+from embassay.protocols.rag.ranking import GradedPoolPassage, JudgeOrderAnswer
 from embassay.protocols.rag.ranking.reliability import (
-    QueryAnswers,
+    QueryOrderAnswers,
     count_candidate_exposure,
     count_contradictions_and_circles,
     estimate_judge_noise,
+    estimate_place_gains,
     fit_score_posteriors,
     list_judge_notes,
-    place_gains,
 )
 
 
 def answers(
     seed: int, n: int = 20, calls: int = 40, *, noise: float = 0.0, bias: float = 0.0, graded: bool = True
-) -> QueryAnswers:
+) -> QueryOrderAnswers:
     """A pool with utilities N(0, 1) and answers on random batches of 5: `noise` is Gaussian, `bias` is what the first
     place gains and the last loses."""
     rng = np.random.default_rng(seed)
     utilities = rng.standard_normal(n)
     candidates = tuple(
-        RankedCandidate(f"d{i}", int(np.clip(round(3 + u), 1, 5)) if graded else None, i + 1)
+        GradedPoolPassage(f"d{i}", int(np.clip(round(3 + u), 1, 5)) if graded else None, i + 1)
         for i, u in enumerate(utilities)
     )
     found = []
@@ -35,13 +35,13 @@ def answers(
         shown = rng.permutation(n)[:5]
         seen = utilities[shown] + noise * rng.standard_normal(5) + np.linspace(bias, -bias, 5)
         found.append(JudgeOrderAnswer(tuple(shown.tolist()), tuple(shown[np.argsort(-seen)].tolist())))
-    return QueryAnswers(candidates, tuple(found))
+    return QueryOrderAnswers(candidates, tuple(found))
 
 
-def of(*orders: tuple[int, ...]) -> QueryAnswers:
+def of(*orders: tuple[int, ...]) -> QueryOrderAnswers:
     """Answers as given on five candidates of grade 3, shown as they were ordered."""
-    candidates = tuple(RankedCandidate(f"d{i}", 3, i + 1) for i in range(5))
-    return QueryAnswers(candidates, tuple(JudgeOrderAnswer(order, order) for order in orders))
+    candidates = tuple(GradedPoolPassage(f"d{i}", 3, i + 1) for i in range(5))
+    return QueryOrderAnswers(candidates, tuple(JudgeOrderAnswer(order, order) for order in orders))
 
 
 def test_contradictions_by_hand() -> None:
@@ -92,10 +92,10 @@ def test_noise_makes_contradictions_and_circles() -> None:
 
 def test_nothing_judged() -> None:
     """No answers, no candidates: nothing to tell, and no warning."""
-    for queries in ([], [of()], [QueryAnswers((), ())]):
+    for queries in ([], [of()], [QueryOrderAnswers((), ())]):
         found = count_contradictions_and_circles(queries)
         assert (found.pairs, found.share, found.triads, found.circular) == (0, None, 0, None)
-        assert place_gains(queries) is None
+        assert estimate_place_gains(queries) is None
         assert estimate_judge_noise(queries) is None
         assert list_judge_notes(queries) == ()
     assert count_candidate_exposure([]) is None
@@ -104,7 +104,7 @@ def test_nothing_judged() -> None:
 @pytest.mark.parametrize("graded", [True, False])
 def test_a_judge_that_does_not_care_for_places(graded: bool) -> None:
     """All gains are near 0, sum to 0, and the interval of the lift holds 0."""
-    found = place_gains([answers(seed, noise=0.3, graded=graded) for seed in range(8)])
+    found = estimate_place_gains([answers(seed, noise=0.3, graded=graded) for seed in range(8)])
     assert found is not None
     assert (found.batch, found.calls) == (5, 320)
     assert sum(gain.value for gain in found.gains) == pytest.approx(0, abs=1e-9)
@@ -115,7 +115,7 @@ def test_a_judge_that_does_not_care_for_places(graded: bool) -> None:
 @pytest.mark.parametrize("bias", [0.4, -0.4])
 def test_a_favour_for_places_is_found(bias: float) -> None:
     """What the judge adds to the first place shows, with its sign."""
-    found = place_gains([answers(seed, noise=0.3, bias=bias) for seed in range(8)])
+    found = estimate_place_gains([answers(seed, noise=0.3, bias=bias) for seed in range(8)])
     assert found is not None
     sign = np.sign(bias)
     assert sign * found.lift.low > 0 < sign * found.lift.high
@@ -126,7 +126,7 @@ def test_a_favour_for_places_is_found(bias: float) -> None:
 
 def test_one_query_resamples_its_answers() -> None:
     """The gains of a single query have an interval too."""
-    found = place_gains([answers(1, noise=0.3, bias=0.5, calls=150)])
+    found = estimate_place_gains([answers(1, noise=0.3, bias=0.5, calls=150)])
     assert found is not None
     assert 0 < found.lift.low < found.lift.high
 
@@ -134,25 +134,25 @@ def test_one_query_resamples_its_answers() -> None:
 def test_gains_by_hand() -> None:
     """Shown 1, 0, 2 with grades 5, 3, 3 for 0, 1, 2: by grade 0 comes first and the others share places 1 and 2. The
     answer 1, 2, 0 puts the first shown 1.5 better, the second 2 worse, the third .5 better."""
-    candidates = (RankedCandidate("a", 5, 3), RankedCandidate("b", 3, 1), RankedCandidate("c", 3, 2))
+    candidates = (GradedPoolPassage("a", 5, 3), GradedPoolPassage("b", 3, 1), GradedPoolPassage("c", 3, 2))
     call = JudgeOrderAnswer((1, 0, 2), (1, 2, 0))
-    found = place_gains([QueryAnswers(candidates, (call, call))])
+    found = estimate_place_gains([QueryOrderAnswers(candidates, (call, call))])
     assert found is not None
     assert [gain.value for gain in found.gains] == [1.5, -2.0, 0.5]
 
 
 def test_places_that_say_something_are_not_judged_by() -> None:
     """Passages shown by fusion rank, or from the best grade down: what stands first is better, so nothing is said."""
-    by_rank = QueryAnswers(
-        tuple(RankedCandidate(f"d{i}", None, i) for i in range(6)),
+    by_rank = QueryOrderAnswers(
+        tuple(GradedPoolPassage(f"d{i}", None, i) for i in range(6)),
         (JudgeOrderAnswer((0, 2, 5), (2, 0, 5)),) * 3,
     )
-    by_grade = QueryAnswers(
-        tuple(RankedCandidate(f"d{i}", 5 - i, 9 - i) for i in range(5)),
+    by_grade = QueryOrderAnswers(
+        tuple(GradedPoolPassage(f"d{i}", 5 - i, 9 - i) for i in range(5)),
         (JudgeOrderAnswer((0, 2, 4), (2, 0, 4)),),
     )
-    assert place_gains([by_rank]) is None
-    assert place_gains([by_grade]) is None
+    assert estimate_place_gains([by_rank]) is None
+    assert estimate_place_gains([by_grade]) is None
 
 
 def test_exposure() -> None:

@@ -12,11 +12,11 @@ from embassay.protocols.rag.rewriters import (
     REWRITERS,
     ChatRewriter,
     RewriteOptions,
-    describe_rewriter,
+    build_rewriter_record,
     open_rewriter,
     parse_rewriting,
 )
-from embassay.runs.store import CachedChat
+from embassay.runs.store import CachedChatModel
 from embassay.systems.chat.answers import UnfitAnswer
 from stub import StubServer
 from stub.said import Model
@@ -35,7 +35,7 @@ def test_by_name():
     assert rewritten(open_rewriter("identity")) == ASKED.text
     assert rewritten(open_rewriter("rules")) == "What causes jet noise?"
     assert open_rewriter("rules").identity.startswith("rules/1/")
-    assert describe_rewriter(open_rewriter("identity")) == {"name": "identity", "identity": "identity"}
+    assert build_rewriter_record(open_rewriter("identity")) == {"name": "identity", "identity": "identity"}
     with pytest.raises(UsageError, match="Did you mean rules"):
         open_rewriter("rule")
     with pytest.raises(UsageError, match="Write llm:ollama"):
@@ -74,10 +74,10 @@ def test_a_code_fence_does_no_harm():
 def test_what_cannot_be_read_is_asked_for_again(cache):
     """With another seed each time, and never the question in its place when no answer comes."""
     model = Model("no", Unanswered("nothing", "withheld"), GOOD)
-    rewriter = ChatRewriter(CachedChat(model, cache))
+    rewriter = ChatRewriter(CachedChatModel(model, cache))
     assert rewritten(rewriter) == "causes of jet noise"
     assert len({sampling.seed for _, sampling, _ in model.asked}) == 3
-    silent = ChatRewriter(CachedChat(Model("no"), cache), RewriteOptions(attempts=2), seed=7)
+    silent = ChatRewriter(CachedChatModel(Model("no"), cache), RewriteOptions(attempts=2), seed=7)
     with pytest.raises(Unanswered, match="no readable rewriting in 2 attempts, the last: no JSON object: no"):
         rewritten(silent)
 
@@ -85,13 +85,13 @@ def test_what_cannot_be_read_is_asked_for_again(cache):
 def test_another_failure_is_passed_on(cache):
     """A server that cannot be had is no matter of the question."""
     with pytest.raises(ModelError, match="gone"):
-        rewritten(ChatRewriter(CachedChat(Model(ModelError("gone")), cache)))
+        rewritten(ChatRewriter(CachedChatModel(Model(ModelError("gone")), cache)))
 
 
 def test_nothing_is_paid_for_twice(cache):
     """The same question again comes from the cache; a question cannot end its own block."""
     model = Model(GOOD)
-    rewriter = ChatRewriter(CachedChat(model, cache))
+    rewriter = ChatRewriter(CachedChatModel(model, cache))
     assert rewritten(rewriter) == rewritten(rewriter) == "causes of jet noise"
     assert len(model.asked) == 1
     shown = model.asked[0][0][1].content
@@ -103,8 +103,8 @@ def test_nothing_is_paid_for_twice(cache):
 
 def test_the_manifest_says_what_rewrote(cache):
     """Model, sampling, and the prompt by version and digest, which are part of the identity."""
-    rewriter = ChatRewriter(CachedChat(Model(GOOD), cache))
-    told = describe_rewriter(rewriter)
+    rewriter = ChatRewriter(CachedChatModel(Model(GOOD), cache))
+    told = build_rewriter_record(rewriter)
     assert told["prompt"].startswith("rewrite@1:")
     assert told["prompt"] in rewriter.identity
     assert (told["model"], told["temperature"], told["attempts"]) == ("model", 0.0, 6)

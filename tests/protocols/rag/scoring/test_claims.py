@@ -10,7 +10,7 @@ import pytest
 import embassay as eb
 from claims import Tables, walk
 from embassay.protocols.rag.scoring.conclusions import list_score_claims
-from embassay.protocols.rag.scoring.score import MeasureComparison, ScoringRecord
+from embassay.protocols.rag.scoring.score import RunComparisonByMeasure, ScoringRecord
 from stub.ranked import qrels, run
 
 MEASURES = ["nDCG@5", "Harm@5", "R@10"]
@@ -28,7 +28,7 @@ def random_score(seed: int) -> ScoringRecord:
     return eb.rag.score(judged, runs, measures=MEASURES, resamples=200, seed=seed, unjudged=treated).record
 
 
-def tables_of(score: ScoringRecord, comparison: MeasureComparison) -> Tables:
+def tables_of(score: ScoringRecord, comparison: RunComparisonByMeasure) -> Tables:
     """The values of one measure, and the pairs whose interval and p tell them apart."""
     values = {
         value.run: value.value

@@ -13,7 +13,7 @@ import scipy.stats
 import embassay as eb
 from embassay.protocols.rag.scoring.conclusions import find_less_judged_run
 from embassay.protocols.rag.scoring.score import ScoringRecord
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.stats import (
     corrected_interval,
     freedom_of_units,
@@ -22,7 +22,7 @@ from embassay.stats import (
     resample_means,
     wilson,
 )
-from embassay.stats.resampling import effective_units
+from embassay.stats.resampling import count_effective_groups
 from stub.ranked import by_query, qrels, run
 
 # Everything is judged: where grades are missing, none of these runs would be said to be beaten.
@@ -53,7 +53,7 @@ def test_intervals_are_those_of_every_protocol(found: eb.rag.Scoring) -> None:
     """The percentiles of resampled means, corrected for bias and few units; Wilson's where all have 0 or all have 1."""
     for name in RUNS:
         known = values(found, name, "Harm@10")
-        draws = resample_means(known, n_resamples=4000, rng=make_generator(5, "resample"))[:, 0]
+        draws = resample_means(known, n_resamples=4000, rng=make_seeded_generator(5, "resample"))[:, 0]
         expected = corrected_interval(draws, known.mean(), freedom_of_units(150), accelerated=True)
         if np.ptp(known) == 0:
             expected = wilson(known[0], 150).low, wilson(known[0], 150).high
@@ -69,7 +69,7 @@ def test_pairs_are_t_tests_of_the_paired_bootstrap(found: eb.rag.Scoring) -> Non
     assert comparison is not None
     for pair in comparison.pairs:
         apart = values(found, pair.a, "Harm@10") - values(found, pair.b, "Harm@10")
-        draws = resample_means(apart, n_resamples=4000, rng=make_generator(5, "resample"))[:, 0]
+        draws = resample_means(apart, n_resamples=4000, rng=make_seeded_generator(5, "resample"))[:, 0]
         error = float(np.std(draws, ddof=1)) * (150 / 149) ** 0.5
         half = scipy.stats.t.ppf(0.975, 149) * error
         p = 2 * scipy.stats.t.sf(abs(apart.mean()) / error, 149)
@@ -216,12 +216,12 @@ def test_questions_that_share_a_relevant_document_are_drawn_together() -> None:
     )
     assert found.record.judgements.groups == 9
     sums = np.array([round(size * share) for size, share in zip(sizes, hit, strict=True)], dtype=float)
-    rows = make_generator(0, "resample").integers(0, 9, size=(3000, 9))
+    rows = make_seeded_generator(0, "resample").integers(0, 9, size=(3000, 9))
     draws = sums[rows].sum(axis=1) / np.array(sizes)[rows].sum(axis=1)
     value = found.record.value("a", "R@1")
     assert value is not None
     # Nine groups of unequal sizes tell as much as 45^2 / 265 = 7.6 of one size, eight.
-    assert effective_units(np.repeat(np.arange(9), sizes)) == 8
+    assert count_effective_groups(np.repeat(np.arange(9), sizes)) == 8
     expected = corrected_interval(draws, sums.sum() / 45, freedom_of_units(8), accelerated=True)
     assert (value.low, value.high) == pytest.approx(expected, abs=1e-9)
     assert "9 groups of queries that share a relevant document" in value.method

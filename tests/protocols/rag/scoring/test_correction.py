@@ -14,9 +14,13 @@ import embassay as eb
 from embassay.errors import DataError
 from embassay.protocols.compare import compare_systems
 from embassay.protocols.gate import judge_against_baseline
-from embassay.protocols.rag.scoring.correction import Correction, _forecast_label_gains, read_corrections
+from embassay.protocols.rag.scoring.correction import (
+    CorrectedRunEstimate,
+    _forecast_label_gains,
+    read_corrections,
+)
 from embassay.protocols.rag.scoring.score import read_scoring_record
-from embassay.protocols.rag.scoring.tables import score_tables
+from embassay.protocols.rag.scoring.tables import build_score_tables
 from embassay.protocols.run_values import read_run_values
 from embassay.runs.folder import RunFolder
 from stub.ranked import qrels, run
@@ -241,7 +245,7 @@ def test_what_is_counted_is_called_what_it_is(tmp_path) -> None:
     assert (value.n, value.total, value.unit) == (one.n, one.total, "passages")
     [pair] = found.record.find_comparison("Precision4+@5").pairs
     assert pair.unit == "passages"
-    made = {table.name: table for table in score_tables(found.record)}
+    made = {table.name: table for table in build_score_tables(found.record)}
     for name in ("rag_score", "rag_pairs"):
         heads = [column.name for column in made[name].columns]
         assert "Queries" not in heads
@@ -262,7 +266,7 @@ def test_grades_of_other_passages_are_refused(tmp_path) -> None:
 def test_what_more_would_buy_is_told_of_all_that_is_open(p, open_) -> None:
     """By Holm over the differences: the interval of one alone may leave 0 outside."""
     rows = [
-        Correction(
+        CorrectedRunEstimate(
             0.1,
             0.01,
             0.19,

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from embassay.protocols.rag.scoring.quantities import ResampledQuantity, compute_interval
+from embassay.protocols.rag.scoring.quantities import ResampledQuantity, compute_quantity_interval
 from embassay.stats import clear_lead, freedom_of_units, percentile_interval, resample_means, t_test
 from embassay.stats.intervals import count_items_to_decide, t_quantile
-from embassay.stats.ranks import correct_tested_p_values, paired_test
-from embassay.stats.resampling import effective_units
+from embassay.stats.ranks import correct_p_values_by_holm, run_paired_test
+from embassay.stats.resampling import count_effective_groups
 from protocols.rag.scoring.populations import Population, made, of_xquad
 
 RESAMPLES = 400
@@ -27,12 +27,12 @@ def _held(population: Population, n: int, draws: int) -> dict[str, float]:
     for draw in range(draws):
         rng = np.random.default_rng([n, draw])
         rows, groups = population.draw(n, rng)
-        values, units = population.values[0, rows], effective_units(groups)
+        values, units = population.values[0, rows], count_effective_groups(groups)
         resampled = resample_means(values, n_resamples=RESAMPLES, rng=rng, groups=groups)[:, 0]
         quantity = ResampledQuantity(
             float(values.mean()), resampled, n, units, int(groups.max()) + 1, (0.0, 1.0)
         )
-        ends = compute_interval(quantity)
+        ends = compute_quantity_interval(quantity)
         none += ends is None
         held += ends is not None and ends[0] <= truth <= ends[1]
         low, high = percentile_interval(resample_means(values, n_resamples=RESAMPLES, rng=rng)[:, 0])
@@ -42,7 +42,7 @@ def _held(population: Population, n: int, draws: int) -> dict[str, float]:
         apart = (population.values[0, rows] - population.values[1, rows]) * sign
         replicates = resample_means(apart, n_resamples=RESAMPLES, rng=rng, groups=groups)[:, 0]
         free = freedom_of_units(units)
-        alarms += paired_test(0, 1, float(apart.mean()), replicates, free, scale=1.0).p < 0.05
+        alarms += run_paired_test(0, 1, float(apart.mean()), replicates, free, scale=1.0).p < 0.05
     given = max(1, draws - none)
     return {"held": held / given, "plain": plain / draws, "none": none / draws, "alarms": alarms / draws}
 
@@ -93,7 +93,7 @@ def _come_true(population: Population, n: int, draws: int) -> tuple[int, int]:
 def _error(values: np.ndarray, groups: np.ndarray) -> tuple[float, float]:
     """The standard error of a mean over groups, by its sums, and its degrees of freedom."""
     sums = np.bincount(groups, values - values.mean())
-    units = effective_units(groups)
+    units = count_effective_groups(groups)
     return float(np.sqrt((sums**2).sum() * units / (units - 1))) / len(values), units - 1.0
 
 
@@ -120,12 +120,14 @@ def _words(population: Population, n: int, draws: int) -> dict[str, tuple[int, i
         means = values.mean(axis=1)
         order = np.argsort(-means)
         replicates = resample_means(values[order].T, n_resamples=RESAMPLES, rng=rng, groups=groups).T
-        free = freedom_of_units(effective_units(groups))
+        free = freedom_of_units(count_effective_groups(groups))
         gaps = [
             (a, b, float(means[order[a]] - means[order[b]])) for a, b in combinations(range(len(order)), 2)
         ]
-        tests = [paired_test(a, b, gap, replicates[a] - replicates[b], free, scale=1.0) for a, b, gap in gaps]
-        adjusted = correct_tested_p_values([test.p for test in tests], [gap != 0 for _, _, gap in gaps])
+        tests = [
+            run_paired_test(a, b, gap, replicates[a] - replicates[b], free, scale=1.0) for a, b, gap in gaps
+        ]
+        adjusted = correct_p_values_by_holm([test.p for test in tests], [gap != 0 for _, _, gap in gaps])
         alone = all(p < 0.05 for p, (a, _, _) in zip(adjusted, gaps, strict=True) if a == 0)
         plainly = float((replicates[0] > replicates[1:].max(axis=0)).mean())
         wrong = truth[order[0]] < truth.max() - 1e-12

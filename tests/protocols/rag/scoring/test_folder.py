@@ -58,7 +58,7 @@ def test_values_in_the_folder_are_those_of_the_record(scoring: eb.rag.Scoring) -
     assert table["Value"].to_list() == [one.value for one in scoring.record.values]
     wide = Run(scoring.path).table("rag_per_query")
     assert len(wide) == len(JUDGED) * len(RUNS)
-    items = pl.read_parquet(RunFolder(scoring.path).items_path("score", "qrels", "two/b"))
+    items = pl.read_parquet(RunFolder(scoring.path).locate_cell_items("score", "qrels", "two/b"))
     own = scoring.per_query.filter(pl.col("run") == "two/b")
     assert items["value"].equals(own["value"])
     assert items.columns == ["item_id", "variant", "measure", "value", "reason"]

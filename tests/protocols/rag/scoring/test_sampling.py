@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from embassay.data.judged_runs import read_held_entries
+from embassay.data.judged_runs import read_entries_in_memory
 from embassay.protocols.rag.scoring.sampling import PeopleAndJudgeGrades
 
 QUERIES, DEPTH = 60, 10
@@ -13,7 +13,7 @@ KEYS = [(f"q{i}", f"d{j}") for i in range(QUERIES) for j in range(DEPTH)]
 
 
 RUN = {f"q{i}": {f"d{j}": float(DEPTH - j) for j in range(DEPTH)} for i in range(QUERIES)}
-RUNS = {"run": read_held_entries(RUN, "run", "run")}
+RUNS = {"run": read_entries_in_memory(RUN, "run", "run")}
 
 
 def grades(seed, drift=0.0):

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import DataError
-from embassay.protocols.rag.sweep.collection import make_passages, read_collection
+from embassay.protocols.rag.sweep.collection import make_passages, read_retrieval_collection
 from embassay.protocols.rag.sweep.config import DatasetEntry, LatencySettings, SweepRequest
-from embassay.protocols.rag.sweep.parts import OpenedParts, QueryBench
+from embassay.protocols.rag.sweep.parts import ChunkedDatasetBench, OpenedSweepParts
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
@@ -27,7 +27,9 @@ def _folder(path, qrels):
 
 
 def _read(folder, request=None, **entry):
-    return read_collection(DatasetEntry(folder, **entry), request or SweepRequest((), ("wordllama",)))
+    return read_retrieval_collection(
+        DatasetEntry(folder, **entry), request or SweepRequest((), ("wordllama",))
+    )
 
 
 def test_binary_judgements_are_the_ends_of_the_scale(tmp_path):
@@ -115,7 +117,9 @@ def test_chunks_belong_to_their_documents(tmp_path):
         assert " ".join(own) == text
     order = [3, 0, 4, len(cut) - 1]
     expected = list(dict.fromkeys(int(cut.documents[place]) for place in order))
-    bench = QueryBench(OpenedParts(SweepRequest((), ("wordllama",)), Ledger()), found, "8", "none")
+    bench = ChunkedDatasetBench(
+        OpenedSweepParts(SweepRequest((), ("wordllama",)), Ledger()), found, "8", "none"
+    )
     assert bench.rank_judged_units(0, order, [4.0, 3.0, 2.0, 1.0])[0] == tuple(expected)
 
 

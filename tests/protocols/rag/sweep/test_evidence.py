@@ -11,10 +11,14 @@ import pytest
 
 import embassay as eb
 from embassay.errors import DataError, UsageError
-from embassay.protocols.rag.sweep.collection import EvidencePlace, IndexedPassages, make_passages
+from embassay.protocols.rag.sweep.collection import GradedEvidenceSpan, IndexedPassages, make_passages
 from embassay.protocols.rag.sweep.config import parse_sweep_request
-from embassay.protocols.rag.sweep.evidence import name_ranked_units, open_collection, rank_evidence
-from embassay.protocols.rag.sweep.protocol import read_sweep
+from embassay.protocols.rag.sweep.evidence import (
+    convert_ranking_to_evidence,
+    name_ranked_units,
+    open_judged_collection,
+)
+from embassay.protocols.rag.sweep.protocol import read_sweep_measurements
 from embassay.text import open_tokenizer
 from protocols.rag.sweep.planted import entry_of, plant_machines, write_rows
 
@@ -31,15 +35,19 @@ def passages(*spans: tuple[int, int, int]) -> IndexedPassages:
     return IndexedPassages(ids, ids, rows[:, 0], rows[:, 1:])
 
 
-def units(places: list[int], cut: IndexedPassages, *pieces: EvidencePlace, share: float = 0.8) -> list[str]:
+def units(
+    places: list[int], cut: IndexedPassages, *pieces: GradedEvidenceSpan, share: float = 0.8
+) -> list[str]:
     """What a ranking of passages is by name."""
-    ranked, scores = rank_evidence(places, [1.0 / (1 + i) for i in range(len(places))], cut, pieces, share)
+    ranked, scores = convert_ranking_to_evidence(
+        places, [1.0 / (1 + i) for i in range(len(places))], cut, pieces, share
+    )
     assert len(ranked) == len(scores)
     return name_ranked_units(ranked, cut, pieces)
 
 
-def piece(start: int, end: int, grade: int = 5, document: int = 0) -> EvidencePlace:
-    return EvidencePlace(document, start, end, grade, f"E{start}")
+def piece(start: int, end: int, grade: int = 5, document: int = 0) -> GradedEvidenceSpan:
+    return GradedEvidenceSpan(document, start, end, grade, f"E{start}")
 
 
 class TestFinding:
@@ -84,7 +92,7 @@ def test_planted_evidence_is_the_same_for_every_cut(tmp_path: Path) -> None:
         "mode": ["dense", "sparse"],
     }
     eb.rag.sweep(config, out=tmp_path / "run")
-    sweep = read_sweep(tmp_path / "run")
+    sweep = read_sweep_measurements(tmp_path / "run")
     by_id = {stack.configuration.id: stack.quality for stack in sweep.measured}
     # Words find the document that has the machine's name, and no passage with the evidence has it.
     assert by_id["bm25/k10/sparse"]["N-Recall5@1"].mean() == 1
@@ -109,7 +117,7 @@ def test_late_chunks_know_what_it_is(tmp_path: Path) -> None:
         "chunk": ["9", "9?context=late"],
     }
     eb.rag.sweep({**config, "mode": ["dense", "sparse"]}, out=tmp_path / "run")
-    sweep = read_sweep(tmp_path / "run")
+    sweep = read_sweep_measurements(tmp_path / "run")
     by_id = {stack.configuration.id: stack for stack in sweep.measured}
     plain, late = (by_id[f"minilm/flat/k10/dense/chunk=9{rest}"] for rest in ("", "?context=late"))
     assert late.quality["nDCG@3"].mean() > plain.quality["nDCG@3"].mean() + 0.2
@@ -119,7 +127,7 @@ def test_late_chunks_know_what_it_is(tmp_path: Path) -> None:
     assert not any(gone.failed for gone in sweep.skipped)
     # Another folder finds all vectors in the cache.
     eb.rag.sweep(config, out=tmp_path / "other")
-    counts = read_sweep(tmp_path / "other").counts
+    counts = read_sweep_measurements(tmp_path / "other").counts
     assert (counts.embedded, counts.embedded_before > 0) == (0, True)
 
 
@@ -133,7 +141,7 @@ def test_only_late_chunks_of_who_makes_none(tmp_path: Path) -> None:
 
 def read(entry: dict[str, Any], **more: Any) -> Any:
     request = parse_sweep_request({"datasets": {**entry, **more}, "encoder": "wordllama", "queries": 100})
-    return open_collection(request.datasets[0], request)
+    return open_judged_collection(request.datasets[0], request)
 
 
 def test_places_count_from_the_text_and_not_from_the_title(tmp_path: Path) -> None:

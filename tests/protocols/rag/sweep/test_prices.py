@@ -6,14 +6,14 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.protocols.rag.sweep.config import PriceSettings, SweepRequest
-from embassay.protocols.rag.sweep.grid import price_list
+from embassay.protocols.rag.sweep.grid import make_price_list
 from embassay.protocols.rag.sweep.stacks import StackConfiguration
 
 ONE = StackConfiguration("wordllama", reranker="overlap", k=50)
 
 
 def _list(**axes):
-    return price_list(SweepRequest((), **{"encoder": ("wordllama",), **axes}))
+    return make_price_list(SweepRequest((), **{"encoder": ("wordllama",), **axes}))
 
 
 def test_the_spec_s_costs():

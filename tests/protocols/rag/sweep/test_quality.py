@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from embassay.measures import n_recall, proc, ra_nwg
 from embassay.protocols.rag.sweep.collection import SweepCollection
 from embassay.protocols.rag.sweep.measurement import (
+    compute_pool_ceilings,
+    compute_score_entropies,
+    compute_score_margins,
     grade_ranked_documents,
     measure_index_recall,
     measure_list_quality,
-    pool_ceilings,
-    score_entropies,
-    score_margins,
 )
 
 MEASURES = ("RA-nWG@3", "N-Recall4+@3", "Harm@3", "nDCG@3")
@@ -39,7 +39,7 @@ def test_values_are_those_of_single_queries(cases):
     seen = grade_ranked_documents(
         collection, [ranked for _, ranked, _ in cases], [pool for *_, pool in cases]
     )
-    values, tops = measure_list_quality(MEASURES, seen), pool_ceilings(MEASURES, seen)
+    values, tops = measure_list_quality(MEASURES, seen), compute_pool_ceilings(MEASURES, seen)
     assert values.keys() == set(MEASURES)
     assert tops.keys() == {"RA-nWG@3", "N-Recall4+@3"}
     for row, (grades, ranked, pool) in enumerate(cases):
@@ -56,23 +56,23 @@ def test_nothing_is_above_its_ceiling(cases):
     seen = grade_ranked_documents(
         _collection([grades for grades, _ in cases]), [own for _, own in cases], [own for _, own in cases]
     )
-    values, tops = measure_list_quality(MEASURES, seen), pool_ceilings(MEASURES, seen)
+    values, tops = measure_list_quality(MEASURES, seen), compute_pool_ceilings(MEASURES, seen)
     for name, top in tops.items():
         assert np.all((values[name] <= top + 1e-12) | np.isnan(top))
 
 
 def test_entropy_is_the_spec_s_example():
     """Scores 2, 1, 0, 0: H = 1.048705, over ln 4 0.756481 (spec rag 3.5)."""
-    found = score_entropies([np.array([2.0, 1.0, 0.0, 0.0]), np.zeros(60), None, np.array([1.0])])
+    found = compute_score_entropies([np.array([2.0, 1.0, 0.0, 0.0]), np.zeros(60), None, np.array([1.0])])
     assert found[:2] == pytest.approx([0.756481, 1.0], abs=1e-6)
     assert np.isnan(found[2:]).all()
     late = np.concatenate([np.zeros(50), np.full(10, 900.0)])
-    assert score_entropies([late])[0] == pytest.approx(1.0)
+    assert compute_score_entropies([late])[0] == pytest.approx(1.0)
 
 
 def test_margin_is_first_less_tenth():
     """NaN where there is no tenth."""
-    found = score_margins([tuple(range(20, 0, -1)), (1.0, 0.5)])
+    found = compute_score_margins([tuple(range(20, 0, -1)), (1.0, 0.5)])
     assert found[0] == 9
     assert np.isnan(found[1])
 

@@ -14,9 +14,9 @@ from embassay.errors import ModelError, UsageError
 from embassay.measures import ra_nwg
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel.session import SilentListener
-from embassay.protocols.rag.sweep.collection import read_collection
+from embassay.protocols.rag.sweep.collection import read_retrieval_collection
 from embassay.protocols.rag.sweep.config import parse_sweep_request
-from embassay.protocols.rag.sweep.protocol import read_sweep
+from embassay.protocols.rag.sweep.protocol import read_sweep_measurements
 from embassay.search.indexes import INDEXES
 from embassay.search.indexes.faiss_index import FlatIndex
 from embassay.systems import SYSTEMS
@@ -107,7 +107,7 @@ def _bytes(out):
 
 def test_every_combination_is_measured(done):
     """Arrays of every query, times of every stage, money from tokens."""
-    sweep = read_sweep(done)
+    sweep = read_sweep_measurements(done)
     assert len(sweep.measured) == 2 * 2 * 2 * 2
     assert not sweep.skipped
     assert len(sweep.queries["sample"]) == 12
@@ -132,13 +132,15 @@ def test_every_combination_is_measured(done):
 
 def test_values_are_those_of_the_rankings_kept(done):
     """The lists on disk, scored one by one, give the values on disk; each is of documents, each once."""
-    collection = read_collection(parse_sweep_request(CONFIG).datasets[0], parse_sweep_request(CONFIG))
+    collection = read_retrieval_collection(
+        parse_sweep_request(CONFIG).datasets[0], parse_sweep_request(CONFIG)
+    )
     grades = {
         key: {collection.ids[place]: grade for place, grade in own.items()}
         for key, own in zip(collection.query_ids, collection.grades, strict=True)
     }
     rankings = pl.concat([pl.read_parquet(path) for path in done.glob("rankings/**/*.parquet")])
-    sweep = read_sweep(done)
+    sweep = read_sweep_measurements(done)
     assert len(rankings) == 16 * 12
     for one in sweep.measured:
         own = rankings.filter(pl.col("configuration") == one.configuration.id)
@@ -155,7 +157,7 @@ def test_values_are_those_of_the_rankings_kept(done):
 
 def test_a_reranker_reorders_its_candidates_only(done):
     """With and without one, a stack has the same documents; the ceiling is that of both."""
-    by_id = {one.configuration: one for one in read_sweep(done).measured}
+    by_id = {one.configuration: one for one in read_sweep_measurements(done).measured}
     for configuration, one in by_id.items():
         if configuration.reranker == "overlap":
             plain = by_id[replace(configuration, reranker="none")]
@@ -172,7 +174,7 @@ def test_nothing_is_computed_twice(tmp_path):
     opening._open_cache.cache_clear()
     config = {**FREE, "reranker": "counted", "latency": {**QUICK, "queries": 1, "warmup": 0, "repeats": 1}}
     eb.rag.sweep(config, out=tmp_path / "a")
-    counts = read_sweep(tmp_path / "a").counts
+    counts = read_sweep_measurements(tmp_path / "a").counts
     assert counts.embedded == 147 + 12 + 12
     pairs = set(Counted.asked)
     assert counts.reranked == len(pairs)
@@ -180,7 +182,7 @@ def test_nothing_is_computed_twice(tmp_path):
     assert len(Counted.asked) == len(pairs) + 2 * (10 + 20) + 2 * (10 + 20)
     n = len(Counted.asked)
     eb.rag.sweep({**config, "dims": [32]}, out=tmp_path / "b")
-    again = read_sweep(tmp_path / "b").counts
+    again = read_sweep_measurements(tmp_path / "b").counts
     assert again.embedded == 0
     assert again.embedded_before >= 147
     assert again.reranked == len(set(Counted.asked)) - len(pairs)
@@ -202,10 +204,10 @@ def test_rules_and_prices_may_change(done, tmp_path):
     config = {**CONFIG, "prices": {"rerank": {"overlap": 0.1}}, "rules": {"measure": "RA-nWG@5", "budget": 3}}
     before = _bytes(tmp_path / "run")
     eb.rag.sweep(config, out=tmp_path / "run", sla_ms=900)
-    changed = read_sweep(tmp_path / "run")
+    changed = read_sweep_measurements(tmp_path / "run")
     assert _bytes(tmp_path / "run") == before
     assert (changed.rules.measure, changed.rules.budget, changed.rules.sla_ms) == ("RA-nWG@5", 3, 900)
-    first = read_sweep(done).measured
+    first = read_sweep_measurements(done).measured
     for one, old in zip(changed.measured, first, strict=True):
         assert one.usd["rerank"] == pytest.approx(2 * old.usd["rerank"])
 
@@ -227,8 +229,8 @@ def test_a_sweep_grows_along_its_axes(done, tmp_path):
     run = eb.rag.sweep(CONFIG, out=out)
     assert run.manifest["status"] == "finished"
     assert {path: path.read_bytes() for path in kept} == kept
-    grown = {one.configuration: one.quality for one in read_sweep(out).measured}
-    whole = {one.configuration: one.quality for one in read_sweep(done).measured}
+    grown = {one.configuration: one.quality for one in read_sweep_measurements(out).measured}
+    whole = {one.configuration: one.quality for one in read_sweep_measurements(done).measured}
     assert grown.keys() == whole.keys()
     for one, quality in whole.items():
         np.testing.assert_equal(grown[one], quality)
@@ -246,13 +248,13 @@ def test_what_is_lost_is_measured_again(done, tmp_path, lost):
     eb.rag.sweep(CONFIG, out=out)
     assert _bytes(out) == _bytes(done)
     assert {path: path.read_bytes() for path in kept} == kept
-    assert len(read_sweep(out).measured) == 16
+    assert len(read_sweep_measurements(out).measured) == 16
 
 
 def test_an_encoder_that_cannot_be_had(tmp_path):
     """Its combinations are left out with the reason, the others are measured."""
     run = eb.rag.sweep({**CONFIG, "encoder": ["gone", "wordllama"]}, out=tmp_path / "run")
-    sweep = read_sweep(tmp_path / "run")
+    sweep = read_sweep_measurements(tmp_path / "run")
     assert len(sweep.measured) == 16
     assert {(one.configuration.encoder, one.failed) for one in sweep.skipped} == {("gone", True)}
     assert {one.reason for one in sweep.skipped} == {"The model is not there."}
@@ -267,7 +269,7 @@ def test_a_mistake_in_one_part_is_its_cells(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Shaky, "search", mistaken)
     run = eb.rag.sweep({**FREE, "index": ["flat", "shaky"]}, out=tmp_path / "run")
-    sweep = read_sweep(tmp_path / "run")
+    sweep = read_sweep_measurements(tmp_path / "run")
     assert {one.configuration.index for one in sweep.measured} == {"flat"}
     reasons = {one.reason for one in sweep.skipped}
     assert [reason.partition(" (")[0] for reason in reasons] == ["ZeroDivisionError: division by zero"]
@@ -280,14 +282,14 @@ def test_a_reranker_that_fails(tmp_path):
     BROKEN["counted"] = True
     config = {**FREE, "reranker": ["none", "counted"]}
     eb.rag.sweep(config, out=tmp_path / "run")
-    sweep = read_sweep(tmp_path / "run")
+    sweep = read_sweep_measurements(tmp_path / "run")
     assert {one.configuration.reranker for one in sweep.measured} == {"none"}
     assert len(sweep.measured) == len(sweep.skipped) == 8
     assert all(one.failed and "counted is gone" in one.reason for one in sweep.skipped)
     BROKEN.clear()
     run = eb.rag.sweep(config, out=tmp_path / "run")
-    assert len(read_sweep(tmp_path / "run").measured) == 16
-    assert not read_sweep(tmp_path / "run").skipped
+    assert len(read_sweep_measurements(tmp_path / "run").measured) == 16
+    assert not read_sweep_measurements(tmp_path / "run").skipped
     assert run.manifest["status"] == "finished"
 
 
@@ -297,12 +299,12 @@ def test_a_server_that_goes_away(tmp_path):
     config = {**FREE, "index": ["flat", "shaky"], "reranker": "none"}
     eb.rag.sweep(config, out=tmp_path / "run")
     before = _bytes(tmp_path / "run")
-    sweep = read_sweep(tmp_path / "run")
+    sweep = read_sweep_measurements(tmp_path / "run")
     assert {one.configuration.index for one in sweep.measured} == {"flat"}
     assert {one.reason for one in sweep.skipped} == {"The server of shaky does not answer."}
     BROKEN.clear()
     eb.rag.sweep(config, out=tmp_path / "run")
-    after = read_sweep(tmp_path / "run")
+    after = read_sweep_measurements(tmp_path / "run")
     assert len(after.measured) == 16
     assert all(
         _bytes(tmp_path / "run")[name] == content for name, content in before.items() if "flat" in name
@@ -321,7 +323,7 @@ def test_chunks_rewriting_copies_and_boost(tmp_path):
         "boost": [0, 0.5], "chunk": ["none", "20+5"], "rewrite": ["none", "rules"], "queries": 6,
     }  # fmt: skip
     eb.rag.sweep(config, out=tmp_path / "run")
-    sweep = read_sweep(tmp_path / "run")
+    sweep = read_sweep_measurements(tmp_path / "run")
     assert len(sweep.measured) == 2 * 2 * 2 * 3
     assert len(sweep.skipped) == 2 * 2 * 2
     assert not any(one.failed for one in sweep.skipped)
@@ -348,12 +350,12 @@ def test_chunks_rewriting_copies_and_boost(tmp_path):
 
 def test_embedding_is_timed_afresh(tmp_path, monkeypatch):
     """Every call of the clock encodes: the cache is for quality."""
-    from embassay.systems.encoders.wordllama import WordLlama
+    from embassay.systems.encoders.wordllama import WordLlamaEncoder
 
     calls = []
-    true = WordLlama.encode
+    true = WordLlamaEncoder.encode
     monkeypatch.setattr(
-        WordLlama,
+        WordLlamaEncoder,
         "encode",
         lambda self, texts, role=None: calls.append(len(texts)) or true(self, texts, role=role),
     )
@@ -385,10 +387,10 @@ def test_indexes_are_built_once(tmp_path, monkeypatch):
         "mode": "dense",
     }
     eb.rag.sweep(config, out=tmp_path / "a")
-    first = read_sweep(tmp_path / "a")
+    first = read_sweep_measurements(tmp_path / "a")
     assert (first.counts.built, first.counts.built_before) == (4, 0)
     eb.rag.sweep({**config, "mode": "hybrid"}, out=tmp_path / "b")
-    again = read_sweep(tmp_path / "b")
+    again = read_sweep_measurements(tmp_path / "b")
     assert (again.counts.built, again.counts.built_before) == (0, 4)
     recall = {(one.configuration.index, one.configuration.dims): one.recall[10] for one in first.measured}
     assert recall["flat", None] == 1
@@ -408,7 +410,7 @@ def test_an_index_that_cannot_be_made_is_no_failure(tmp_path):
         "dims": 64,
     }
     run = eb.rag.sweep(config, out=tmp_path / "run")
-    sweep = read_sweep(tmp_path / "run")
+    sweep = read_sweep_measurements(tmp_path / "run")
     assert [one.configuration.index for one in sweep.measured] == ["flat"]
     assert [(one.failed, "64 dimensions into 48" in one.reason) for one in sweep.skipped] == [(False, True)]
     assert run.manifest["status"] == "finished"
@@ -416,7 +418,7 @@ def test_an_index_that_cannot_be_made_is_no_failure(tmp_path):
 
 def test_stacks_that_differ_in_one_part_differ_in_its_time_alone(done):
     """Samples are shared wherever the stage is the same: the reranker's over dims, the index's over rerankers."""
-    by_id = {one.configuration: one.times.stages for one in read_sweep(done).measured}
+    by_id = {one.configuration: one.times.stages for one in read_sweep_measurements(done).measured}
     for key, stages in by_id.items():
         if key.reranker == "overlap":
             plain, less = by_id[replace(key, reranker="none")], by_id[replace(key, dims=64)]
@@ -491,7 +493,9 @@ def test_vectors_are_compared_as_their_model_was_made_for(similarity, tmp_path):
         eb.rag.sweep(config, out=tmp_path / "run")
     finally:
         del SYSTEMS._entries[name]
-    collection = read_collection(parse_sweep_request(CONFIG).datasets[0], parse_sweep_request(CONFIG))
+    collection = read_retrieval_collection(
+        parse_sweep_request(CONFIG).datasets[0], parse_sweep_request(CONFIG)
+    )
     (path,) = (tmp_path / "run").glob("rankings/**/*.parquet")
     kept = {row["query_id"]: row["documents"] for row in pl.read_parquet(path).iter_rows(named=True)}
     encode = Lengths(similarity).encode

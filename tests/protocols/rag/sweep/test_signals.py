@@ -7,13 +7,16 @@ import pytest
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.probes.bundles import AuthorName
-from embassay.protocols.rag.sweep.findings.advice import mark_queries_where_signal_fires, signal_threshold
+from embassay.protocols.rag.sweep.findings.advice import (
+    find_signal_threshold,
+    mark_queries_where_signal_fires,
+)
 from embassay.protocols.rag.sweep.signals import (
     check_ablation_name,
     measure_name_margin_changes,
     read_query_names,
 )
-from embassay.systems.cosine import scale_rows
+from embassay.systems.cosine import scale_rows_to_unit_length
 
 ANN = AuthorName("Ann", "Hill")
 
@@ -21,7 +24,7 @@ ANN = AuthorName("Ann", "Hill")
 def embed(texts, role):
     """Counts of words: the author's name is worth what it is."""
     del role
-    return scale_rows(
+    return scale_rows_to_unit_length(
         np.array([[t.lower().count(w) for w in VOCABULARY] for t in texts], dtype=np.float32) + 1e-3
     )
 
@@ -39,7 +42,7 @@ def test_a_query_that_hangs_on_a_name_loses_it_under_gibberish():
     assert measure_name_margin_changes(names, queries, "author_position_shift", 1, embed)[0] == pytest.approx(
         0, abs=1e-6
     )
-    limit = signal_threshold("sea", "name", found)
+    limit = find_signal_threshold("sea", "name", found)
     assert limit is not None
     assert mark_queries_where_signal_fires(limit, found).tolist() == [True, False, False]
 

@@ -12,7 +12,7 @@ import embassay as eb
 import many_vectors
 from embassay.errors import UsageError
 from embassay.protocols.rag.sweep.findings import read_findings
-from embassay.protocols.rag.sweep.protocol import read_sweep
+from embassay.protocols.rag.sweep.protocol import read_sweep_measurements
 from stub import StubServer
 
 QUICK = {"queries": 4, "warmup": 1, "repeats": 2, "concurrency": 2}
@@ -36,7 +36,7 @@ def done(tmp_path_factory):
 
 def test_words_alone_have_no_vectors(done):
     """Retrieval and reranking are all their stages; their index is of passages and has no recall to lose."""
-    sweep = read_sweep(done)
+    sweep = read_sweep_measurements(done)
     sparse = [one for one in sweep.measured if one.configuration.mode == "sparse"]
     assert len(sparse) == 2 * 2
     for one in sparse:
@@ -54,12 +54,12 @@ def test_words_alone_have_no_vectors(done):
 
 def test_their_lists_are_those_of_bm25(done):
     """As the index of words finds them."""
-    from embassay.protocols.rag.sweep.collection import read_collection
+    from embassay.protocols.rag.sweep.collection import read_retrieval_collection
     from embassay.protocols.rag.sweep.config import parse_sweep_request
     from embassay.search.bm25 import BM25Index
 
     request = parse_sweep_request(CONFIG)
-    collection = read_collection(request.datasets[0], request)
+    collection = read_retrieval_collection(request.datasets[0], request)
     index = BM25Index.of(collection.ids, collection.texts)
     frame = pl.concat([pl.read_parquet(path) for path in done.glob("rankings/**/bm25*.parquet")])
     rows = {
@@ -83,7 +83,7 @@ def test_modes_are_compared_with_words(done):
 
 def test_what_is_assumed_of_answers_is_said_and_counted_apart(done):
     """Rewriting is in the total, an answer on top of it; the efficiency is that of the whole."""
-    sweep, part = read_sweep(done), read_findings(done / "sweep.json").parts[0]
+    sweep, part = read_sweep_measurements(done), read_findings(done / "sweep.json").parts[0]
     for one in sweep.measured:
         stages = {k: v for k, v in one.times.stages.items() if k not in ("total", "generate", "end to end")}
         assert one.times.total == pytest.approx(sum(stages.values()))
@@ -134,7 +134,10 @@ def test_models_are_timed_once_and_paid_once(tmp_path, monkeypatch):
         eb.rag.sweep(config, out=tmp_path / "run", force=True)
         assert len(stub.bodies) == len(asked)
     assert (asked.count("words"), asked.count("answers")) == (12, 4 + 4)
-    sweep, part = read_sweep(tmp_path / "run"), read_findings(tmp_path / "run" / "sweep.json").parts[0]
+    sweep, part = (
+        read_sweep_measurements(tmp_path / "run"),
+        read_findings(tmp_path / "run" / "sweep.json").parts[0],
+    )
     for one in sweep.measured:
         assert one.times.stages["rewrite"].min() >= 20
         assert one.times.stages["generate"].min() >= 20
@@ -147,7 +150,10 @@ def test_a_width_that_finds_itself(tmp_path):
     """The smallest within 1% of exact recall on half of the queries; the folder says which."""
     pytest.importorskip("faiss")
     eb.rag.sweep({**CONFIG, "index": ["flat", "hnsw-f32?ef=auto"], "queries": 40}, out=tmp_path / "run")
-    sweep, part = read_sweep(tmp_path / "run"), read_findings(tmp_path / "run" / "sweep.json").parts[0]
+    sweep, part = (
+        read_sweep_measurements(tmp_path / "run"),
+        read_findings(tmp_path / "run" / "sweep.json").parts[0],
+    )
     (auto,) = [one for one in sweep.measured if one.configuration.index.endswith("auto")]
     assert auto.ef is not None
     assert 1 <= auto.ef <= auto.index.n
@@ -159,9 +165,9 @@ def test_a_width_that_finds_itself(tmp_path):
 def test_harm_is_turned_for_the_frontier():
     """So that a stack with less of it wins, all else equal."""
     from embassay.protocols.rag.sweep.findings.conclusions import _negate_lower_is_better
-    from embassay.protocols.rag.tradeoffs import StackTradeoff
+    from embassay.protocols.rag.tradeoffs import StackCostLatencyQuality
 
-    found = _negate_lower_is_better(StackTradeoff("a", 1, 1, {"Harm@10": 0.2, "RA-nWG@10": 0.5}))
+    found = _negate_lower_is_better(StackCostLatencyQuality("a", 1, 1, {"Harm@10": 0.2, "RA-nWG@10": 0.5}))
     assert dict(found.quality) == {"Harm@10": -0.2, "RA-nWG@10": 0.5}
     assert np.isclose(found.cost, 1)
 
@@ -169,7 +175,7 @@ def test_harm_is_turned_for_the_frontier():
 @pytest.mark.slow
 def test_models_of_many_vectors_are_encoders(tmp_path, monkeypatch):
     """SPLADE and ColBERT: dense and fused lists, the dense ones as each system searches."""
-    from embassay.protocols.rag.sweep.collection import read_collection
+    from embassay.protocols.rag.sweep.collection import read_retrieval_collection
     from embassay.protocols.rag.sweep.config import parse_sweep_request
     from embassay.protocols.rag.sweep.findings.conclusions import sum_index_memory
     from embassay.systems import open_system
@@ -179,7 +185,7 @@ def test_models_of_many_vectors_are_encoders(tmp_path, monkeypatch):
     encoders = ["splade:any", "colbert:any"]
     config = {**CONFIG, "encoder": encoders, "queries": 3, "mode": ["dense", "hybrid"], "index": ["flat"]}
     eb.rag.sweep(config, out=tmp_path / "run")
-    sweep = read_sweep(tmp_path / "run")
+    sweep = read_sweep_measurements(tmp_path / "run")
     assert not sweep.skipped
     sizes = sum_index_memory([one for one in sweep.measured if one.configuration.encoder in encoders])
     assert sizes.vectors is None  # a formula of one vector a text says nothing here
@@ -188,7 +194,7 @@ def test_models_of_many_vectors_are_encoders(tmp_path, monkeypatch):
         (encoder, mode) for encoder in encoders for mode in ("dense", "hybrid")
     }
     request = parse_sweep_request(config)
-    collection = read_collection(request.datasets[0], request)
+    collection = read_retrieval_collection(request.datasets[0], request)
     frame = pl.concat([pl.read_parquet(path) for path in (tmp_path / "run").glob("rankings/**/*.parquet")])
     for encoder in encoders:
         system = open_system(encoder, tokenizer=open_tokenizer(request.tokenizer))

@@ -11,10 +11,20 @@ from typer.testing import CliRunner
 
 from embassay.cli.main import app
 from embassay.errors import DataError, UsageError
-from embassay.protocols.rag.trace.losses import PipelineTrace, RetrievalPipeline, StageLists, trace_pipeline
+from embassay.protocols.rag.trace.losses import (
+    PipelineTrace,
+    RetrievalPipeline,
+    StageLists,
+    trace_passage_losses,
+)
 from embassay.protocols.rag.trace.options import TraceRequest
-from embassay.protocols.rag.trace.pipeline import run_trace
-from embassay.protocols.rag.trace.protocol import ORDERS, describe_trace_plan, read_trace, trace_into_folder
+from embassay.protocols.rag.trace.pipeline import run_pipeline_trace
+from embassay.protocols.rag.trace.protocol import (
+    ORDERS,
+    describe_trace_plan,
+    read_pipeline_trace,
+    trace_pipeline_into_folder,
+)
 from embassay.report import write_report
 from embassay.runs.folder import RunFolder
 from embassay.systems.rerankers.overlap import OverlapReranker
@@ -36,7 +46,7 @@ def _every(name: str, ids: Sequence[str]) -> StageLists:
 
 def _traced(words: int | None, vectors: int | None, *stages: StageLists) -> PipelineTrace:
     searches = (_every("words", _with_good(words)), _every("vectors", _with_good(vectors)))
-    return trace_pipeline(RetrievalPipeline(searches, stages, 5), NEEDED, resamples=200)
+    return trace_passage_losses(RetrievalPipeline(searches, stages, 5), NEEDED, resamples=200)
 
 
 def _lost(trace: PipelineTrace) -> dict[str, int]:
@@ -91,7 +101,7 @@ def test_shares_are_by_question_and_tag() -> None:
     questions, and all of it under the tag."""
     needed = {"q0": ["a", "b", "c", "good"], **{query: ["good"] for query in QUERIES[1:]}}
     pipeline = RetrievalPipeline((_every("vectors", _with_good(1)),), (), 5)
-    trace = trace_pipeline(pipeline, needed, tags={"q0": ["long"], "q1": ["short"]}, resamples=500)
+    trace = trace_passage_losses(pipeline, needed, tags={"q0": ["long"], "q1": ["short"]}, resamples=500)
     by = {(loss.stage, loss.tag): loss for loss in trace.losses}
     share = by["search", ""].share
     assert (by["search", ""].lost, share.n, share.value) == (3, 11, pytest.approx(3 / 11))
@@ -136,11 +146,13 @@ def test_files_are_traced_from_the_command_line(tmp_path: Path) -> None:
 
 def test_a_dataset_is_traced_with_a_system() -> None:
     """The same lists as its parts make: a cut at five leaves the reranker no power."""
-    trace = run_trace(TraceRequest(dataset="sample", encoder="jaccard", reranker="overlap", k=5, limit=6))
+    trace = run_pipeline_trace(
+        TraceRequest(dataset="sample", encoder="jaccard", reranker="overlap", k=5, limit=6)
+    )
     assert trace.names == ("words", "vectors", "fused", "cut", "reranked", "prompt")
     assert trace.effects[-1].is_powerless
     assert {row.lost for row in trace.rows} <= {"", "search", "cut"}
-    deep = run_trace(
+    deep = run_pipeline_trace(
         TraceRequest(dataset="sample", encoder="jaccard", k=200, depth=200, passages=200, limit=6)
     )
     assert deep.passages_in_prompt == len(deep.rows)
@@ -161,7 +173,7 @@ def test_mistakes_have_a_mend(tmp_path: Path) -> None:
         ({"searches": (words,), "qrels": str(qrels), "grades": "5=1"}, UsageError),
     ):
         with pytest.raises(error) as raised:
-            run_trace(TraceRequest(**facts))  # type: ignore[arg-type]
+            run_pipeline_trace(TraceRequest(**facts))  # type: ignore[arg-type]
         assert raised.value.mend
 
 
@@ -179,11 +191,11 @@ def test_a_trace_is_kept_and_gone_on_with(tmp_path: Path, monkeypatch: pytest.Mo
     out = tmp_path / "run"
     [*_, before] = describe_trace_plan(request, out)
     assert "72 pairs of 6 questions; 0 are" in before
-    trace = trace_into_folder(request, out)
+    trace = trace_pipeline_into_folder(request, out)
     assert len(asked) == 6
     content = (out / ORDERS).read_bytes()
     (out / ORDERS).write_bytes(content[:-20])
-    assert trace_into_folder(request, out) == trace == read_trace(out)
+    assert trace_pipeline_into_folder(request, out) == trace == read_pipeline_trace(out)
     assert len(asked) == 7
     assert (out / ORDERS).read_bytes() == content
     rows = {
@@ -197,4 +209,4 @@ def test_a_trace_is_kept_and_gone_on_with(tmp_path: Path, monkeypatch: pytest.Mo
     page = write_report(out).read_text("utf-8")
     assert trace.rows[0].passage in page
     with pytest.raises(UsageError, match="other arguments"):
-        trace_into_folder(TraceRequest(dataset="sample", encoder="jaccard", limit=5), out)
+        trace_pipeline_into_folder(TraceRequest(dataset="sample", encoder="jaccard", limit=5), out)

@@ -5,23 +5,23 @@ from __future__ import annotations
 import pytest
 
 from embassay.protocols.rag.tradeoffs import (
+    StackCostLatencyQuality,
     StackLimits,
-    StackTradeoff,
     average_weighted_measures,
     choose_stack,
-    find_frontier,
-    generation_cost,
-    graph_bytes,
-    marginal_gain,
-    measure_efficiency,
-    reranking_cost,
-    vector_bytes,
+    compute_generation_cost,
+    compute_hnsw_graph_bytes,
+    compute_marginal_stack_gain,
+    compute_performance_per_second,
+    compute_reranking_cost,
+    compute_stored_vector_bytes,
+    find_undominated_stacks,
 )
 
 GIB = 2**30
 STRONG, LITE = 0.05, 0.02
 SCENARIOS = [
-    StackTradeoff(name, cost, latency, {"RA@10": at_10, "RA@30": at_30}, prompt_tokens=0)
+    StackCostLatencyQuality(name, cost, latency, {"RA@10": at_10, "RA@30": at_30}, prompt_tokens=0)
     for name, cost, latency, at_10, at_30 in [
         ("base", 1.25, 332.9, 0.804, 0.810),
         ("saver", 0.50, 403.8, 0.692, 0.732),
@@ -50,13 +50,13 @@ LITE_ROWS = {
     ],
 }  # fmt: skip
 LITE_STACKS = [
-    StackTradeoff(f"{model} K{k}", k * 0.01, latency, {"RA@10": at_10, "RA@30": at_30})
+    StackCostLatencyQuality(f"{model} K{k}", k * 0.01, latency, {"RA@10": at_10, "RA@30": at_30})
     for k, rows in LITE_ROWS.items()
     for model, (latency, at_10, at_30) in zip(MODELS, rows, strict=True)
 ]
 
 
-def ids(stacks: list[StackTradeoff]) -> set[str]:
+def ids(stacks: list[StackCostLatencyQuality]) -> set[str]:
     return {one.id for one in stacks}
 
 
@@ -69,21 +69,27 @@ def ids(stacks: list[StackTradeoff]) -> set[str]:
     ],
 )
 def test_costs_of_reranking(usd: float, tokens: int, published: list[float]) -> None:
-    assert [reranking_cost(k, tokens, usd) for k in (50, 100, 150, 200)] == pytest.approx(published)
+    assert [compute_reranking_cost(k, tokens, usd) for k in (50, 100, 150, 200)] == pytest.approx(published)
 
 
 @pytest.mark.parametrize(
     ("passages", "published"), [(10, [6.25, 1.25, 0.25]), (20, [12.5, 2.5, 0.5]), (30, [18.75, 3.75, 0.75])]
 )
 def test_costs_of_generating(passages: int, published: list[float]) -> None:
-    assert [generation_cost(passages, 500, usd) for usd in (1.25, 0.25, 0.05)] == pytest.approx(published)
+    assert [compute_generation_cost(passages, 500, usd) for usd in (1.25, 0.25, 0.05)] == pytest.approx(
+        published
+    )
 
 
 def test_memory() -> None:
     million = 1_000_000
-    assert vector_bytes(million, 1024) / GIB == pytest.approx(3.814697, abs=1e-6)
-    assert vector_bytes(million, 1024, bytes_per_value=1) / GIB == pytest.approx(0.953674, abs=1e-6)
-    graphs = [graph_bytes(million, m=m, id_bytes=size) / GIB for m in (16, 32) for size in (4, 8)]
+    assert compute_stored_vector_bytes(million, 1024) / GIB == pytest.approx(3.814697, abs=1e-6)
+    assert compute_stored_vector_bytes(million, 1024, bytes_per_value=1) / GIB == pytest.approx(
+        0.953674, abs=1e-6
+    )
+    graphs = [
+        compute_hnsw_graph_bytes(million, m=m, id_bytes=size) / GIB for m in (16, 32) for size in (4, 8)
+    ]
     assert graphs == pytest.approx([0.145535, 0.268718, 0.264616, 0.506880], abs=1e-6)
 
 
@@ -100,7 +106,7 @@ def test_efficiency_from_measures(
     names = ("N-Recall4+@10", "RA-nWG@10", "N-Recall4+@30", "RA-nWG@30")
     performance = average_weighted_measures(dict(zip(names, quality, strict=True)))
     assert performance == pytest.approx(average, abs=5e-4)
-    assert measure_efficiency(performance, milliseconds) == pytest.approx(published, abs=1.1e-3)
+    assert compute_performance_per_second(performance, milliseconds) == pytest.approx(published, abs=1.1e-3)
 
 
 @pytest.mark.parametrize(
@@ -108,14 +114,19 @@ def test_efficiency_from_measures(
     [(0.818, 337.2, 2.426), (0.812, 338.8, 2.397), (0.782, 330.9, 2.363)],
 )
 def test_efficiency_of_averages(performance: float, milliseconds: float, published: float) -> None:
-    assert measure_efficiency(performance, milliseconds) == pytest.approx(published, abs=5e-4)
+    assert compute_performance_per_second(performance, milliseconds) == pytest.approx(published, abs=5e-4)
 
 
 def test_frontiers_of_the_scenarios() -> None:
-    assert ids(find_frontier(SCENARIOS, ["RA@10"])) == {"base", "saver"}
-    assert ids(find_frontier(SCENARIOS, ["RA@10"], dominance="strict")) == {"base", "saver"}
-    assert ids(find_frontier(SCENARIOS, ["RA@30"])) == {"base", "saver", "push"}
-    assert ids(find_frontier(SCENARIOS, ["RA@30"], dominance="strict")) == {"base", "saver", "push", "small"}
+    assert ids(find_undominated_stacks(SCENARIOS, ["RA@10"])) == {"base", "saver"}
+    assert ids(find_undominated_stacks(SCENARIOS, ["RA@10"], dominance="strict")) == {"base", "saver"}
+    assert ids(find_undominated_stacks(SCENARIOS, ["RA@30"])) == {"base", "saver", "push"}
+    assert ids(find_undominated_stacks(SCENARIOS, ["RA@30"], dominance="strict")) == {
+        "base",
+        "saver",
+        "push",
+        "small",
+    }
 
 
 def test_rules_on_the_scenarios() -> None:
@@ -128,21 +139,21 @@ def test_rules_on_the_scenarios() -> None:
     assert chosen("RA@30", budget=1.0) == "saver"
     assert chosen("RA@30", target=0.82) == "push"
     assert ids(list(choose_stack(SCENARIOS, "RA@30", StackLimits(target=0.82)).tied)) == {"push", "small"}
-    assert ids(find_frontier(SCENARIOS, ["RA@30"], slo_ms=350)) == {"base"}
+    assert ids(find_undominated_stacks(SCENARIOS, ["RA@30"], slo_ms=350)) == {"base"}
 
 
 def test_frontiers_of_the_lite_reranker() -> None:
-    assert ids(find_frontier(LITE_STACKS, ["RA@10"])) == {"base-512 K50", "large-1024 K150"}
-    assert ids(find_frontier(LITE_STACKS, ["RA@30"])) == {"base-512 K50"}
-    assert len(find_frontier(LITE_STACKS, ["RA@10"], dominance="strict")) == 8
-    assert len(find_frontier(LITE_STACKS, ["RA@30"], dominance="strict")) == 5
+    assert ids(find_undominated_stacks(LITE_STACKS, ["RA@10"])) == {"base-512 K50", "large-1024 K150"}
+    assert ids(find_undominated_stacks(LITE_STACKS, ["RA@30"])) == {"base-512 K50"}
+    assert len(find_undominated_stacks(LITE_STACKS, ["RA@10"], dominance="strict")) == 8
+    assert len(find_undominated_stacks(LITE_STACKS, ["RA@30"], dominance="strict")) == 5
 
 
 def test_marginal_gains() -> None:
-    less = StackTradeoff("K50", 1.25, 337.2, {"RA@10": 0.805, "RA@30": 0.817})
-    more = StackTradeoff("K100", 2.50, 483.1, {"RA@10": 0.793, "RA@30": 0.824})
-    assert marginal_gain(less, more, "RA@30").per_ms == pytest.approx(4.7978e-5, abs=1e-9)
-    assert marginal_gain(less, more, "RA@10").per_ms == pytest.approx(-8.2245e-5, abs=5e-9)
+    less = StackCostLatencyQuality("K50", 1.25, 337.2, {"RA@10": 0.805, "RA@30": 0.817})
+    more = StackCostLatencyQuality("K100", 2.50, 483.1, {"RA@10": 0.793, "RA@30": 0.824})
+    assert compute_marginal_stack_gain(less, more, "RA@30").per_ms == pytest.approx(4.7978e-5, abs=1e-9)
+    assert compute_marginal_stack_gain(less, more, "RA@10").per_ms == pytest.approx(-8.2245e-5, abs=5e-9)
 
 
 def test_changes_of_indexes() -> None:

@@ -7,18 +7,18 @@ from typing import Any
 
 from embassay.protocols.hume.study import (
     GoldRow,
-    ItemRow,
     LabelChoice,
     PracticeItem,
-    Scale,
-    Source,
+    RatingScale,
+    ShownItemRow,
     StudyFile,
+    StudyItemSource,
     StudyTask,
-    content_hash,
+    hash_items_and_gold,
     write_study,
 )
 
-SOURCE = Source(dataset="made")
+SOURCE = StudyItemSource(dataset="made")
 ANCHORS = {
     "0": "unrelated", "1": "same topic only", "2": "share some details", "3": "roughly the same, key point differs",
     "4": "nearly the same", "5": "same meaning",
@@ -73,13 +73,13 @@ def write_made_study(path: Path, *names: str) -> Path:
     items = [row for _, rows in tasks for row, _ in rows]
     gold = [GoldRow(id=row.id, gold=value) for _, rows in tasks for row, value in rows]
     study = StudyFile(
-        name="spring study", seed=7, tasks=[task for task, _ in tasks], content=content_hash(items, gold),
+        name="spring study", seed=7, tasks=[task for task, _ in tasks], content=hash_items_and_gold(items, gold),
         guidelines="made",
     )  # fmt: skip
     return write_study(path, study, items, gold)
 
 
-def _every_task() -> list[tuple[StudyTask, list[tuple[ItemRow, Any]]]]:
+def _every_task() -> list[tuple[StudyTask, list[tuple[ShownItemRow, Any]]]]:
     return [_pairs(), _halves(), _emotions(), _tones(), _news(), _topics(), _arabic()]
 
 
@@ -93,14 +93,14 @@ def _task(
     )  # fmt: skip
 
 
-def _rows(name: str, payloads: list[dict[str, Any]], gold: list[Any]) -> list[tuple[ItemRow, Any]]:
+def _rows(name: str, payloads: list[dict[str, Any]], gold: list[Any]) -> list[tuple[ShownItemRow, Any]]:
     return [
-        (ItemRow(id=f"{name}/{i}", task=name, payload=payload), right)
+        (ShownItemRow(id=f"{name}/{i}", task=name, payload=payload), right)
         for i, (payload, right) in enumerate(zip(payloads, gold, strict=True))
     ]
 
 
-def _pairs() -> tuple[StudyTask, list[tuple[ItemRow, Any]]]:
+def _pairs() -> tuple[StudyTask, list[tuple[ShownItemRow, Any]]]:
     practice = [
         PracticeItem(
             payload={"text1": "A dog barks.", "text2": "A hound is barking."}, answer=5,
@@ -114,21 +114,21 @@ def _pairs() -> tuple[StudyTask, list[tuple[ItemRow, Any]]]:
         "Sentence pairs",
         question,
         len(PAIRS),
-        scale=Scale(anchors=ANCHORS),
+        scale=RatingScale(anchors=ANCHORS),
         practice=practice,
     )
     return task, _rows("pairs", [{"text1": a, "text2": b} for a, b in PAIRS], [2, 4, 0, 3])
 
 
-def _halves() -> tuple[StudyTask, list[tuple[ItemRow, Any]]]:
+def _halves() -> tuple[StudyTask, list[tuple[ShownItemRow, Any]]]:
     task = _task(
         "halves", "sts", "Pairs in half steps", "How close in meaning are these two texts?", 2,
-        scale=Scale(step=0.5, anchors=ANCHORS),
+        scale=RatingScale(step=0.5, anchors=ANCHORS),
     )  # fmt: skip
     return task, _rows("halves", [{"text1": a, "text2": b} for a, b in PAIRS[:2]], [2.5, 4])
 
 
-def _emotions() -> tuple[StudyTask, list[tuple[ItemRow, Any]]]:
+def _emotions() -> tuple[StudyTask, list[tuple[ShownItemRow, Any]]]:
     labels = [LabelChoice(value=i, name=name, description=EMOTIONS[name]) for i, name in enumerate(EMOTIONS)]
     practice = [
         PracticeItem(
@@ -146,13 +146,13 @@ def _emotions() -> tuple[StudyTask, list[tuple[ItemRow, Any]]]:
     return task, _rows("emotion", [{"text": text} for text in FEELINGS], [4, 0, 3, 5])
 
 
-def _tones() -> tuple[StudyTask, list[tuple[ItemRow, Any]]]:
+def _tones() -> tuple[StudyTask, list[tuple[ShownItemRow, Any]]]:
     labels = [LabelChoice(value=name, name=name) for name in TONES]
     task = _task("tones", "classification", "Fine emotions", "Which emotion is it?", 2, labels=labels)
     return task, _rows("tones", [{"text": text} for text in FEELINGS[:2]], ["fear", "remorse"])
 
 
-def _news() -> tuple[StudyTask, list[tuple[ItemRow, Any]]]:
+def _news() -> tuple[StudyTask, list[tuple[ShownItemRow, Any]]]:
     def payload(query: str, texts: list[str]) -> dict[str, Any]:
         return {"query": query, "documents": [{"id": f"d{i}", "text": text} for i, text in enumerate(texts)]}
 
@@ -174,7 +174,7 @@ def _news() -> tuple[StudyTask, list[tuple[ItemRow, Any]]]:
     return task, _rows("news", payloads, [[1, 1, 0, 1, 0, 0, 0], [0, 1, 0, 0, 0, 0, 0]])
 
 
-def _topics() -> tuple[StudyTask, list[tuple[ItemRow, Any]]]:
+def _topics() -> tuple[StudyTask, list[tuple[ShownItemRow, Any]]]:
     practice = [
         PracticeItem(
             payload={"texts": ["Prime gaps", "Spiral arms", "Dwarf galaxies"]}, answer=["m", "g", "g"],
@@ -188,9 +188,9 @@ def _topics() -> tuple[StudyTask, list[tuple[ItemRow, Any]]]:
     return task, _rows("topics", [{"text": text} for text in TITLES], ["a", "c", "c", "m", "a", "c"])
 
 
-def _arabic() -> tuple[StudyTask, list[tuple[ItemRow, Any]]]:
+def _arabic() -> tuple[StudyTask, list[tuple[ShownItemRow, Any]]]:
     task = _task(
         "arabic", "sts", "أزواج الجمل", "ما مدى تقارب معنى النصين؟", len(ARABIC), lang="ara",
-        scale=Scale(anchors=ANCHORS),
+        scale=RatingScale(anchors=ANCHORS),
     )  # fmt: skip
     return task, _rows("arabic", [{"text1": a, "text2": b} for a, b in ARABIC], [4, 0])

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from chromium import COLOURS, axe_findings
-from embassay.protocols.hume.store import AnswerDraft
+from embassay.protocols.hume.store import SubmittedAnswer
 
 from ..test_grading import grade_of, made_study
 from .conftest import Serving
@@ -54,7 +54,7 @@ def _answer(serving: Any, who: str, **values: Any) -> None:
     store.add_annotator(who)
     for seq, (name, value) in enumerate(values.items(), 1):
         task, _, place = name.rpartition("_")
-        store.save(who, task, AnswerDraft(f"{task}/{place}", value, seq, 2.0, tab=who))
+        store.save(who, task, SubmittedAnswer(f"{task}/{place}", value, seq, 2.0, tab=who))
 
 
 def test_deciding_by_keyboard(serve: Callable[..., Any], visit: Callable[..., Any]) -> None:
@@ -144,7 +144,7 @@ def test_grading_by_keyboard(tmp_path: Path, visit: Callable[..., Any]) -> None:
         found["decided"] = _readable(ann.page)
         assert {place: one for place, one in found.items() if one} == {}
         assert hosts <= {"127.0.0.1"}
-        _, standing = serving.service.grading.compute_standing()
+        _, standing = serving.service.grading.compute_study_standing()
         assert (standing.why, standing.best) == ("decided", "good")
         values = {
             serving.service.grading.study.population.keys[int(item[1:])][1]: value

@@ -301,14 +301,14 @@ def test_nothing_is_waited_for(serve: Serve, visit: Visit) -> None:
 
 def test_hostile_texts(serve: Serve, visit: Visit, tmp_path: Any) -> None:
     """Text of the study stays text: nothing of it runs, in no view."""
-    from embassay.protocols.hume.study import ItemRow, read_study
+    from embassay.protocols.hume.study import ShownItemRow, read_study
 
     from .made_study import write_made_study
 
     evil = "<img src=x onerror=alert(1)><script>alert(2)</script>"
     folder = write_made_study(tmp_path / "evil", "pairs", "emotion", "news", "topics")
     study = read_study(folder)
-    rows = [ItemRow(id=one.id, task=one.task, payload=_evil(one.payload, evil)) for one in study.items]
+    rows = [ShownItemRow(id=one.id, task=one.task, payload=_evil(one.payload, evil)) for one in study.items]
     (folder / "items.jsonl").write_text("".join(row.model_dump_json() + "\n" for row in rows), "utf-8")
     serving = type(serve("pairs"))(folder)
     person = visit(serving.link + "#item/pairs/0")

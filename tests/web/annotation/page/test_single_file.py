@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 from embassay.cli.hume import app
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.adjudication import export_gold
-from embassay.protocols.hume.collection import collect_annotations
+from embassay.protocols.hume.collection import collect_study_annotations
 from embassay.protocols.hume.exchange.intake import import_files
-from embassay.protocols.hume.store import open_store
+from embassay.protocols.hume.store import open_answer_store
 from embassay.protocols.hume.study import AnnotationRow, read_study
 from embassay.web.annotation.page import (
     STATIC,
@@ -121,13 +121,15 @@ def test_an_adjudicators_file_and_what_comes_back(tmp_path: Path) -> None:
         "seconds": 2,
     }
     sent.write_text(json.dumps(line) + "\n")
-    people = collect_annotations(read_study(folder))
+    people = collect_study_annotations(read_study(folder))
     done = import_files(folder, [sent])
     assert (done.decisions, done.answers, done.new_annotators) == ({("judy", "emotion"): 1}, {}, ())
     assert import_files(folder, [sent]).replaced == 0
-    assert collect_annotations(read_study(folder)) == people
-    store = open_store(read_study(folder), read_only=True)
-    assert {item: one.value for item, one in store.decisions()["judy"].items()} == {"emotion/1": 1}
+    assert collect_study_annotations(read_study(folder)) == people
+    store = open_answer_store(read_study(folder), read_only=True)
+    assert {item: one.value for item, one in store.list_adjudicator_decisions()["judy"].items()} == {
+        "emotion/1": 1
+    }
     store.close()
     export_gold(folder.absolute(), "adjudicated", tmp_path / "gold")
     why = {
@@ -255,7 +257,7 @@ def test_from_the_file_to_the_answers(tmp_path: Path, visit: Callable[..., Any])
     assert [row.flag for row in rows if row.value is None] == ["no text"]
     assert {(row.annotator_id, row.kind) for row in rows} == {("ann", "person")}
     assert all(row.ts.endswith("Z") and row.seconds is not None for row in rows)
-    assert len(collect_annotations(read_study(folder), [file])) == 4
+    assert len(collect_study_annotations(read_study(folder), [file])) == 4
     assert [url for url in requests if not url.startswith(("file:", "blob:"))] == []
 
 

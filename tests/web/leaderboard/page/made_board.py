@@ -9,18 +9,18 @@ from embassay.web.leaderboard.contract import (
     BoardCell,
     BoardChanges,
     BoardColumn,
+    BoardColumnData,
     BoardDataset,
     BoardList,
-    BoardPart,
+    BoardSystemRow,
     BoardVerdict,
     ColumnStanding,
-    ContrastRow,
     Leaderboard,
     ListedRun,
     SystemComparison,
+    SystemDifferenceRow,
     SystemFacts,
     SystemProfile,
-    SystemRow,
 )
 from embassay.web.leaderboard.routes import find_board_changes
 from leaderboard_example import example_boards
@@ -83,7 +83,7 @@ class Made:
         self.values = {key: [own[i] for i in order] for key, own in self.values.items()}
         self.stamp = f"stamp-{len(self._boards) + 1}"
 
-    def part(self, keys: tuple[str, ...]) -> BoardPart:
+    def part(self, keys: tuple[str, ...]) -> BoardColumnData:
         ranked = range(len(self.names) - 3)
         ranks, best, top, alike = {}, {}, {}, {}
         for key in keys:
@@ -107,7 +107,9 @@ class Made:
             )
             top[key] = (first, *near[first])
             alike[key] = tuple(near.get(i) for i in range(len(self.names)))
-        return BoardPart(self.stamp, {key: tuple(self.values[key]) for key in keys}, ranks, best, top, alike)
+        return BoardColumnData(
+            self.stamp, {key: tuple(self.values[key]) for key in keys}, ranks, best, top, alike
+        )
 
     @property
     def board(self) -> Leaderboard:
@@ -142,7 +144,7 @@ class Made:
             "Ranks are by paired bootstrap z tests, Holm over all pairs, alpha 0.05.",
         )  # fmt: skip
 
-    def _system(self, index: int) -> SystemRow:
+    def _system(self, index: int) -> BoardSystemRow:
         name = self.names[index]
         kind = (
             "reference" if name == "random" else "classical" if name in ("bm25", "jaccard") else "embedding"
@@ -163,7 +165,7 @@ class Made:
             12.0 + 9 * (size % 500), "Apache-2.0",
             HOSTILE if self.hostile else "An embedding model made up for a test.",
         )  # fmt: skip
-        return SystemRow(
+        return BoardSystemRow(
             index, name, name.rpartition("/")[2] if len(name) > 28 else name, kind,
             "reference" if kind == "reference" else "",
             ranked, state, note, "own/sage", None, (), facts,
@@ -189,17 +191,17 @@ class Made:
         rows = tuple(self._contrast(column, i, j) for column in self.columns)
         return SystemComparison(a, b, f"{a} cannot be told apart from {b} overall.", True, "", rows)
 
-    def _contrast(self, column: BoardColumn, i: int, j: int) -> ContrastRow:
+    def _contrast(self, column: BoardColumn, i: int, j: int) -> SystemDifferenceRow:
         p, q = self.values[column.key][i], self.values[column.key][j]
         facts = (
             column.key, column.title, column.task, column.dataset, column.measure, "score", 1.0, 3, True,
             p.value, q.value,
         )  # fmt: skip
         if p.value is None or q.value is None:
-            return ContrastRow(*facts, None, None, None, None, None, None, 0, (p.reason or q.reason))
+            return SystemDifferenceRow(*facts, None, None, None, None, None, None, 0, (p.reason or q.reason))
         difference = p.value - q.value
         chance = 0.0004 if abs(difference) > 0.04 else 0.31
-        return ContrastRow(
+        return SystemDifferenceRow(
             *facts, difference, difference - 0.03, difference + 0.03, chance, chance, 0.043, column.n, ""
         )
 

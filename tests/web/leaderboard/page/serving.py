@@ -11,8 +11,13 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from embassay.web.annotation.app import HEADERS
-from embassay.web.leaderboard.contract import BoardList, convert_to_plain
-from embassay.web.leaderboard.page import read_static_files, render_board, render_card, render_error
+from embassay.web.leaderboard.contract import BoardList, convert_record_to_json
+from embassay.web.leaderboard.page import (
+    read_static_files,
+    render_board_page,
+    render_error_page,
+    render_system_page,
+)
 
 from .made_board import Made
 
@@ -54,9 +59,9 @@ class Served:
         if path == "/favicon.ico":
             return 204, "image/x-icon", b""
         pages = {
-            "/": lambda: render_board(board, self.made.boards, base=""),
-            f"/b/{board.id}/": lambda: render_board(board, self.made.boards, base="../../"),
-            f"/b/{board.id}/system": lambda: render_card(
+            "/": lambda: render_board_page(board, self.made.boards, base=""),
+            f"/b/{board.id}/": lambda: render_board_page(board, self.made.boards, base="../../"),
+            f"/b/{board.id}/system": lambda: render_system_page(
                 self.made.card(query["name"][0]), self.made.boards, base="../../"
             ),
         }
@@ -64,8 +69,8 @@ class Served:
             return 200, "text/html; charset=utf-8", pages[path]().encode()
         data = self._data(path, query)
         if data is None:
-            return 404, "text/html", render_error(404, "No such page", path, base="../../").encode()
-        return 200, "application/json", json.dumps(convert_to_plain(data)).encode()
+            return 404, "text/html", render_error_page(404, "No such page", path, base="../../").encode()
+        return 200, "application/json", json.dumps(convert_record_to_json(data)).encode()
 
     def _boards(self) -> BoardList:
         first, *others = self.made.boards.boards

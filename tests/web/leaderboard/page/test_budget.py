@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from embassay.web.leaderboard.page import read_static_files, render_board
+from embassay.web.leaderboard.page import read_static_files, render_board_page
 
 from .conftest import names, wait_until
 from .made_board import Made
@@ -41,7 +41,7 @@ def large() -> Iterator[Served]:
 
 def test_the_page_is_small(large: Served) -> None:
     """The whole table zipped, and with it style and every script that it needs."""
-    page = gzip.compress(render_board(large.made.board, large.made.boards, base="").encode(), 6)
+    page = gzip.compress(render_board_page(large.made.board, large.made.boards, base="").encode(), 6)
     sizes = {name: len(gzip.compress(body, 6)) for name, body in read_static_files().items()}
     assert len(large.made.board.columns) * len(large.made.board.systems) > 100_000
     assert len(page) < 50 * KB

@@ -10,7 +10,13 @@ import pytest
 
 import embassay.report
 from embassay.web.leaderboard.contract import BoardList, SystemFacts
-from embassay.web.leaderboard.page import STATIC, render_board, render_card, render_error, rows
+from embassay.web.leaderboard.page import (
+    STATIC,
+    render_board_page,
+    render_error_page,
+    render_system_page,
+    rows,
+)
 from leaderboard_example import example_board, example_boards, example_card
 
 from .made_board import HOSTILE, Made
@@ -32,17 +38,17 @@ def test_colours_are_the_reports() -> None:
 
 def test_the_same_record_gives_the_same_bytes() -> None:
     """Also at another base; the base stands before every address."""
-    first = render_board(example_board(), example_boards(), base="")
-    assert first == render_board(example_board(), example_boards(), base="")
-    below = render_board(example_board(), example_boards(), base="../../")
+    first = render_board_page(example_board(), example_boards(), base="")
+    assert first == render_board_page(example_board(), example_boards(), base="")
+    below = render_board_page(example_board(), example_boards(), base="../../")
     assert not re.findall(r'(?:href|src)="?(?:/|https?:|static|api|b/)', below)
 
 
 def test_no_inline_script_or_style() -> None:
     """The policy allows none."""
     for page in (
-        render_board(example_board(), example_boards(), base=""),
-        render_card(example_card(), example_boards(), base=""),
+        render_board_page(example_board(), example_boards(), base=""),
+        render_system_page(example_card(), example_boards(), base=""),
     ):
         assert not re.findall(r"<style|\sstyle=|\son\w+=|<script(?![^>]* src=)", page)
 
@@ -51,10 +57,10 @@ def test_no_inline_script_or_style() -> None:
 def test_text_of_data_is_escaped(made: Made) -> None:
     """In names, datasets, reasons, folder and title."""
     for page in (
-        render_board(made.board, made.boards, base=""),
-        render_card(made.card(HOSTILE), made.boards, base=""),
-        render_board(None, made.boards, base=""),
-        render_error(404, HOSTILE, HOSTILE, base=""),
+        render_board_page(made.board, made.boards, base=""),
+        render_system_page(made.card(HOSTILE), made.boards, base=""),
+        render_board_page(None, made.boards, base=""),
+        render_error_page(404, HOSTILE, HOSTILE, base=""),
     ):
         assert "<img" not in page
         assert "<script>" not in page
@@ -63,14 +69,14 @@ def test_text_of_data_is_escaped(made: Made) -> None:
 
 def test_a_folder_without_results_says_what_to_do() -> None:
     """What, why, next."""
-    page = render_board(None, BoardList("runs", "", ()), base="")
+    page = render_board_page(None, BoardList("runs", "", ()), base="")
     assert "Nothing finished yet" in page
     assert "embassay sage run" in page
 
 
 def test_every_state_has_its_word() -> None:
     """Failed and running cells, with their reasons; a system without a rank under its own heading."""
-    page = render_board(example_board(), example_boards(), base="")
+    page = render_board_page(example_board(), example_boards(), base="")
     said = ("✕ failed", "retrieval: out of memory", "◔ running", "2 of 3 tasks finished", "bm25")
     for one in (*said, "Not ranked: a task is missing", "References, not ranked"):
         assert one in page
@@ -79,7 +85,7 @@ def test_every_state_has_its_word() -> None:
 
 def test_an_older_version_says_so() -> None:
     """With a link to the newest."""
-    page = render_board(replace(example_board(), newer="sage-77"), example_boards(), base="../../")
+    page = render_board_page(replace(example_board(), newer="sage-77"), example_boards(), base="../../")
     assert "older version of the data" in page
     assert 'href="../../b/sage-77/"' in page
 

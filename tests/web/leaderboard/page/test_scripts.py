@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from embassay.document.marks import fit_scale
+from embassay.document.marks import fit_axis_scale
 from embassay.protocols.kernel import tables as numbers
 from embassay.web.leaderboard.page import rows
 
@@ -54,7 +54,7 @@ def test_facts_are_said_as_by_the_server(call: Callable[..., Any]) -> None:
     ]
     sizes = [51200, 22_713_216, 334_912_000, 7_100_000_000]
     assert call("numbers.js", "m.FACTS.get('parameters')[1](x)", sizes) == [
-        rows.format_parameters(one) for one in sizes
+        rows.format_parameter_count(one) for one in sizes
     ]
     memory = [0.42, 9.96, 10.2, 10.5, 127.5, 1536.0]
     assert call("numbers.js", "m.FACTS.get('weights_mb')[1](x)", memory) == [
@@ -77,7 +77,7 @@ def test_scales_are_the_reports(call: Callable[..., Any]) -> None:
     ]
     found = call("scale.js", "(({ low, high, step, ends }) => [low, high, step, ends])(m.scaleOf(x))", pools)
     for pool, (low, high, step, ends) in zip(pools, found, strict=True):
-        ours = fit_scale(pool)
+        ours = fit_axis_scale(pool)
         assert (low, high, step) == pytest.approx((ours.low, ours.high, ours.step))
         assert ends == [ours.label(ours.low), ours.label(ours.high)]
 

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 from embassay.errors import DataError
 from embassay.protocols.hume.collection import (
     SKIPPED,
-    FileIntake,
+    AnswerFromFile,
+    AnswersReadFromFile,
     FileLocation,
-    IncomingAnswer,
     read_json_document,
 )
-from embassay.protocols.hume.study import AnnotationRow, Item, Scale, StudyFolder, StudyTask
+from embassay.protocols.hume.study import AnnotationRow, RatingScale, StudyFolder, StudyItem, StudyTask
 
 LABEL, RATING, GROUP, RELEVANT = "label", "rating", "group", "relevant"
 FLAG, COMMENT = "flag", "comment"
@@ -28,7 +28,7 @@ USERS = "users.json"
 """A file beside the records: who the users are that their ids stand for."""
 
 
-def document_field(place: int) -> str:
+def name_document_field(place: int) -> str:
     """The field of a document, and its name among the answers, from 1 on."""
     return f"document_{place + 1}"
 
@@ -43,20 +43,20 @@ _STATUSES = ("draft", "discarded", "submitted")
 _NO_STATUS = "responses without a status count as submitted; a flat export (flatten=True) marks drafts"
 
 
-def read_argilla(path: Path, folder: StudyFolder) -> FileIntake:
+def read_argilla_answers(path: Path, folder: StudyFolder) -> AnswersReadFromFile:
     """The answers of exported records: submitted ones count; discarded ones have no value and the flag `skipped`,
     unless a reason was given; drafts are left out.
 
     `users.json` beside the file, as `hume export` writes it, says who a user's id stands for.
     DataError, with the record, for what cannot be read.
     """
-    taken = FileIntake()
+    taken = AnswersReadFromFile()
     document = read_json_document(path, MEND)
-    if not is_argilla(document):
+    if not is_argilla_export(document):
         raise DataError("These are not Argilla records", path=path, mend=MEND)
     users = _read_users(path.parent / USERS)
     items = {item.id: item for item in folder.items}
-    for number, record in enumerate(list_records(document), start=1):
+    for number, record in enumerate(extract_argilla_records(document), start=1):
         at = FileLocation(path, words=f"record {number} ({record.get('id', '-')})")
         item = record.get("external_id") or record.get("id")
         if not isinstance(item, str) or item not in items:
@@ -64,7 +64,7 @@ def read_argilla(path: Path, folder: StudyFolder) -> FileIntake:
         task, payload = folder.task(items[item].task), items[item].payload
         responses = group_responses_by_user(record, at)
         if not responses:
-            taken.count_left_out("records without a response")
+            taken.count_non_answer("records without a response")
         for user, response in responses.items():
             annotator = users.get(user, user)
             _take_response(task, payload, str(item), annotator, response, at, taken)
@@ -76,9 +76,9 @@ def _take_response(
     payload: Mapping[str, Any],
     item: str,
     annotator: str,
-    response: UserResponse,
+    response: UserRecordResponse,
     at: FileLocation,
-    taken: FileIntake,
+    taken: AnswersReadFromFile,
 ) -> None:
     status = response.status or "submitted"
     if not response.status:
@@ -88,7 +88,7 @@ def _take_response(
             "the status of a response is not known", expected=", ".join(_STATUSES), found=status[:60]
         )
     if status == "draft":
-        taken.count_left_out("drafts")
+        taken.count_non_answer("drafts")
         return
     value = (
         _read_response_value(task, payload, response.said.get(_MAIN[task.family]), at)
@@ -97,19 +97,19 @@ def _take_response(
     )
     flag, comment = (str(response.said.get(name) or "") for name in (FLAG, COMMENT))
     if value is None and status == "submitted" and not flag and not comment:
-        taken.count_left_out("responses without an answer")
+        taken.count_non_answer("responses without an answer")
         return
     if value is None and status == "discarded":
         flag = flag or SKIPPED
     taken.answers.append(
-        IncomingAnswer(item, annotator, value, at, ts=response.ts, flag=flag, comment=comment)
+        AnswerFromFile(item, annotator, value, at, ts=response.ts, flag=flag, comment=comment)
     )
 
 
 def _read_response_value(task: StudyTask, payload: Mapping[str, Any], answer: Any, at: FileLocation) -> Any:
     if task.family != "reranking" or answer is None:
         return answer
-    names = [document_field(place) for place in range(len(payload["documents"]))]
+    names = [name_document_field(place) for place in range(len(payload["documents"]))]
     if not isinstance(answer, list) or (unknown := [name for name in answer if name not in (*names, NONE)]):
         what = repr(answer if not isinstance(answer, list) else unknown[0])[:60]
         raise at.make_data_error(
@@ -142,7 +142,7 @@ _USERS = uuid.UUID("0d0f5c3e-6d5b-5a2e-9b0c-6f6f3f6f2b11")
 
 
 def argilla_records(
-    task: StudyTask, items: Iterable[Item], rows: Sequence[AnnotationRow] = ()
+    task: StudyTask, items: Iterable[StudyItem], rows: Sequence[AnnotationRow] = ()
 ) -> list[Plain]:
     """One record per item, as `rg.RunRecord.from_dict` reads it: `responses` by question, each with the user and the
     status (submitted, or discarded where the item could not be judged)."""
@@ -162,7 +162,7 @@ def argilla_records(
     ]
 
 
-def user_id(annotator: str) -> str:
+def argilla_user_id(annotator: str) -> str:
     """The id of an annotator as a user: their own where it is a UUID, else one that follows from it."""
     try:
         return str(uuid.UUID(annotator))
@@ -170,11 +170,11 @@ def user_id(annotator: str) -> str:
         return str(uuid.uuid5(_USERS, annotator))
 
 
-def _record_fields(task: StudyTask, item: Item) -> Plain:
+def _record_fields(task: StudyTask, item: StudyItem) -> Plain:
     payload = item.payload
     if task.family != "reranking":
         return dict(payload)
-    documents = {document_field(place): text["text"] for place, text in enumerate(payload["documents"])}
+    documents = {name_document_field(place): text["text"] for place, text in enumerate(payload["documents"])}
     return {"query": payload["query"], **documents}
 
 
@@ -184,7 +184,7 @@ def _make_responses(task: StudyTask, rows: Sequence[AnnotationRow]) -> dict[str,
         status = "discarded" if row.value is None else "submitted"
         for name, value in _list_question_answers(task, row):
             responses.setdefault(name, []).append(
-                {"value": value, "user_id": user_id(row.annotator_id), "status": status}
+                {"value": value, "user_id": argilla_user_id(row.annotator_id), "status": status}
             )
     return responses
 
@@ -202,10 +202,10 @@ def _list_question_answers(task: StudyTask, row: AnnotationRow) -> Iterable[tupl
 
 def _response_value(task: StudyTask, value: Any) -> Any:
     if task.family == "reranking":
-        return [document_field(place) for place, mark in enumerate(value) if mark] or [NONE]
+        return [name_document_field(place) for place, mark in enumerate(value) if mark] or [NONE]
     if task.family == "sts":
         # A rating question takes whole numbers; levels of other scales are labels, and so texts.
-        whole = fits_rating_question(task.scale or Scale()) and value == int(value)
+        whole = fits_rating_question(task.scale or RatingScale()) and value == int(value)
         return int(value) if whole else f"{value:g}"
     return str(value)
 
@@ -214,7 +214,7 @@ _MOST_LEVELS = 11
 _SHOWN_OPTIONS = 8
 
 
-def argilla_settings(task: StudyTask, items: Sequence[Item]) -> Plain:
+def argilla_dataset_settings(task: StudyTask, items: Sequence[StudyItem]) -> Plain:
     """The settings of a dataset for a task with these items: as many documents as the longest query has."""
     # All records of a dataset have its fields; those that a query lacks stay empty, so only the first is required.
     most = max((len(item.payload.get("documents", ())) for item in items), default=0)
@@ -236,14 +236,14 @@ def argilla_settings(task: StudyTask, items: Sequence[Item]) -> Plain:
     }  # fmt: skip
 
 
-def fits_rating_question(scale: Scale) -> bool:
+def fits_rating_question(scale: RatingScale) -> bool:
     """Whether a rating question can hold the scale: whole numbers from 0 to 10."""
     return (
         scale.step == 1 and scale.low == int(scale.low) and scale.low >= 0 and scale.high <= _MOST_LEVELS - 1
     )
 
 
-def scale_levels(scale: Scale) -> list[str]:
+def scale_level_labels(scale: RatingScale) -> list[str]:
     """The levels of another scale, as names of labels."""
     count = round((scale.high - scale.low) / scale.step) + 1
     return [f"{scale.low + i * scale.step:g}" for i in range(count)]
@@ -259,7 +259,7 @@ def _list_text_fields(task: StudyTask, most: int) -> Iterable[Plain]:
     for name in names[task.family]:
         yield _text_field(name, required=True)
     for place in range(most):
-        yield _text_field(document_field(place), required=place == 0)
+        yield _text_field(name_document_field(place), required=place == 0)
 
 
 def _text_field(name: str, *, required: bool) -> Plain:
@@ -276,10 +276,10 @@ def _task_question(task: StudyTask, most: int) -> Plain:
     if task.family == "clustering":
         return _make_question(GROUP, task, "text", {"use_markdown": False})
     if task.family == "reranking":
-        documents = [(document_field(place), f"document {place + 1}", "") for place in range(most)]
+        documents = [(name_document_field(place), f"document {place + 1}", "") for place in range(most)]
         told = _build_label_options([*documents, (NONE, "none of them", "")])
         return _make_question(RELEVANT, task, "multi_label_selection", {**told, "options_order": "natural"})
-    scale = task.scale or Scale()
+    scale = task.scale or RatingScale()
     if fits_rating_question(scale):
         values = [{"value": level} for level in range(int(scale.low), int(scale.high) + 1)]
         return _make_question(RATING, task, "rating", {"options": values})
@@ -287,7 +287,7 @@ def _task_question(task: StudyTask, most: int) -> Plain:
         RATING,
         task,
         "label_selection",
-        _build_label_options([(level, level, "") for level in scale_levels(scale)]),
+        _build_label_options([(level, level, "") for level in scale_level_labels(scale)]),
     )
 
 
@@ -321,7 +321,7 @@ MEND = "Export records there with their responses (`dataset.records.to_list(flat
 
 
 @dataclass
-class UserResponse:
+class UserRecordResponse:
     """All that one user said of a record."""
 
     status: str = ""
@@ -329,9 +329,9 @@ class UserResponse:
     ts: str = ""
 
 
-def is_argilla(document: Any) -> bool:
+def is_argilla_export(document: Any) -> bool:
     """Whether a JSON document looks like records of Argilla."""
-    records = list_records(document)
+    records = extract_argilla_records(document)
     return bool(records) and all(
         isinstance(record, dict) and ("fields" in record or any(key.endswith(".responses") for key in record))
         for record in records
@@ -348,11 +348,11 @@ class _UserAnswer(NamedTuple):
     ts: str = ""
 
 
-def group_responses_by_user(record: Mapping[str, Any], at: FileLocation) -> dict[str, UserResponse]:
+def group_responses_by_user(record: Mapping[str, Any], at: FileLocation) -> dict[str, UserRecordResponse]:
     """What every user said, from whichever form the record is in."""
-    responses: dict[str, UserResponse] = {}
+    responses: dict[str, UserRecordResponse] = {}
     for said in _list_user_answers(record, at):
-        response = responses.setdefault(said.user, UserResponse())
+        response = responses.setdefault(said.user, UserRecordResponse())
         if said.question in response.said:
             raise at.make_data_error(
                 f"user {said.user} answered {said.question} twice", mend="Keep one of them."
@@ -422,7 +422,7 @@ def _check_list_of_objects(values: Any, at: FileLocation) -> list[Mapping[str, A
     return values
 
 
-def list_records(document: Any) -> list[Any]:
+def extract_argilla_records(document: Any) -> list[Any]:
     """A list of records, or what the server calls `items`."""
     if isinstance(document, dict):
         document = document.get("items", document.get("records"))

@@ -15,19 +15,29 @@ from embassay.data.lines import read_text_lines
 from embassay.errors import DataError, UsageError
 from embassay.limits import parse_bounded_json, read_bounded_file
 from embassay.protocols.hume.collection import (
-    FileIntake,
+    AnswerFromFile,
+    AnswersReadFromFile,
     FileLocation,
-    IncomingAnswer,
-    make_annotation,
-    read_all_rows,
+    make_annotation_from_row,
+    read_all_answer_rows,
 )
-from embassay.protocols.hume.exchange.argilla import USERS, argilla_records, argilla_settings, user_id
-from embassay.protocols.hume.exchange.label_studio import label_studio_tasks, labelling_config
+from embassay.protocols.hume.exchange.argilla import (
+    USERS,
+    argilla_dataset_settings,
+    argilla_records,
+    argilla_user_id,
+)
+from embassay.protocols.hume.exchange.label_studio import label_studio_config, label_studio_tasks
 from embassay.protocols.hume.options import Form
-from embassay.protocols.hume.profiles import Profiles, read_profiles
+from embassay.protocols.hume.profiles import Profiles, read_annotator_profiles
 from embassay.protocols.hume.results.summary import map_tasks_to_datasets
-from embassay.protocols.hume.scoring import MAIN, people_agreement, score_people, select_annotators
-from embassay.protocols.hume.store import Kind, check_independent
+from embassay.protocols.hume.scoring import (
+    MAIN,
+    keep_annotators_by_coverage,
+    people_agreement,
+    score_people_answers,
+)
+from embassay.protocols.hume.store import Kind, check_annotators_independent
 from embassay.protocols.hume.study import (
     AnnotationRow,
     Answers,
@@ -42,7 +52,7 @@ from embassay.protocols.hume.study import (
 from embassay.protocols.kernel.tables import format_csv_sheet
 from embassay.protocols.mteb.protocol import add_language_script
 from embassay.protocols.mteb.survey import META, build_results_path, format_json, make_model_meta
-from embassay.runs.folder import slugify_name, to_json, write_atomic
+from embassay.runs.folder import format_value_as_json, slugify_name, write_file_atomically
 
 COLUMNS = ("item_id", "annotator_id", "value", "ts", "seconds", "kind", "flag", "comment")
 _MEND = f"Give the columns {', '.join(COLUMNS)}; item_id and value are needed."
@@ -52,7 +62,7 @@ OPEN = "not answered, without a reason"
 _LARGEST_CELL = 1 << 20
 
 
-def as_csv(rows: Iterable[AnnotationRow], profiles: Profiles | None = None) -> str:
+def format_annotations_as_csv(rows: Iterable[AnnotationRow], profiles: Profiles | None = None) -> str:
     """A header and a row per annotation, with the annotator's profile where there are any. Lists are written as JSON;
     texts that a spreadsheet would calculate get an apostrophe in front, which reading takes away."""
     questions = sorted({key for profile in (profiles or {}).values() for key in profile})
@@ -64,26 +74,26 @@ def as_csv(rows: Iterable[AnnotationRow], profiles: Profiles | None = None) -> s
     return format_csv_sheet(table)
 
 
-def as_jsonl(rows: Iterable[AnnotationRow], profiles: Profiles | None = None) -> str:
+def format_annotations_as_jsonl(rows: Iterable[AnnotationRow], profiles: Profiles | None = None) -> str:
     """A line per annotation, as `annotations/*.jsonl` have them, after a line per profile where there are any."""
     told = (
-        to_json({"annotator_id": name, "profile": dict(profile)}) + "\n"
+        format_value_as_json({"annotator_id": name, "profile": dict(profile)}) + "\n"
         for name, profile in sorted((profiles or {}).items())
     )
     return "".join(told) + "".join(row.model_dump_json() + "\n" for row in rows)
 
 
-def read_csv(path: Path) -> FileIntake:
+def read_csv_answers(path: Path) -> AnswersReadFromFile:
     """The rows of a CSV file, separated by commas, semicolons or tabs. DataError, with the line, for what cannot be
     read."""
-    taken = FileIntake()
+    taken = AnswersReadFromFile()
     try:
         # Not read_text, which would change line ends inside cells.
         text = read_bounded_file(path).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError("The file cannot be read as UTF-8", path=path, found=str(error), mend=_MEND) from None
     csv.field_size_limit(_LARGEST_CELL)
-    delimiter = _guess_delimiter(text)
+    delimiter = _guess_csv_delimiter(text)
     if delimiter != ",":
         between = {";": "semicolons", "\t": "tabs"}[delimiter]
         taken.remarks.append(f"{path.name} is read with {between} between its columns")
@@ -108,9 +118,9 @@ def read_csv(path: Path) -> FileIntake:
     return taken
 
 
-def read_jsonl(path: Path) -> FileIntake:
+def read_jsonl_answers(path: Path) -> AnswersReadFromFile:
     """The lines of a JSONL file, also that of the offline page. DataError, with the line, for what cannot be read."""
-    taken = FileIntake()
+    taken = AnswersReadFromFile()
     for number, text in read_text_lines(path):
         at = FileLocation(path, number)
         if not text.strip():
@@ -128,7 +138,7 @@ def read_jsonl(path: Path) -> FileIntake:
     return taken
 
 
-def _take_answer_row(row: Mapping[str, Any], at: FileLocation, taken: FileIntake) -> None:
+def _take_answer_row(row: Mapping[str, Any], at: FileLocation, taken: AnswersReadFromFile) -> None:
     value = row.get("value")
     flag, comment = _read_text_field(row, "flag", at), _read_text_field(row, "comment", at)
     item, annotator = (str(row.get(name) or "").strip() for name in ("item_id", "annotator_id"))
@@ -136,10 +146,10 @@ def _take_answer_row(row: Mapping[str, Any], at: FileLocation, taken: FileIntake
         raise at.make_data_error("there is no item_id", mend=_MEND)
     value = None if isinstance(value, str) and not value.strip() else value
     if isinstance(value, Mapping) and "draft" in value:
-        taken.count_left_out("begun but not finished")
+        taken.count_non_answer("begun but not finished")
         return
     if value is None and not flag and not comment:
-        taken.count_left_out(OPEN)
+        taken.count_non_answer(OPEN)
         return
     kind: Who = "simulated" if (said := _read_text_field(row, "kind", at)) == "simulated" else "person"
     if said not in ("", *get_args(Kind)):
@@ -149,11 +159,11 @@ def _take_answer_row(row: Mapping[str, Any], at: FileLocation, taken: FileIntake
     ts, seconds = _read_text_field(row, "ts", at), _parse_seconds(row.get("seconds"), at)
     decides = said == "adjudicator"
     taken.answers.append(
-        IncomingAnswer(item, annotator, value, at, ts, seconds, kind, flag, comment, decides)
+        AnswerFromFile(item, annotator, value, at, ts, seconds, kind, flag, comment, decides)
     )
 
 
-def _check_header(header: list[str], path: Path, taken: FileIntake) -> None:
+def _check_header(header: list[str], path: Path, taken: AnswersReadFromFile) -> None:
     missing = [name for name in ("item_id", "value") if name not in header]
     if missing or len(set(header)) < len(header):
         what = f"There is no column {missing[0]}" if missing else "Two columns have the same name"
@@ -162,7 +172,7 @@ def _check_header(header: list[str], path: Path, taken: FileIntake) -> None:
         taken.remarks.append(f"{path.name}: unused columns: {', '.join(unused)}")
 
 
-def _guess_delimiter(text: str) -> str:
+def _guess_csv_delimiter(text: str) -> str:
     """The one of the header: many countries' spreadsheets write semicolons."""
     head = text.partition("\n")[0]
     return max(",;\t", key=head.count)
@@ -234,10 +244,10 @@ def export(
     if profiles and form not in ("csv", "jsonl"):
         raise UsageError(f"The format {form} cannot contain profiles.", mend="Use csv or jsonl.")
     if not exposed:
-        check_independent(folder)
+        check_annotators_independent(folder)
     chosen = [folder.task(name) for name in dict.fromkeys(tasks)] or list(folder.study.tasks)
     wanted = {item.id for task in chosen for item in folder.select_task_items(task.name)}
-    rows = [row for row in read_all_rows(folder) if row.item_id in wanted]
+    rows = [row for row in read_all_answer_rows(folder) if row.item_id in wanted]
     if form in ("label-studio", "argilla"):
         rows = rows if answers else []
         files = _write_tool_files(folder, form, chosen, rows, out)
@@ -246,23 +256,28 @@ def export(
         raise UsageError(f"Nobody has answered {study} yet.", mend="Serve it, or import annotations.")
     if form == "mteb":
         return ExportedAnswers(
-            tuple(write_mteb(folder, chosen, rows, out, revision)), len(rows), _list_annotators(rows)
+            tuple(write_mteb_human_results(folder, chosen, rows, out, revision)),
+            len(rows),
+            _list_annotators(rows),
         )
     if form not in ("csv", "jsonl"):
         raise UsageError(f"There is no format {form!r}.", mend=f"Use one of {', '.join(FORMS)}.")
     if out.is_dir():
         raise UsageError(f"{out} is a folder.", mend=f"Name a file: {out / f'annotations.{form}'}.")
-    said = _profiles_of_rows(folder, rows) if profiles else None
-    write_atomic(out, as_csv(rows, said) if form == "csv" else as_jsonl(rows, said))
+    said = _collect_annotator_profiles(folder, rows) if profiles else None
+    write_file_atomically(
+        out,
+        format_annotations_as_csv(rows, said) if form == "csv" else format_annotations_as_jsonl(rows, said),
+    )
     return ExportedAnswers((out,), len(rows), _list_annotators(rows))
 
 
-def _profiles_of_rows(folder: StudyFolder, rows: Sequence[AnnotationRow]) -> Profiles:
+def _collect_annotator_profiles(folder: StudyFolder, rows: Sequence[AnnotationRow]) -> Profiles:
     """Of those whose answers are written."""
     if not folder.study.profile:
         raise UsageError("The study asks no questions about the annotators.", mend="Leave --profiles out.")
     names = set(_list_annotators(rows))
-    return {name: profile for name, profile in read_profiles(folder).items() if name in names}
+    return {name: profile for name, profile in read_annotator_profiles(folder).items() if name in names}
 
 
 def _write_tool_files(
@@ -276,10 +291,10 @@ def _write_tool_files(
             folder, task, rows
         )
     if form == "argilla" and rows:
-        users = {user_id(name): name for name in _list_annotators(rows)}
-        files[USERS] = to_json(users, indent=1) + "\n"
+        users = {argilla_user_id(name): name for name in _list_annotators(rows)}
+        files[USERS] = format_value_as_json(users, indent=1) + "\n"
     for name, text in files.items():
-        write_atomic(out / name, text)
+        write_file_atomically(out / name, text)
     return [out / name for name in files]
 
 
@@ -288,8 +303,8 @@ def _render_label_studio_files(
 ) -> Mapping[str, str]:
     tasks = label_studio_tasks(task, folder.select_task_items(task.name), rows)
     return {
-        f"{task.name}.config.xml": labelling_config(task),
-        f"{task.name}.tasks.json": to_json(tasks, indent=1) + "\n",
+        f"{task.name}.config.xml": label_studio_config(task),
+        f"{task.name}.tasks.json": format_value_as_json(tasks, indent=1) + "\n",
     }
 
 
@@ -297,8 +312,9 @@ def _argilla_files(folder: StudyFolder, task: StudyTask, rows: Sequence[Annotati
     items = folder.select_task_items(task.name)
     records = argilla_records(task, items, rows)
     return {
-        f"{task.name}.settings.json": to_json(argilla_settings(task, items), indent=1) + "\n",
-        f"{task.name}.records.json": to_json(records, indent=1) + "\n",
+        f"{task.name}.settings.json": format_value_as_json(argilla_dataset_settings(task, items), indent=1)
+        + "\n",
+        f"{task.name}.records.json": format_value_as_json(records, indent=1) + "\n",
     }
 
 
@@ -331,17 +347,19 @@ _EXTRAS: Mapping[Family, Mapping[str, str]] = {
 """Our names of the others -> the published ones."""
 
 
-def make_mteb_entry(task: StudyTask, gold: Gold, rows: Sequence[AnnotationRow], subset: str) -> Plain | None:
+def make_mteb_human_entry(
+    task: StudyTask, gold: Gold, rows: Sequence[AnnotationRow], subset: str
+) -> Plain | None:
     """The entry of a task, None where nobody answered it: all measures by the paper's rule, `scores_per_experiment` for
     each annotator in the order of their ids, and `agreement`, for one annotator without a value.
 
     Source: spec hume 4 ("result file shape"); the published files give the two lists only for a first language.
     """
-    everybody = answers_by_annotator(task.spec, gold, map(make_annotation, rows))
-    answers = select_annotators(everybody)
+    everybody = answers_by_annotator(task.spec, gold, map(make_annotation_from_row, rows))
+    answers = keep_annotators_by_coverage(everybody)
     if not answers:
         return None
-    people = score_people(task.spec, gold, answers)
+    people = score_people_answers(task.spec, gold, answers)
     main = MAIN[task.family]
     return {
         **_rename_measures_for_mteb(people.scores("paper")),
@@ -362,7 +380,7 @@ def make_mteb_entry(task: StudyTask, gold: Gold, rows: Sequence[AnnotationRow], 
     }
 
 
-def sum_seconds(rows: Sequence[AnnotationRow]) -> float | None:
+def sum_annotation_seconds(rows: Sequence[AnnotationRow]) -> float | None:
     """How long people took altogether, None where nobody's time is known."""
     known = [row.seconds for row in rows if row.seconds is not None]
     return math.fsum(known) if known else None
@@ -401,7 +419,7 @@ def _replace_nan_by_none(value: float | None) -> float | int | None:
 MODEL = "baseline/Human"
 
 
-def write_mteb(
+def write_mteb_human_results(
     folder: StudyFolder,
     tasks: Sequence[StudyTask],
     rows: Sequence[AnnotationRow],
@@ -419,7 +437,7 @@ def write_mteb(
             files[place / f"{slugify_name(dataset)}.json"] = result
     files[place / META] = make_model_meta(MODEL, revision, [add_language_script(task.lang) for task in tasks])
     for path, document in files.items():
-        write_atomic(path, format_json(document, indent=2) + "\n")
+        write_file_atomically(path, format_json(document, indent=2) + "\n")
     return list(files)
 
 
@@ -437,7 +455,7 @@ def _mteb_result(
     every = {task.name: {item.id for item in folder.select_task_items(task.name)} for task in tasks}
     by_name = {name: [row for row in rows if row.item_id in items] for name, items in every.items()}
     entries = [
-        make_mteb_entry(
+        make_mteb_human_entry(
             task, folder.gold(task.name), by_name[task.name], "default" if len(tasks) == 1 else task.lang
         )
         for task in tasks
@@ -450,6 +468,6 @@ def _mteb_result(
         "task_name": dataset,
         "mteb_version": None,
         "scores": {"test": known},
-        "evaluation_time": sum_seconds([row for rows_of in by_name.values() for row in rows_of]),
+        "evaluation_time": sum_annotation_seconds([row for rows_of in by_name.values() for row in rows_of]),
         "kg_co2_emissions": None,
     }

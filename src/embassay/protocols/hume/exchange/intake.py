@@ -13,34 +13,44 @@ from embassay.errors import DataError, UsageError
 from embassay.limits import parse_bounded_json, read_bounded_file
 from embassay.protocols.hume.collection import (
     FORMATS,
-    FileIntake,
+    AnswerFromFile,
+    AnswersReadFromFile,
     Format,
-    IncomingAnswer,
     Key,
     read_annotation_files,
-    read_served_answers,
+    read_decided_store_answers,
 )
-from embassay.protocols.hume.exchange.argilla import is_argilla, read_argilla
-from embassay.protocols.hume.exchange.export import read_csv, read_jsonl
-from embassay.protocols.hume.exchange.label_studio import is_label_studio, read_label_studio
-from embassay.protocols.hume.profiles import check_profile, read_filed_profiles, write_profiles
-from embassay.protocols.hume.store import AnswerDraft, AnswerStore, RefusedAnswer, check_value, open_store
+from embassay.protocols.hume.exchange.argilla import is_argilla_export, read_argilla_answers
+from embassay.protocols.hume.exchange.export import read_csv_answers, read_jsonl_answers
+from embassay.protocols.hume.exchange.label_studio import is_label_studio_export, read_label_studio_answers
+from embassay.protocols.hume.profiles import (
+    check_profile_answers,
+    read_profiles_file,
+    write_annotator_profiles,
+)
+from embassay.protocols.hume.store import (
+    AnswerStore,
+    RefusedAnswer,
+    SubmittedAnswer,
+    check_answer_value,
+    open_answer_store,
+)
 from embassay.protocols.hume.study import ANNOTATIONS, ANSWERS, AnnotationRow, StudyFolder, read_study
-from embassay.runs.folder import RunFolder, slugify_name, write_atomic
+from embassay.runs.folder import RunFolder, slugify_name, write_file_atomically
 
 _MARKS = re.compile(r"\s*\[?\s*[01](?:[\s,;]*[01])*\s*\]?\s*")
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,80}")
 
 
 @dataclass(frozen=True)
-class AnnotatorNames:
+class AnnotatorNameRules:
     """Who annotators are: `only` names those whose file does not say so, `renamed` maps what a file calls somebody."""
 
     only: str = ""
     renamed: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, given: Sequence[str]) -> AnnotatorNames:
+    def parse(cls, given: Sequence[str]) -> AnnotatorNameRules:
         """From `--annotator ann` or `--annotator 3=ann`. Raises UsageError for several names without a `=`."""
         plain = [pair for pair in given if "=" not in pair]
         if len(plain) > 1:
@@ -51,17 +61,17 @@ class AnnotatorNames:
         pairs = (pair.partition("=") for pair in given if "=" in pair)
         return cls(plain[0].strip() if plain else "", {old.strip(): new.strip() for old, _, new in pairs})
 
-    def of(self, one: IncomingAnswer) -> str:
+    def of(self, one: AnswerFromFile) -> str:
         """The annotator of an answer; "" where nobody says."""
         return self.renamed.get(one.annotator_id, one.annotator_id) or self.only
 
 
 def check_imported_answers(
-    folder: StudyFolder, answers: Iterable[IncomingAnswer], names: AnnotatorNames
+    folder: StudyFolder, answers: Iterable[AnswerFromFile], names: AnnotatorNameRules
 ) -> list[AnnotationRow]:
     """The answers as rows of the study. Raises DataError for the first that cannot be one, saying how many cannot: an
     item that the study has not, nobody's answer, a value that the task does not know, the same answer twice."""
-    rows: dict[Key, tuple[AnnotationRow, IncomingAnswer]] = {}
+    rows: dict[Key, tuple[AnnotationRow, AnswerFromFile]] = {}
     faults: list[DataError] = []
     items = {item.id: item for item in folder.items}
     for answer in answers:
@@ -85,7 +95,7 @@ def check_imported_answers(
 
 
 def _check_imported_answer(
-    folder: StudyFolder, items: Mapping[str, Any], answer: IncomingAnswer, names: AnnotatorNames
+    folder: StudyFolder, items: Mapping[str, Any], answer: AnswerFromFile, names: AnnotatorNameRules
 ) -> AnnotationRow:
     annotator = names.of(answer)
     if answer.item_id not in items:
@@ -102,7 +112,7 @@ def _check_imported_answer(
     item = items[answer.item_id]
     task = folder.task(item.task)
     try:
-        value = check_value(
+        value = check_answer_value(
             task, item.payload, _parse_marks(answer.value) if task.family == "reranking" else answer.value
         )
     except DataError as error:
@@ -133,8 +143,8 @@ def _join_faults(faults: Sequence[DataError]) -> DataError:
     )  # fmt: skip
 
 
-def check_profiles(
-    folder: StudyFolder, taken: Iterable[FileIntake], names: AnnotatorNames
+def check_imported_profiles(
+    folder: StudyFolder, taken: Iterable[AnswersReadFromFile], names: AnnotatorNameRules
 ) -> dict[str, dict[str, str]]:
     """What annotators said of themselves, as far as the study asks; of a study that asks nothing it is left out and
     counted. Raises DataError, with file and line, for what is no answer to its questions."""
@@ -143,22 +153,22 @@ def check_profiles(
         for annotator, profile, at in file.profiles:
             name = names.renamed.get(annotator, annotator) or names.only
             if not folder.study.profile:
-                file.count_left_out("profile, which the study does not ask for")
+                file.count_non_answer("profile, which the study does not ask for")
                 continue
             if not name:
                 raise at.make_data_error("no annotator is named", mend="Say who it was: --annotator NAME.")
             try:
-                profiles.setdefault(name, {}).update(check_profile(folder.study, profile))
+                profiles.setdefault(name, {}).update(check_profile_answers(folder.study, profile))
             except DataError as error:
                 raise at.make_data_error(error.what.rstrip("."), mend=error.mend) from None
     return profiles
 
 
-def check_no_overwriting(folder: StudyFolder, rows: Sequence[AnnotationRow], *, replace: bool) -> int:
+def count_overwritten_rows(folder: StudyFolder, rows: Sequence[AnnotationRow], *, replace: bool) -> int:
     """How many of the rows take the place of one that is there. Raises UsageError where any would and `replace` is not
     set, and always for answers in the store of `hume serve`, which belong to its annotators."""
     new = {(row.annotator_id, row.item_id) for row in rows}
-    stored = {(row.annotator_id, row.item_id) for row in read_served_answers(folder)} & new
+    stored = {(row.annotator_id, row.item_id) for row in read_decided_store_answers(folder)} & new
     if stored:
         who = ", ".join(sorted({annotator for annotator, _ in stored}))
         raise UsageError(
@@ -200,7 +210,7 @@ def write_rows_by_annotator(folder: StudyFolder, rows: Sequence[AnnotationRow]) 
     for path, held in sorted(changed.items(), key=lambda item: item[0] not in targets):
         held.sort(key=lambda row: (row.annotator_id, order[row.item_id]))
         if held:
-            write_atomic(path, "".join(row.model_dump_json() + "\n" for row in held))
+            write_file_atomically(path, "".join(row.model_dump_json() + "\n" for row in held))
         else:
             path.unlink()
     return sorted(targets)
@@ -210,15 +220,15 @@ def store_adjudicator_decisions(folder: StudyFolder, rows: Sequence[AnnotationRo
     """Keep what adjudicators decided beside what they decide on the pages of `hume serve`; how many decisions are new
     in the place of others. Raises UsageError where any would be and `replace` is not set, and for an adjudicator who
     annotated."""
-    store = open_store(folder)
+    store = open_answer_store(folder)
     try:
         for who in dict.fromkeys(row.annotator_id for row in rows):
             store.add_annotator(who, "adjudicator")
-        held, tasks = store.decisions(), {item.id: item.task for item in folder.items}
+        held, tasks = store.list_adjudicator_decisions(), {item.id: item.task for item in folder.items}
         again = [
             row
             for row in rows
-            if (before := held.get(row.annotator_id, {}).get(row.item_id)) and not before.is_empty
+            if (before := held.get(row.annotator_id, {}).get(row.item_id)) and not before.is_taken_back
             and (before.value, before.flag, before.comment) != (row.value, row.flag, row.comment)
         ]  # fmt: skip
         if again and not replace:
@@ -240,7 +250,7 @@ def _store_file_answer(store: AnswerStore, row: AnnotationRow, task: str) -> Non
     # Taken from a page that may be open: the import writes, whoever holds the right.
     store.take_lease(row.annotator_id, "import", take=True)
     seq = store.find_last_sequence_number(row.annotator_id) + 1
-    draft = AnswerDraft(row.item_id, row.value, seq, row.seconds, row.flag, row.comment, "import")
+    draft = SubmittedAnswer(row.item_id, row.value, seq, row.seconds, row.flag, row.comment, "import")
     if isinstance(store.save(row.annotator_id, task, draft), RefusedAnswer):
         raise UsageError(
             f"{row.annotator_id} has finished {task} on the pages of `embassay hume serve`.",
@@ -248,7 +258,7 @@ def _store_file_answer(store: AnswerStore, row: AnnotationRow, task: str) -> Non
         )
 
 
-def guess_format(path: Path) -> Format:
+def guess_answer_file_format(path: Path) -> Format:
     """The format of a file: a list of tasks or records is Label Studio's or Argilla's, lines of objects are JSONL, and
     what begins with a header is CSV. Raises DataError for a file that is none, is not there, or is too large."""
     _check_importable_file(path)
@@ -264,9 +274,9 @@ def guess_format(path: Path) -> Format:
     except ValueError:
         # Several objects, one after another, or a broken line: reading says which line.
         return "jsonl"
-    if is_label_studio(document):
+    if is_label_studio_export(document):
         return "label-studio"
-    if is_argilla(document):
+    if is_argilla_export(document):
         return "argilla"
     if isinstance(document, dict) and "item_id" in document:
         return "jsonl"
@@ -281,16 +291,16 @@ def _check_importable_file(path: Path) -> None:
         raise DataError("There is no such file", path=path, mend="Give a file with annotations.")
 
 
-_READERS: Mapping[Format, Callable[[Path, StudyFolder], FileIntake]] = {
-    "csv": lambda path, _: read_csv(path),
-    "jsonl": lambda path, _: read_jsonl(path),
-    "label-studio": read_label_studio,
-    "argilla": read_argilla,
+_READERS: Mapping[Format, Callable[[Path, StudyFolder], AnswersReadFromFile]] = {
+    "csv": lambda path, _: read_csv_answers(path),
+    "jsonl": lambda path, _: read_jsonl_answers(path),
+    "label-studio": read_label_studio_answers,
+    "argilla": read_argilla_answers,
 }
 
 
 @dataclass(frozen=True)
-class ImportedAnswers:
+class AnswerImportResult:
     """What an import came to: `answers` taken by annotator and task, of which `impossible` have no value but a reason;
     `replaced` took the place of earlier ones; what was `left_out`, and how often, by the reason."""
 
@@ -329,7 +339,7 @@ def import_files(
     form: Format | None = None,
     annotator: Sequence[str] = (),
     replace: bool = False,
-) -> ImportedAnswers:
+) -> AnswerImportResult:
     """Take the annotations of `files` into the study's `annotations/`, a file for each annotator, and what adjudicators
     decided to their decisions.
 
@@ -342,8 +352,8 @@ def import_files(
         raise UsageError(f"There is no format {form!r}.", mend=f"Use one of {', '.join(FORMATS)}.")
     if not files:
         raise UsageError("No file is named.", mend="Name the files with annotations.")
-    folder, names = read_study(study), AnnotatorNames.parse(annotator)
-    kinds = [(path, form or guess_format(path)) for path in files]
+    folder, names = read_study(study), AnnotatorNameRules.parse(annotator)
+    kinds = [(path, form or guess_answer_file_format(path)) for path in files]
     taken = [_READERS[kind](path, folder) for path, kind in kinds]
     answers = [answer for file in taken for answer in file.answers]
     if not answers:
@@ -353,16 +363,16 @@ def import_files(
         )
     rows = check_imported_answers(folder, [answer for answer in answers if not answer.decides], names)
     decided = check_imported_answers(folder, [answer for answer in answers if answer.decides], names)
-    said = check_profiles(folder, taken, names)
+    said = check_imported_profiles(folder, taken, names)
     with RunFolder(
         study / ANNOTATIONS / ".import"
-    ).hold_lock():  # two at once would miss each other's answers
+    ).hold_folder_lock():  # two at once would miss each other's answers
         before = _annotator_ids(folder)
         written, replaced = _save_answers_and_decisions(folder, rows, decided, before, replace=replace)
         if said:
             written = [*written, _add_to_filed_profiles(folder, said)]
     counted = _count_by_annotator_and_task(folder, rows)
-    return ImportedAnswers(
+    return AnswerImportResult(
         files=tuple((path.name, kind) for path, kind in kinds),
         written=tuple(written),
         answers=counted,
@@ -373,24 +383,24 @@ def import_files(
         left_out=dict(_count_left_out(taken)),
         remarks=(
             *dict.fromkeys(remark for file in taken for remark in file.remarks),
-            *_unused_names(names, answers),
+            *_unused_annotator_names(names, answers),
         ),
         new_annotators=tuple(sorted({row.annotator_id for row in rows} - before)),
         open={key: len(folder.select_task_items(key[1])) - n for key, n in counted.items()},
     )
 
 
-def _count_left_out(taken: Iterable[FileIntake]) -> Counter[str]:
+def _count_left_out(taken: Iterable[AnswersReadFromFile]) -> Counter[str]:
     """How many answers of all files were left out, by the reason."""
     return sum((Counter(file.left_out) for file in taken), Counter[str]())
 
 
 def _add_to_filed_profiles(folder: StudyFolder, said: Mapping[str, Mapping[str, str]]) -> Path:
     """Keep what annotators said of themselves beside what is there; where that is."""
-    held = read_filed_profiles(folder)
+    held = read_profiles_file(folder)
     for name, profile in said.items():
         held.setdefault(name, {}).update(profile)
-    return write_profiles(folder.path, held)
+    return write_annotator_profiles(folder.path, held)
 
 
 def _save_answers_and_decisions(
@@ -404,7 +414,7 @@ def _save_answers_and_decisions(
             f"{both[0]} annotated this study, and cannot also adjudicate it.",
             mend="Have someone else adjudicate, or use another name: --annotator OLD=NEW.",
         )
-    replaced = check_no_overwriting(folder, rows, replace=replace)
+    replaced = count_overwritten_rows(folder, rows, replace=replace)
     written = write_rows_by_annotator(folder, rows)
     if decided:
         replaced += store_adjudicator_decisions(folder, decided, replace=replace)
@@ -422,12 +432,12 @@ def _count_by_annotator_and_task(
 def _annotator_ids(folder: StudyFolder) -> set[str]:
     rows = [
         *(row for held in read_annotation_files(folder).values() for row in held),
-        *read_served_answers(folder),
+        *read_decided_store_answers(folder),
     ]
     return {row.annotator_id for row in rows}
 
 
-def _unused_names(names: AnnotatorNames, answers: Sequence[IncomingAnswer]) -> list[str]:
+def _unused_annotator_names(names: AnnotatorNameRules, answers: Sequence[AnswerFromFile]) -> list[str]:
     """Names given for annotators that no file has."""
     seen = {answer.annotator_id for answer in answers}
     notes = [f"no file has an annotator {old}" for old in names.renamed if old not in seen]

@@ -13,12 +13,12 @@ from xml.etree import ElementTree as ET
 from embassay.errors import DataError
 from embassay.protocols.hume.collection import (
     SKIPPED,
-    FileIntake,
+    AnswerFromFile,
+    AnswersReadFromFile,
     FileLocation,
-    IncomingAnswer,
     read_json_document,
 )
-from embassay.protocols.hume.study import AnnotationRow, Item, Scale, StudyFolder, StudyTask
+from embassay.protocols.hume.study import AnnotationRow, RatingScale, StudyFolder, StudyItem, StudyTask
 from embassay.runs.folder import digest_json
 
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -27,7 +27,7 @@ _MOST_BUTTONS = 11
 """Levels of a scale that are shown as choices; a finer one is a number to type."""
 
 
-def labelling_config(task: StudyTask) -> str:
+def label_studio_config(task: StudyTask) -> str:
     """The configuration of a project for this task.
 
     Classification and STS are choices (a number for scales with many steps), a group is a short text, and every
@@ -58,10 +58,10 @@ def labelling_config(task: StudyTask) -> str:
     return ET.tostring(view, encoding="unicode") + "\n"
 
 
-def scale_buttons(scale: Scale) -> list[str]:
+def scale_button_labels(scale: RatingScale) -> list[str]:
     """The levels of a scale as texts: "0", "0.5" ...; none where there are too many for buttons.
 
-    >>> scale_buttons(Scale(high=2)), scale_buttons(Scale(step=0.1))
+    >>> scale_button_labels(RatingScale(high=2)), scale_button_labels(RatingScale(step=0.1))
     (['0', '1', '2'], [])
     """
     count = round((scale.high - scale.low) / scale.step) + 1
@@ -86,10 +86,10 @@ def _clustering_view(view: ET.Element, task: StudyTask) -> str:  # noqa: ARG001 
 
 
 def _sts_view(view: ET.Element, task: StudyTask) -> str:
-    scale = task.scale or Scale()
+    scale = task.scale or RatingScale()
     _add_text(view, "text1")
     _add_text(view, "text2")
-    if not (every := scale_buttons(scale)):
+    if not (every := scale_button_labels(scale)):
         ends = {"min": f"{scale.low:g}", "max": f"{scale.high:g}", "step": f"{scale.step:g}"}
         _add_tag(view, "Number", name=RATING, toName="text1", required="true", **ends)
         return "text1"
@@ -146,7 +146,7 @@ _DOCUMENT = re.compile(rf"{RELEVANT}_(\d+)")
 _MAIN: Mapping[str, str] = {"classification": LABEL, "clustering": GROUP, "sts": RATING}
 
 
-def is_label_studio(document: Any) -> bool:
+def is_label_studio_export(document: Any) -> bool:
     """Whether a JSON document looks like tasks of Label Studio."""
     return (
         isinstance(document, list)
@@ -155,16 +155,16 @@ def is_label_studio(document: Any) -> bool:
     )
 
 
-def read_label_studio(path: Path, folder: StudyFolder) -> FileIntake:
+def read_label_studio_answers(path: Path, folder: StudyFolder) -> AnswersReadFromFile:
     """The answers of an export. Of several annotations of one person to one task the last one counts; what was skipped
     there has no value and the flag `skipped`, unless a reason was given. Drafts and predictions are no answers.
 
     An annotator is who `completed_by` names, by e-mail address or number; what `hume export` wrote says it itself.
     DataError, with the task, for what cannot be read.
     """
-    taken = FileIntake()
+    taken = AnswersReadFromFile()
     document = read_json_document(path, _MEND)
-    if not is_label_studio(document):
+    if not is_label_studio_export(document):
         raise DataError("This is not a JSON export of Label Studio", path=path, mend=_MEND)
     items = {item.id: item for item in folder.items}
     for number, entry in enumerate(document, start=1):
@@ -178,7 +178,7 @@ def read_label_studio(path: Path, folder: StudyFolder) -> FileIntake:
                 mend=_MEND,
             )
         if entry.get("predictions"):
-            taken.count_left_out("predictions of a model")
+            taken.count_non_answer("predictions of a model")
         _take_task_annotations(entry, folder.task(items[item].task), items[item].payload, item, at, taken)
     return taken
 
@@ -189,36 +189,36 @@ def _take_task_annotations(
     payload: Mapping[str, Any],
     item: str,
     at: FileLocation,
-    taken: FileIntake,
+    taken: AnswersReadFromFile,
 ) -> None:
     # `completions` is what versions before 1.0 called them.
     annotations = entry.get("annotations", entry.get("completions")) or []
     if not isinstance(annotations, list) or not all(isinstance(each, dict) for each in annotations):
         raise at.make_data_error("its annotations are not a list of objects", mend=_MEND)
     if not annotations:
-        taken.count_left_out("tasks without an annotation")
-    latest: dict[str, tuple[datetime | None, IncomingAnswer]] = {}
+        taken.count_non_answer("tasks without an annotation")
+    latest: dict[str, tuple[datetime | None, AnswerFromFile]] = {}
     for number, annotation in enumerate(annotations, start=1):
         where = FileLocation(at.path, words=f"{at.words}, annotation {annotation.get('id', number)}")
         answer = _read_annotation(annotation, task, payload, item, where)
         if answer is None:
-            taken.count_left_out("annotations without an answer")
+            taken.count_non_answer("annotations without an answer")
             continue
-        moment = parse_time(annotation.get("updated_at") or answer.ts)
+        moment = parse_export_time(annotation.get("updated_at") or answer.ts)
         before = latest.get(answer.annotator_id)
         if before is not None:
-            taken.count_left_out("earlier annotations of the same person")
+            taken.count_non_answer("earlier annotations of the same person")
         # Of equal moments, and where one is not known, the later in the file counts.
         if before is None or moment is None or before[0] is None or moment >= before[0]:
             latest[answer.annotator_id] = moment, answer
     taken.answers += [answer for _, answer in latest.values()]
 
 
-def parse_time(written: Any) -> datetime | None:
+def parse_export_time(written: Any) -> datetime | None:
     """The moment that a time of an export means: in its own time zone, in UTC where it names none; None where it is no
     time. Seconds since 1970 are one.
 
-    >>> parse_time("2026-11-20T10:00:00+02:00") < parse_time("2026-11-20T09:00:00Z")
+    >>> parse_export_time("2026-11-20T10:00:00+02:00") < parse_export_time("2026-11-20T09:00:00Z")
     True
     """
     try:
@@ -232,11 +232,11 @@ def parse_time(written: Any) -> datetime | None:
 
 def _read_annotation(
     annotation: Mapping[str, Any], task: StudyTask, payload: Mapping[str, Any], item: str, at: FileLocation
-) -> IncomingAnswer | None:
+) -> AnswerFromFile | None:
     results = annotation.get("result")
     if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
         raise at.make_data_error("its result is not a list of objects", mend=_MEND)
-    answers = {str(result.get("from_name")): _tag_value(result, at) for result in results}
+    answers = {str(result.get("from_name")): _read_tag_value(result, at) for result in results}
     meta: Mapping[str, Any] = next(
         (result["meta"] for result in results if isinstance(result.get("meta"), dict)), {}
     )
@@ -245,15 +245,15 @@ def _read_annotation(
     value = None if skipped else _answer_value(task, payload, answers, at)
     if value is None and not skipped and not flag and not comment:
         return None
-    return IncomingAnswer(
-        item, str(meta.get("annotator") or _user_name(annotation.get("completed_by"))), value, at,
+    return AnswerFromFile(
+        item, str(meta.get("annotator") or _label_studio_user_name(annotation.get("completed_by"))), value, at,
         ts=str(annotation.get("created_at") or ""), seconds=_parse_lead_seconds(annotation.get("lead_time")),
         kind="simulated" if meta.get("kind") == "simulated" else "person",
         flag=flag or (SKIPPED if value is None and skipped else ""), comment=comment
     )  # fmt: skip
 
 
-def _tag_value(result: Mapping[str, Any], at: FileLocation) -> Any:
+def _read_tag_value(result: Mapping[str, Any], at: FileLocation) -> Any:
     """What a tag says: a choice, a text, a number or stars."""
     kind, value = result.get("type"), result.get("value")
     if not isinstance(kind, str) or not isinstance(value, dict):
@@ -299,7 +299,7 @@ def _document_marks(n: int, answers: Mapping[str, Any], at: FileLocation) -> lis
     return [int(places[place] == YES) for place in range(n)]
 
 
-def _user_name(completed_by: Any) -> str:
+def _label_studio_user_name(completed_by: Any) -> str:
     """A user as Label Studio says it: a number, or an object with an e-mail address."""
     if isinstance(completed_by, Mapping):
         names: Sequence[Any] = [
@@ -322,7 +322,7 @@ Plain = dict[str, Any]
 
 
 def label_studio_tasks(
-    task: StudyTask, items: Iterable[Item], rows: Sequence[AnnotationRow] = ()
+    task: StudyTask, items: Iterable[StudyItem], rows: Sequence[AnnotationRow] = ()
 ) -> list[Plain]:
     """One task per item: `data` is what is shown, with the item's id; `annotations` are those of `rows`.
 
@@ -341,7 +341,7 @@ def label_studio_tasks(
     ]
 
 
-def _task_data(task: StudyTask, item: Item) -> Plain:
+def _task_data(task: StudyTask, item: StudyItem) -> Plain:
     payload = dict(item.payload)
     if task.family == "reranking":
         payload["documents"] = [{"id": shown["id"], "text": shown["text"]} for shown in payload["documents"]]
@@ -385,7 +385,7 @@ def _list_family_results(task: StudyTask, value: Any) -> Iterable[tuple[str, str
     elif task.family == "clustering":
         yield GROUP, "text", "textarea", {"text": [str(value)]}
     elif task.family == "sts":
-        choice = f"{value:g}" in scale_buttons(task.scale or Scale())
+        choice = f"{value:g}" in scale_button_labels(task.scale or RatingScale())
         told = {"choices": [f"{value:g}"]} if choice else {"number": value}
         yield RATING, "text1", "choices" if choice else "number", told
     else:

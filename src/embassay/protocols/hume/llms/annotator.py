@@ -17,31 +17,31 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from embassay.contracts import Completion, Message, SamplingSettings, Usage
+from embassay.contracts import ChatMessage, Completion, SamplingSettings, Usage
 from embassay.data.rows import truncate_to_one_line
 from embassay.errors import ModelError, TextRefused, Unanswered, UsageError
 from embassay.limits import parse_bounded_json
 from embassay.protocols.hume.llms.answers import LlmAnswerRow, Status
 from embassay.protocols.hume.options import Mode
-from embassay.protocols.hume.study import Item, Label, LabelChoice, Scale, StudyTask
+from embassay.protocols.hume.study import Label, LabelChoice, RatingScale, StudyItem, StudyTask
 from embassay.protocols.kernel.inputs import (
     Prompt,
     compute_fence_mark,
-    fence_text,
+    fence_text_with_mark,
     make_letter_labels,
-    read_prompt,
+    read_packaged_prompt,
 )
 from embassay.randomness import draw_random_bytes
 from embassay.runs.execution import ModelLossDetector
-from embassay.runs.store import CachedChat, ChatQuestion
+from embassay.runs.store import CachedChatModel, ChatQuestion
 from embassay.systems.chat.answers import strip_code_fence
-from embassay.systems.chat.server import NeverFittingAnswer
+from embassay.systems.chat.server import AnswerNeverFitSchema
 from embassay.systems.remote import iterate_finished_jobs
-from embassay.systems.remote.ledger import Price
+from embassay.systems.remote.ledger import TokenPrice
 
 
 @dataclass(frozen=True)
-class LlmOptions:
+class LlmAnnotatorOptions:
     """How a model answers: its temperature (left out, with a warning, where a model takes none), and whether the server
     binds answers to a JSON schema where it can (`schema`) or they are read as they come (`free`)."""
 
@@ -61,7 +61,7 @@ KINDS: tuple[Kind, ...] = ("classification", "sts", "ranking", "binary")
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def answer_kind(task: StudyTask, mode: Mode) -> Kind:
+def choose_answer_kind(task: StudyTask, mode: Mode) -> Kind:
     """How the answer to an item of the task is to look; KeyError for clustering, which is not asked."""
     kinds: Mapping[str, Kind] = {
         "classification": "classification",
@@ -73,8 +73,8 @@ def answer_kind(task: StudyTask, mode: Mode) -> Kind:
 
 def task_prompt(task: StudyTask, mode: Mode) -> Prompt:
     """The instructions for a task."""
-    kind, scale = answer_kind(task, mode), task.scale or Scale()
-    told = Template(read_prompt("embassay.protocols.hume.llms", kind)).substitute(
+    kind, scale = choose_answer_kind(task, mode), task.scale or RatingScale()
+    told = Template(read_packaged_prompt("embassay.protocols.hume.llms", kind)).substitute(
         title=task.title, question=task.question, guidelines=task.guidelines.strip(),
         choices=_describe_label_choices(task),
         low=f"{scale.low:g}", high=f"{scale.high:g}"
@@ -82,11 +82,11 @@ def task_prompt(task: StudyTask, mode: Mode) -> Prompt:
     return Prompt(kind, VERSION, told)
 
 
-def item_messages(task: StudyTask, mode: Mode, payload: Mapping[str, Any]) -> list[Message]:
+def build_item_messages(task: StudyTask, mode: Mode, payload: Mapping[str, Any]) -> list[ChatMessage]:
     """What is sent for one item: the instructions, and the item between marked lines."""
     return [
-        Message("system", task_prompt(task, mode).text),
-        Message("user", format_item_for_llm(task, payload)),
+        ChatMessage("system", task_prompt(task, mode).text),
+        ChatMessage("user", format_item_for_llm(task, payload)),
     ]
 
 
@@ -108,7 +108,7 @@ def _describe_label_choices(task: StudyTask) -> str:
     if task.family == "classification":
         named = [(label.name, label.description) for label in task.labels]
     elif task.family == "sts":
-        scale = task.scale or Scale()
+        scale = task.scale or RatingScale()
         ends = (f"{scale.low:g}", f"{scale.high:g}")
         named = sorted(scale.anchors.items(), key=lambda pair: float(pair[0])) or [(end, "") for end in ends]
     else:
@@ -118,7 +118,7 @@ def _describe_label_choices(task: StudyTask) -> str:
 
 def _join_blocks(parts: Sequence[tuple[str, str]]) -> str:
     mark = compute_fence_mark([text for _, text in parts])
-    return "\n\n".join(fence_text(name, mark, text) for name, text in parts)
+    return "\n\n".join(fence_text_with_mark(name, mark, text) for name, text in parts)
 
 
 ATTEMPTS = 2
@@ -129,11 +129,11 @@ _AT_ONCE = 256
 
 
 @dataclass(frozen=True)
-class ItemRequest:
+class ItemAnnotationRequest:
     """An item to be answered in a run."""
 
     task: StudyTask
-    item: Item
+    item: StudyItem
     run: int
 
 
@@ -141,7 +141,13 @@ class LlmAnnotator:
     """`chat` as an annotator by the name `name`; `seed` names its draws."""
 
     def __init__(
-        self, chat: CachedChat, mode: Mode, options: LlmOptions, *, seed: int = 1337, name: str = ""
+        self,
+        chat: CachedChatModel,
+        mode: Mode,
+        options: LlmAnnotatorOptions,
+        *,
+        seed: int = 1337,
+        name: str = "",
     ) -> None:
         self.chat, self.mode, self.options, self._seed = chat, mode, options, seed
         self.name = name or chat.name
@@ -150,19 +156,19 @@ class LlmAnnotator:
         self._hope = ModelLossDetector()
 
     @property
-    def price(self) -> Price | None:
+    def price(self) -> TokenPrice | None:
         """What its tokens cost; None where that is not known."""
         price = getattr(self.chat.model, "price", None)
-        return price if isinstance(price, Price) else None
+        return price if isinstance(price, TokenPrice) else None
 
-    def question(self, ask: ItemRequest) -> ChatQuestion:
+    def question(self, ask: ItemAnnotationRequest) -> ChatQuestion:
         """What is asked first."""
         return self._build_question(
-            ask, item_messages(ask.task, self.mode, ask.item.payload), 0, self._choose_answer_form(ask)
+            ask, build_item_messages(ask.task, self.mode, ask.item.payload), 0, self._choose_answer_form(ask)
         )
 
     def answers(
-        self, asks: Sequence[ItemRequest], hear: Callable[[int], None] = lambda _: None
+        self, asks: Sequence[ItemAnnotationRequest], hear: Callable[[int], None] = lambda _: None
     ) -> Iterator[LlmAnswerRow]:
         """A row for each, as it comes; many calls are in flight at once. `hear` gets 1 for each.
 
@@ -173,9 +179,9 @@ class LlmAnnotator:
             hear(1)
             yield row
 
-    async def answered(self, ask: ItemRequest) -> LlmAnswerRow:
+    async def answered(self, ask: ItemAnnotationRequest) -> LlmAnswerRow:
         """The row of one item. ModelError once so many calls have failed that the model cannot be had."""
-        tried = _AnnotationAttempts(item_messages(ask.task, self.mode, ask.item.payload))
+        tried = _AnnotationAttempts(build_item_messages(ask.task, self.mode, ask.item.payload))
         for attempt in range(ATTEMPTS):
             row = await self._attempt_annotation(ask, attempt, tried)
             if row is not None:
@@ -183,13 +189,13 @@ class LlmAnnotator:
         return self._make_row_after_giving_up(ask, tried)
 
     async def _attempt_annotation(
-        self, ask: ItemRequest, attempt: int, tried: _AnnotationAttempts
+        self, ask: ItemAnnotationRequest, attempt: int, tried: _AnnotationAttempts
     ) -> LlmAnswerRow | None:
         """The row, None where the model is to be asked once more."""
         shape, begun = self._choose_answer_form(ask), perf_counter()
         try:
             answer = await self._ask_chat_model(self._build_question(ask, tried.talk, attempt, shape))
-        except NeverFittingAnswer as error:
+        except AnswerNeverFitSchema as error:
             # The model was told what was wrong there, and had its retry.
             self._hope.answered()
             tried.reason = error.message
@@ -202,14 +208,14 @@ class LlmAnnotator:
             self._hope.answered()
             return self._make_llm_row(ask, tried, "failed", reason=error.message)
         except ModelError as error:
-            if self._hope.is_model_lost(begun):
+            if self._hope.note_failed_call(begun):
                 raise
             return self._make_llm_row(ask, tried, "failed", reason=error.message)
         tried.hear(answer)
         return self._parse_answer(ask, shape, tried)
 
     def _parse_answer(
-        self, ask: ItemRequest, shape: AnswerForm, tried: _AnnotationAttempts
+        self, ask: ItemAnnotationRequest, shape: LlmAnswerFormat, tried: _AnnotationAttempts
     ) -> LlmAnswerRow | None:
         try:
             read = shape.read(tried.text)
@@ -223,7 +229,9 @@ class LlmAnnotator:
         tried.reject_answer(read.lacking, f"of the letters {read.lacking}; give each exactly once")
         return None
 
-    def _make_row_after_giving_up(self, ask: ItemRequest, tried: _AnnotationAttempts) -> LlmAnswerRow:
+    def _make_row_after_giving_up(
+        self, ask: ItemAnnotationRequest, tried: _AnnotationAttempts
+    ) -> LlmAnswerRow:
         if tried.best is not None:
             return self._make_llm_row(ask, tried, "completed", tried.best.value, tried.best.lacking)
         return self._make_llm_row(ask, tried, "unparsed", reason=tried.reason)
@@ -236,11 +244,11 @@ class LlmAnnotator:
         self.models.add(answer.model)
         return answer
 
-    def _choose_answer_form(self, ask: ItemRequest) -> AnswerForm:
-        return answer_form(ask.task, self.mode, ask.item.payload)
+    def _choose_answer_form(self, ask: ItemAnnotationRequest) -> LlmAnswerFormat:
+        return build_answer_form(ask.task, self.mode, ask.item.payload)
 
     def _build_question(
-        self, ask: ItemRequest, talk: Sequence[Message], attempt: int, shape: AnswerForm
+        self, ask: ItemAnnotationRequest, talk: Sequence[ChatMessage], attempt: int, shape: LlmAnswerFormat
     ) -> ChatQuestion:
         # 31 bits, which is what servers take.
         drawn = draw_random_bytes(4, self._seed, "hume llm", str(ask.run), str(attempt))
@@ -252,7 +260,7 @@ class LlmAnnotator:
 
     def _make_llm_row(
         self,
-        ask: ItemRequest,
+        ask: ItemAnnotationRequest,
         tried: _AnnotationAttempts,
         status: Status,
         value: Any = None,
@@ -272,11 +280,11 @@ class _AnnotationAttempts:
     """What the attempts at an item have come to: the conversation, the tokens of all, the last text, what was wrong
     with it, and an answer that can be used if nothing better comes."""
 
-    talk: list[Message]
+    talk: list[ChatMessage]
     text: str = ""
     reason: str = ""
     usage: Usage = field(default_factory=Usage)
-    best: ReadAnswer | None = None
+    best: ParsedLlmAnswer | None = None
 
     def hear(self, answer: Completion) -> None:
         """Note an answer and its tokens."""
@@ -287,14 +295,14 @@ class _AnnotationAttempts:
         """Go on with the conversation: at temperature 0 the same question would bring the same answer."""
         self.reason = reason
         ask = f"That answer cannot be used: {told}. Answer again, in the form that was asked for, with nothing else."
-        self.talk = [*self.talk, Message("assistant", self.text), Message("user", ask)]
+        self.talk = [*self.talk, ChatMessage("assistant", self.text), ChatMessage("user", ask)]
 
 
 _STRICT = ConfigDict(extra="forbid", strict=True)
 
 
 @dataclass(frozen=True)
-class ReadAnswer:
+class ParsedLlmAnswer:
     """The value of an answer; `lacking` says what had to be added to it, "" for one that is whole."""
 
     value: Any
@@ -302,28 +310,28 @@ class ReadAnswer:
 
 
 @dataclass(frozen=True)
-class AnswerForm:
+class LlmAnswerFormat:
     """`read` raises Unread for what is no answer; `schema` is a pydantic model of the answer."""
 
     schema: type[BaseModel]
-    read: Callable[[str], ReadAnswer]
+    read: Callable[[str], ParsedLlmAnswer]
 
 
-def answer_form(task: StudyTask, mode: Mode, payload: Mapping[str, Any]) -> AnswerForm:
+def build_answer_form(task: StudyTask, mode: Mode, payload: Mapping[str, Any]) -> LlmAnswerFormat:
     """The form of the answer to an item of a task."""
-    kind = answer_kind(task, mode)
+    kind = choose_answer_kind(task, mode)
     if kind == "classification":
         named = {"enum": [label.name for label in task.labels]}
-        return AnswerForm(_make_answer_schema(LABEL, str, named), partial(_parse_label, task))
+        return LlmAnswerFormat(_make_answer_schema(LABEL, str, named), partial(_parse_label, task))
     if kind == "sts":
-        scale = task.scale or Scale()
+        scale = task.scale or RatingScale()
         ends = {"minimum": scale.low, "maximum": scale.high}
-        return AnswerForm(_make_answer_schema(RATING, float, ends), partial(_parse_rating, scale))
+        return LlmAnswerFormat(_make_answer_schema(RATING, float, ends), partial(_parse_rating, scale))
     names = make_letter_labels(len(payload["documents"]))
     listed = {"items": {"type": "string", "enum": names}}
     if kind == "ranking":
-        return AnswerForm(_make_answer_schema(RANKING, list[str], listed), partial(_parse_order, names))
-    return AnswerForm(_make_answer_schema(RELEVANT, list[str], listed), partial(_parse_marks, names))
+        return LlmAnswerFormat(_make_answer_schema(RANKING, list[str], listed), partial(_parse_order, names))
+    return LlmAnswerFormat(_make_answer_schema(RELEVANT, list[str], listed), partial(_parse_marks, names))
 
 
 def _make_answer_schema(name: str, kind: Any, told: dict[str, Any]) -> type[BaseModel]:
@@ -336,26 +344,26 @@ def _make_answer_schema(name: str, kind: Any, told: dict[str, Any]) -> type[Base
     return create_model(title, __config__=_STRICT, **fields)
 
 
-def _parse_label(task: StudyTask, text: str) -> ReadAnswer:
-    return ReadAnswer(read_label(text, task.labels))
+def _parse_label(task: StudyTask, text: str) -> ParsedLlmAnswer:
+    return ParsedLlmAnswer(read_label_from_answer(text, task.labels))
 
 
-def _parse_rating(scale: Scale, text: str) -> ReadAnswer:
-    return ReadAnswer(read_rating(text, scale))
+def _parse_rating(scale: RatingScale, text: str) -> ParsedLlmAnswer:
+    return ParsedLlmAnswer(read_rating_from_answer(text, scale))
 
 
-def _parse_order(names: list[str], text: str) -> ReadAnswer:
-    order = read_order(text, names)
+def _parse_order(names: list[str], text: str) -> ParsedLlmAnswer:
+    order = read_document_order(text, names)
     faults = [
         f"{count} {what}"
         for count, what in ((order.missing, "missing"), (order.unknown, "unknown or repeated"))
         if count
     ]
-    return ReadAnswer(list(order.places), ", ".join(faults))
+    return ParsedLlmAnswer(list(order.places), ", ".join(faults))
 
 
-def _parse_marks(names: list[str], text: str) -> ReadAnswer:
-    return ReadAnswer(list(read_marks(text, names)))
+def _parse_marks(names: list[str], text: str) -> ParsedLlmAnswer:
+    return ParsedLlmAnswer(list(read_relevance_marks(text, names)))
 
 
 LABEL, RATING, RANKING, RELEVANT = "label", "rating", "ranking", "relevant"
@@ -377,13 +385,14 @@ class DocumentOrder:
     unknown: int = 0
 
 
-def read_label(text: str, labels: Sequence[LabelChoice]) -> Label:
+def read_label_from_answer(text: str, labels: Sequence[LabelChoice]) -> Label:
     """The stored value of the label that an answer names, in any case.
 
-    >>> read_label('{"label": "joy"}', [LabelChoice(value=1, name="Joy"), LabelChoice(value=0, name="sadness")])
+    >>> read_label_from_answer('{"label": "joy"}',
+        [LabelChoice(value=1, name="Joy"), LabelChoice(value=0, name="sadness")])
     1
     """
-    said = _only_value(text, LABEL)
+    said = _only_field_value(text, LABEL)
     if isinstance(said, bool) or not isinstance(said, str | int):
         raise UnreadableLlmAnswer(f"the label is {_shorten_json(said)}, not a name")
     wanted = str(said).strip()
@@ -398,13 +407,13 @@ def read_label(text: str, labels: Sequence[LabelChoice]) -> Label:
     return same[0]
 
 
-def read_rating(text: str, scale: Scale) -> float:
+def read_rating_from_answer(text: str, scale: RatingScale) -> float:
     """The number in an answer, on the scale; numbers between its steps count.
 
-    >>> read_rating('{"rating": 3.5}', Scale()), read_rating("4", Scale())
+    >>> read_rating_from_answer('{"rating": 3.5}', RatingScale()), read_rating_from_answer("4", RatingScale())
     (3.5, 4.0)
     """
-    rating = _only_value(text, RATING)
+    rating = _only_field_value(text, RATING)
     if isinstance(rating, str):
         rating = _parse_number(rating)
     if isinstance(rating, bool) or not isinstance(rating, int | float) or not math.isfinite(rating):
@@ -414,10 +423,10 @@ def read_rating(text: str, scale: Scale) -> float:
     return float(rating)
 
 
-def read_order(text: str, names: Sequence[str]) -> DocumentOrder:
+def read_document_order(text: str, names: Sequence[str]) -> DocumentOrder:
     """The order in an answer, made whole where it is not; Unread where it names no document at all.
 
-    >>> read_order('{"ranking": ["C", "X"]}', ["A", "B", "C"])
+    >>> read_document_order('{"ranking": ["C", "X"]}', ["A", "B", "C"])
     DocumentOrder(places=(2, 0, 1), missing=2, unknown=1)
     """
     said = _parse_names(text, RANKING)
@@ -429,10 +438,10 @@ def read_order(text: str, names: Sequence[str]) -> DocumentOrder:
     return DocumentOrder((*order, *missing), len(missing), len(said) - len(order))
 
 
-def read_marks(text: str, names: Sequence[str]) -> tuple[int, ...]:
+def read_relevance_marks(text: str, names: Sequence[str]) -> tuple[int, ...]:
     """0 or 1 for every document, from the names of the relevant ones.
 
-    >>> read_marks('{"relevant": ["C"]}', ["A", "B", "C"])
+    >>> read_relevance_marks('{"relevant": ["C"]}', ["A", "B", "C"])
     (0, 0, 1)
     """
     said = _parse_names(text, RELEVANT)
@@ -444,14 +453,14 @@ def read_marks(text: str, names: Sequence[str]) -> tuple[int, ...]:
 
 
 def _parse_names(text: str, key: str) -> list[str]:
-    names = _only_value(text, key)
+    names = _only_field_value(text, key)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise UnreadableLlmAnswer(f"{key} is {_shorten_json(names)}, not a list of letters")
     # Letters name documents, and models write them small or with blanks.
     return [name.strip().upper() for name in names]
 
 
-def _only_value(text: str, key: str) -> Any:
+def _only_field_value(text: str, key: str) -> Any:
     """The value of the object's only field, or the whole answer where it is bare."""
     text = strip_code_fence(text)
     if not text:

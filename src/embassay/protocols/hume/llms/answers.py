@@ -23,14 +23,14 @@ from embassay.protocols.hume.scoring import (
     sts_scores,
 )
 from embassay.protocols.hume.study import (
+    DatasetInLanguage,
     Family,
     Gold,
     StudyFolder,
-    TaskSpec,
     convert_value_for_scoring,
     read_jsonl_rows,
 )
-from embassay.runs.folder import slugify_name, write_atomic
+from embassay.runs.folder import slugify_name, write_file_atomically
 
 LLM = "llm"
 Status = Literal["ok", "completed", "unparsed", "failed"]
@@ -103,12 +103,12 @@ Key = tuple[str, int]
 """Item and run."""
 
 
-def answer_file(study: Path, model: str, mode: Mode) -> Path:
+def llm_answer_path(study: Path, model: str, mode: Mode) -> Path:
     """Where the answers of a model are."""
     return study / LLM / f"{slugify_name(model)}.{mode}.jsonl"
 
 
-class AnswerFile:
+class LlmAnswerFile:
     """The rows of one model in one mode. A line that a crash has cut is left out, and its question is asked again."""
 
     def __init__(self, path: Path, folder: StudyFolder, *, fresh: bool = False) -> None:
@@ -140,7 +140,7 @@ class AnswerFile:
         """Write all rows by run and by the order of the study's items, each once."""
         rows = sorted(self.rows.values(), key=lambda row: (row.run, self._order[row.item_id]))
         if rows:
-            write_atomic(self.path, "".join(row.model_dump_json() + "\n" for row in rows))
+            write_file_atomically(self.path, "".join(row.model_dump_json() + "\n" for row in rows))
 
     def _read_answer_rows(self) -> dict[Key, LlmAnswerRow]:
         if not self.path.exists():
@@ -215,7 +215,7 @@ class ScoredLlm:
         return self.statuses.get("unparsed", 0) + self.statuses.get("failed", 0) + self.missing
 
 
-def score_llm(task: TaskSpec, gold: Gold, rows: Sequence[LlmAnswerRow]) -> ScoredLlm:
+def score_llm_answers(task: DatasetInLanguage, gold: Gold, rows: Sequence[LlmAnswerRow]) -> ScoredLlm:
     """Score a model's answers to a task, `rows` of one mode as `read_llm_answers` gives them, `gold` as `gold_values`.
 
     Accuracy and F1s, Spearman and Pearson over the items with a rating, MAP of a ranking or (mode binary) of marks with
@@ -224,12 +224,12 @@ def score_llm(task: TaskSpec, gold: Gold, rows: Sequence[LlmAnswerRow]) -> Score
 
     >>> rows = [LlmAnswerRow(model="m", item_id=i, task="t", run=0, mode="ranking", status="ok",
     ... value="a") for i in "12"]
-    >>> score_llm(TaskSpec("t", "classification", "eng"), {"1": "a", "2": "b"}, rows).score
+    >>> score_llm_answers(DatasetInLanguage("t", "classification", "eng"), {"1": "a", "2": "b"}, rows).score
     0.5
     """
     mode = _answer_mode(task, rows)
     by_run = _group_rows_by_run(task, rows)
-    answers = tuple(_run_answers(task, gold, mode, own) for own in by_run)
+    answers = tuple(_collect_run_answers(task, gold, mode, own) for own in by_run)
     missing = sum(len(gold) - len(own) for own in by_run)
     statuses = Counter(row.status for row in rows)
     runs = tuple(_score_run(task.family, gold, own) for own in answers)
@@ -242,7 +242,7 @@ def score_llm(task: TaskSpec, gold: Gold, rows: Sequence[LlmAnswerRow]) -> Score
     )  # fmt: skip
 
 
-def _answer_mode(task: TaskSpec, rows: Sequence[LlmAnswerRow]) -> Mode:
+def _answer_mode(task: DatasetInLanguage, rows: Sequence[LlmAnswerRow]) -> Mode:
     if task.family not in LLM_FAMILIES:
         raise UsageError(
             f"{task.name} is a task of {task.family}.", mend=f"LLMs annotate {', '.join(LLM_FAMILIES)}."
@@ -256,7 +256,9 @@ def _answer_mode(task: TaskSpec, rows: Sequence[LlmAnswerRow]) -> Mode:
     return modes.pop()
 
 
-def _group_rows_by_run(task: TaskSpec, rows: Sequence[LlmAnswerRow]) -> list[dict[str, LlmAnswerRow]]:
+def _group_rows_by_run(
+    task: DatasetInLanguage, rows: Sequence[LlmAnswerRow]
+) -> list[dict[str, LlmAnswerRow]]:
     runs: dict[int, dict[str, LlmAnswerRow]] = {}
     for row in rows:
         answers = runs.setdefault(row.run, {})
@@ -269,7 +271,9 @@ def _group_rows_by_run(task: TaskSpec, rows: Sequence[LlmAnswerRow]) -> list[dic
     return [runs[run] for run in sorted(runs)]
 
 
-def _run_answers(task: TaskSpec, gold: Gold, mode: Mode, rows: Mapping[str, LlmAnswerRow]) -> dict[str, Any]:
+def _collect_run_answers(
+    task: DatasetInLanguage, gold: Gold, mode: Mode, rows: Mapping[str, LlmAnswerRow]
+) -> dict[str, Any]:
     """What is scored of a run, in the order of the items' ids."""
     by_run = {}
     for item, row in sorted(rows.items()):
@@ -281,7 +285,7 @@ def _run_answers(task: TaskSpec, gold: Gold, mode: Mode, rows: Mapping[str, LlmA
     return by_run
 
 
-def _row_answer(task: TaskSpec, gold: Any, mode: Mode, row: LlmAnswerRow) -> Any:
+def _row_answer(task: DatasetInLanguage, gold: Any, mode: Mode, row: LlmAnswerRow) -> Any:
     where = f"The answer of {row.model} to item {row.item_id} of {task.name}"
     if task.family == "reranking" and mode == "ranking":
         return _score_documents_by_order(row, len(gold), where)
@@ -312,12 +316,12 @@ def _score_run(family: Family, gold: Gold, answers: Mapping[str, Any]) -> Measur
     true = [gold[item] for item in answers]
     values = list(answers.values())
     if family == "classification":
-        return MeasureScores(_score_labels(true, values), len(values))
+        return MeasureScores(_score_llm_labels(true, values), len(values))
     scores = sts_scores(true, values) if family == "sts" else reranking_scores(true, values)
     return MeasureScores(scores, len(values))
 
 
-def _score_labels(true: list[Any], answers: list[Any]) -> dict[str, float]:
+def _score_llm_labels(true: list[Any], answers: list[Any]) -> dict[str, float]:
     """As for people; what could not be read is wrong, and no label of its own that macro means would count."""
     said = [_UNREAD if label is None else label for label in answers]
     scores = classification_scores(true, said)
@@ -345,7 +349,9 @@ def _score_single_answer(family: Family, gold: Any, answer: Any) -> float:
     return float(answer == gold) if family == "classification" else average_precision_of_marks(gold, answer)
 
 
-def _explain_missing_score(task: TaskSpec, left_out: int, n: int, runs: Sequence[MeasureScores]) -> str:
+def _explain_missing_score(
+    task: DatasetInLanguage, left_out: int, n: int, runs: Sequence[MeasureScores]
+) -> str:
     if left_out > MOST_LEFT_OUT * n:
         return f"{left_out} of {n} items have no answer: more than {MOST_LEFT_OUT:.0%}"
     if task.family == "sts" and any(run.items < 2 for run in runs):

@@ -19,40 +19,40 @@ from typing import Any, Literal
 from embassay import __version__
 from embassay.errors import UsageError
 from embassay.protocols.hume.llms.annotator import (
-    ItemRequest,
+    ItemAnnotationRequest,
     LlmAnnotator,
-    LlmOptions,
-    item_messages,
+    LlmAnnotatorOptions,
+    build_item_messages,
     task_prompt,
 )
 from embassay.protocols.hume.llms.answers import (
     LLM,
     LLM_FAMILIES,
-    AnswerFile,
+    LlmAnswerFile,
     LlmAnswers,
     Status,
-    answer_file,
+    llm_answer_path,
     read_llm_answers,
 )
-from embassay.protocols.hume.options import AnnotateRequest, HybridOptions
-from embassay.protocols.hume.published.standings import trust_level
-from embassay.protocols.hume.record import DividedTask, Trust
+from embassay.protocols.hume.options import AnnotateRequest, LlmAnswerAcceptanceOptions
+from embassay.protocols.hume.published.standings import agreement_trust_level
+from embassay.protocols.hume.record import TaskDividedWithLlm, Trust
 from embassay.protocols.hume.resampling import agreement_intervals
 from embassay.protocols.hume.results.contestants import AnsweredTask, read_answered_tasks
 from embassay.protocols.hume.sampling.pools import seeded_order
 from embassay.protocols.hume.scoring import people_agreement
 from embassay.protocols.hume.study import Family, StudyFolder, StudyTask, read_study
-from embassay.protocols.kernel.outcome import current_time, describe_spending
+from embassay.protocols.kernel.outcome import current_utc_time, describe_spending
 from embassay.protocols.kernel.session import SilentListener, make_unknown_price_error
-from embassay.runs.folder import RunFolder, to_json, write_atomic, write_json
-from embassay.runs.forecast import CellForecast, RunForecast, remote_seconds
+from embassay.runs.folder import RunFolder, format_value_as_json, write_file_atomically, write_json
+from embassay.runs.forecast import CellForecast, RunForecast, estimate_server_seconds
 from embassay.runs.spending import RunSpendingJournal
-from embassay.runs.store import AnswerCache, CachedChat
+from embassay.runs.store import CachedChatModel, ChatAnswerCache
 from embassay.stats import wilson
 from embassay.stats.intervals import Estimate
-from embassay.systems.chat import fit_context, open_chat_with_options
+from embassay.systems.chat import fit_chat_model_to_context, open_chat_with_options
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.ledger import estimate_tokens
+from embassay.systems.remote.ledger import estimate_server_tokens
 
 Why = Literal["agreed", "disagree", "check", "biased", "unread"]
 """Why an item is the model's (`agreed`), or people's: its draws disagree, it is of the sample, the model is biased, an
@@ -62,7 +62,7 @@ FAMILIES: tuple[Family, ...] = ("classification", "sts")
 
 
 @dataclass(frozen=True)
-class HybridTask:
+class HybridTaskDivision:
     """A task: of every item why it is whose, and its value where there is one. `contradicted` is the share of the
     sample that people contradict, with Wilson's 95% interval, None where nobody has answered of it yet; `open` are the
     items that wait for people."""
@@ -92,15 +92,15 @@ def divide_task_items(
     family: Family,
     draws: Mapping[str, Sequence[Any]],
     people: Mapping[str, Any],
-    options: HybridOptions | None = None,
-) -> HybridTask:
+    options: LlmAnswerAcceptanceOptions | None = None,
+) -> HybridTaskDivision:
     """Decide a task. `draws` are item -> the model's answers (None: not read), `people` item -> people's answer as far
     as there is one.
 
     An answer of people always stands. The sample is drawn with the seed among the items whose draws agree, and does not
     depend on what people said. UsageError for fewer than two draws of an item, and for another family.
     """
-    options = options or HybridOptions()
+    options = options or LlmAnswerAcceptanceOptions()
     if family not in FAMILIES:
         raise UsageError(
             f"{task} is a task of {family}.", mend=f"Hybrid annotation is for {' and '.join(FAMILIES)}."
@@ -129,12 +129,12 @@ def divide_task_items(
     drawn = {item: pool_item_answers(family, draws[item]) for item, state in why.items() if state == "agreed"}
     values = drawn | {item: value for item, value in people.items() if item in draws}
     waiting = tuple(item for item in draws if item not in values)
-    return HybridTask(task, why, values, waiting, contradicted, biased=biased)
+    return HybridTaskDivision(task, why, values, waiting, contradicted, biased=biased)
 
 
 def divide_study_tasks(
-    folder: StudyFolder, llm: str = "", options: HybridOptions | None = None
-) -> tuple[HybridTask, ...]:
+    folder: StudyFolder, llm: str = "", options: LlmAnswerAcceptanceOptions | None = None
+) -> tuple[HybridTaskDivision, ...]:
     """The tasks of a study that a language model answered, decided with what people answered by now.
 
     `llm` is its name, which may be left out where one answered. UsageError for another name, for several models without
@@ -196,14 +196,17 @@ class TaskOwnership:
     reason: str
 
     @property
-    def is_sure(self) -> bool:
+    def is_agreement_decided(self) -> bool:
         """Whether the interval lies on one side of where agreement becomes high."""
         if self.low is None or self.high is None:
             return False
-        return trust_level(self.family, self.low) == "high" or trust_level(self.family, self.high) != "high"
+        return (
+            agreement_trust_level(self.family, self.low) == "high"
+            or agreement_trust_level(self.family, self.high) != "high"
+        )
 
 
-def decide_owners(folder: StudyFolder, llm: str = "") -> tuple[TaskOwnership, ...]:
+def decide_task_owners(folder: StudyFolder, llm: str = "") -> tuple[TaskOwnership, ...]:
     """Whose each task of a study is by the agreement of people, reranking and clustering among them: the second rule of
     HUME's discussion. Scripts are no people. UsageError where nobody has answered any task."""
     answered = read_answered_tasks(folder, folder.study.tasks, anyone=False)
@@ -223,7 +226,7 @@ def _decide_owner(task: AnsweredTask, models: Sequence[LlmAnswers]) -> TaskOwner
     interval = Estimate(None)
     if value is not None:
         interval = agreement_intervals(family, answers).get(agreement.coefficient, interval)
-    trust = trust_level(family, value)
+    trust = agreement_trust_level(family, value)
     read = {row.item_id for of in models for row in of.of(name) if row.status == "ok"}
     owner: Owner = "people" if trust in (None, "high") or not read else "model"
     return TaskOwnership(
@@ -248,10 +251,10 @@ def _explain_owner(trust: Trust | None, people: int, has_model: bool) -> str:
     return f"agreement is {trust}" + ("" if has_model else ", and no model has answered")
 
 
-def convert_to_divided_record(tasks: Sequence[HybridTask]) -> tuple[DividedTask, ...]:
+def convert_to_divided_record(tasks: Sequence[HybridTaskDivision]) -> tuple[TaskDividedWithLlm, ...]:
     """The record of the tasks, which terminal and report are made from."""
     return tuple(
-        DividedTask(
+        TaskDividedWithLlm(
             task=task.task,
             llm=task.llm,
             items=len(task.why),
@@ -267,14 +270,15 @@ def convert_to_divided_record(tasks: Sequence[HybridTask]) -> tuple[DividedTask,
     )
 
 
-def write_hybrid_answers(path: Path, tasks: Sequence[HybridTask]) -> None:
+def write_hybrid_answers(path: Path, tasks: Sequence[HybridTaskDivision]) -> None:
     """A line per item: task, whose it is and why, and its value, null while it waits for people."""
     lines = (
-        to_json({"task": task.task, "item_id": item, "why": why, "value": task.values.get(item)}) + "\n"
+        format_value_as_json({"task": task.task, "item_id": item, "why": why, "value": task.values.get(item)})
+        + "\n"
         for task in tasks
         for item, why in task.why.items()
     )
-    write_atomic(path, "".join(lines))
+    write_file_atomically(path, "".join(lines))
 
 
 def group_repeated_answers(answers: LlmAnswers, task: AnsweredTask) -> dict[str, list[Any]]:
@@ -310,7 +314,9 @@ def pool_item_answers(family: Family, values: Sequence[Any]) -> Any:
     return min(counts, key=lambda count: (-counts[count], count))
 
 
-def _compare_repeated_answers(family: Family, draws: Sequence[Any], options: HybridOptions) -> Why:
+def _compare_repeated_answers(
+    family: Family, draws: Sequence[Any], options: LlmAnswerAcceptanceOptions
+) -> Why:
     if any(draw is None for draw in draws):
         return "unread"
     if family == "sts":
@@ -325,7 +331,7 @@ def _contradiction_rate(
     draws: Mapping[str, Sequence[Any]],
     people: Mapping[str, Any],
     sample: Sequence[str],
-    options: HybridOptions,
+    options: LlmAnswerAcceptanceOptions,
 ) -> Estimate | None:
     answered = [item for item in sample if item in people]
     if not answered:
@@ -336,7 +342,7 @@ def _contradiction_rate(
     return wilson(wrong / len(answered), len(answered))
 
 
-def _do_differ(family: Family, one: Any, other: Any, options: HybridOptions) -> bool:
+def _do_differ(family: Family, one: Any, other: Any, options: LlmAnswerAcceptanceOptions) -> bool:
     return abs(float(one) - float(other)) > options.tolerance if family == "sts" else str(one) != str(other)
 
 
@@ -345,7 +351,7 @@ ACCOUNTS = "accounts"
 
 
 @dataclass(frozen=True)
-class AnnotatedTask:
+class LlmTaskAnswerCounts:
     """A model's answers to a task: how many are there of each status, of how many that were asked for."""
 
     model: str
@@ -363,12 +369,12 @@ class AnnotatedTask:
 
 
 @dataclass(frozen=True)
-class SessionOutcome:
+class AnnotationSessionOutcome:
     """What a session has come to, model by model and task by task; `spent` as manifests have it, over all sessions;
     `left_out` are tasks that language models do not annotate."""
 
     path: Path
-    annotated: tuple[AnnotatedTask, ...]
+    annotated: tuple[LlmTaskAnswerCounts, ...]
     spent: dict[str, Any]
     left_out: tuple[str, ...]
 
@@ -386,7 +392,7 @@ def annotate(
     listener: SilentListener | None = None,
     max_usd: float | None = None,
     replace: bool = False,
-) -> SessionOutcome:
+) -> AnnotationSessionOutcome:
     """Have language models answer the items of the study in the folder `study`; answers go to its `llm/`.
 
     What is answered already is not asked again; calls that failed are. `replace` discards earlier answers of these
@@ -397,10 +403,10 @@ def annotate(
     work = plan_annotation_work(read_study(study), request)
     with (
         _open_spending_and_ledger(study, max_usd) as (spending, ledger),
-        closing(AnswerCache.open(cache)) as answers,
+        closing(ChatAnswerCache.open(cache)) as answers,
     ):
-        annotators = open_annotators(work, ledger, answers)
-        files = {who.name: _open_answers(work, who, fresh=replace) for who in annotators}
+        annotators = open_llm_annotators(work, ledger, answers)
+        files = {who.name: _open_llm_answer_file(work, who, fresh=replace) for who in annotators}
         try:
             for annotator in annotators:
                 spending.account = annotator.name
@@ -410,10 +416,10 @@ def annotate(
                 files[annotator.name].write_rows_in_order()
             spending.close()
             for annotator in annotators:
-                _write_settings(work, annotator, files[annotator.name])
+                _write_answer_settings(work, annotator, files[annotator.name])
         rows = tuple(row for who in annotators for row in _summarise_annotations(work, who, files[who.name]))
         left_out = tuple(task.name for task in work.left_out)
-        return SessionOutcome(study, rows, describe_spending(spending, max_usd), left_out)
+        return AnnotationSessionOutcome(study, rows, describe_spending(spending, max_usd), left_out)
 
 
 @contextmanager
@@ -422,40 +428,43 @@ def _open_spending_and_ledger(
 ) -> Iterator[tuple[RunSpendingJournal, Ledger]]:
     """What the study's models have cost so far, held so that no other process annotates it meanwhile."""
     folder = RunFolder(study / LLM / ACCOUNTS)
-    with folder.hold_lock():
-        spending = RunSpendingJournal(folder.spending_path, current_time("milliseconds"))
+    with folder.hold_folder_lock():
+        spending = RunSpendingJournal(folder.spending_path, current_utc_time("milliseconds"))
         with closing(spending):
-            yield (spending, Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending))
+            yield (
+                spending,
+                Ledger(max_usd=max_usd, spent_usd=spending.usd_counted_by_limit, journal=spending),
+            )
 
 
-def _open_answers(work: AnnotationWork, annotator: LlmAnnotator, *, fresh: bool) -> AnswerFile:
+def _open_llm_answer_file(work: LlmAnnotationWork, annotator: LlmAnnotator, *, fresh: bool) -> LlmAnswerFile:
     """The file of a model's answers. UsageError where its settings were others."""
-    path = answer_file(work.folder.path, annotator.name, work.request.mode)
+    path = llm_answer_path(work.folder.path, annotator.name, work.request.mode)
     held = _settings_file(path)
     if not fresh and path.exists() and held.exists():
         before = json.loads(held.read_text("utf-8"))["settings"]
         # By way of JSON, so that tuples compare as the lists that the file has.
-        now = json.loads(to_json(work.collect_answer_settings(annotator)))
+        now = json.loads(format_value_as_json(work.collect_answer_settings(annotator)))
         if differing := [name for name in now if before.get(name) != now[name]]:
             raise UsageError(
                 f"{path} contains answers made with other settings: {', '.join(differing)} was "
                 f"{_brief_settings(before, differing)}, now {_brief_settings(now, differing)}.",
                 mend="Request new answers with --replace, or repeat the old settings to resume.",
             )
-    file = AnswerFile(path, work.folder, fresh=fresh)
-    _write_settings(work, annotator, file)
+    file = LlmAnswerFile(path, work.folder, fresh=fresh)
+    _write_answer_settings(work, annotator, file)
     return file
 
 
 def _brief_settings(settings: dict[str, Any], names: list[str]) -> str:
-    return ", ".join(to_json(settings.get(name))[:60] for name in names)
+    return ", ".join(format_value_as_json(settings.get(name))[:60] for name in names)
 
 
 def _ask_missing_answers(
-    work: AnnotationWork, annotator: LlmAnnotator, file: AnswerFile, listener: SilentListener
+    work: LlmAnnotationWork, annotator: LlmAnnotator, file: LlmAnswerFile, listener: SilentListener
 ) -> None:
     asks = [ask for task in work.tasks for ask in work.asks(task)]
-    left = list_unanswered(asks, file.answered())
+    left = list_unanswered_items(asks, file.answered())
     kept = f", {len(asks) - len(left)} of {len(asks)} answered before" if len(left) < len(asks) else ""
     if left:
         listener.stage(f"asking {annotator.name}{kept}", len(left), "answers")
@@ -464,8 +473,8 @@ def _ask_missing_answers(
 
 
 def _summarise_annotations(
-    work: AnnotationWork, annotator: LlmAnnotator, file: AnswerFile
-) -> Iterator[AnnotatedTask]:
+    work: LlmAnnotationWork, annotator: LlmAnnotator, file: LlmAnswerFile
+) -> Iterator[LlmTaskAnswerCounts]:
     for task in work.tasks:
         asks = work.asks(task)
         rows = [file.rows[key] for ask in asks if (key := (ask.item.id, ask.run)) in file.rows]
@@ -473,7 +482,7 @@ def _summarise_annotations(
         priced = all(row.usd is not None for row in rows)
         usd = sum(row.usd or 0.0 for row in rows) if priced else None
         statuses = Counter(row.status for row in rows)
-        yield AnnotatedTask(
+        yield LlmTaskAnswerCounts(
             annotator.name, task.name, task.family, file.path, len(asks), dict(sorted(statuses.items())), tokens, usd
         )  # fmt: skip
 
@@ -482,7 +491,7 @@ def _settings_file(path: Path) -> Path:
     return path.with_suffix(".json")
 
 
-def _write_settings(work: AnnotationWork, annotator: LlmAnnotator, file: AnswerFile) -> None:
+def _write_answer_settings(work: LlmAnnotationWork, annotator: LlmAnnotator, file: LlmAnswerFile) -> None:
     """Beside the answers: all that they depend on, every word of the prompts, and who answered."""
     left_out = getattr(annotator.chat.model, "left_out", ())
     settings = {
@@ -510,7 +519,7 @@ _ANSWER = 1_024
 
 
 @dataclass(frozen=True)
-class AnnotationWork:
+class LlmAnnotationWork:
     """The study, the tasks that models annotate, and those left out because they cannot."""
 
     folder: StudyFolder
@@ -518,17 +527,20 @@ class AnnotationWork:
     tasks: tuple[StudyTask, ...]
     left_out: tuple[StudyTask, ...]
 
-    def asks(self, task: StudyTask) -> list[ItemRequest]:
+    def asks(self, task: StudyTask) -> list[ItemAnnotationRequest]:
         """Every item of a task in every run."""
         items = self.folder.select_task_items(task.name)[: self.request.limit]
-        return [ItemRequest(task, item, run) for run in range(self.request.runs) for item in items]
+        return [ItemAnnotationRequest(task, item, run) for run in range(self.request.runs) for item in items]
 
     @property
     def longest_question_bytes(self) -> int:
         """Bytes of the longest question."""
         mode = self.request.mode
         return max(
-            sum(len(message.content.encode()) for message in item_messages(ask.task, mode, ask.item.payload))
+            sum(
+                len(message.content.encode())
+                for message in build_item_messages(ask.task, mode, ask.item.payload)
+            )
             for task in self.tasks
             for ask in self.asks(task)
         )
@@ -551,7 +563,7 @@ class AnnotationWork:
         }
 
 
-def plan_annotation_work(folder: StudyFolder, request: AnnotateRequest) -> AnnotationWork:
+def plan_annotation_work(folder: StudyFolder, request: AnnotateRequest) -> LlmAnnotationWork:
     """What is to be asked of a study. UsageError where no task is left, or one that is named is not there or is one
     of clustering."""
     chosen = [folder.task(name) for name in dict.fromkeys(request.tasks)] or list(folder.study.tasks)
@@ -566,28 +578,32 @@ def plan_annotation_work(folder: StudyFolder, request: AnnotateRequest) -> Annot
         )
     if bare := [task.name for task in can if task.family == "classification" and not task.labels]:
         raise UsageError(f"{bare[0]} has no labels to choose from.", mend="Sample the study again.")
-    return AnnotationWork(folder, request, can, left_out)
+    return LlmAnnotationWork(folder, request, can, left_out)
 
 
-def open_annotators(work: AnnotationWork, ledger: Ledger, cache: AnswerCache) -> list[LlmAnnotator]:
+def open_llm_annotators(
+    work: LlmAnnotationWork, ledger: Ledger, cache: ChatAnswerCache
+) -> list[LlmAnnotator]:
     """The models of a request, each once however it was spelled. UsageError for a name that is not known, and for one
     without a price where the cost is limited; ModelError where a key or a package is missing."""
     request = work.request
     annotators = {}
     for spec in dict.fromkeys(request.llms):
-        chat, options, whole = open_chat_with_options(spec, LlmOptions, {}, ledger=ledger)
-        name = chat.name if options == LlmOptions() else whole
+        chat, options, whole = open_chat_with_options(spec, LlmAnnotatorOptions, {}, ledger=ledger)
+        name = chat.name if options == LlmAnnotatorOptions() else whole
         # Tokenizers of language models make a token of two bytes or more, whatever the language.
-        chat = fit_context(chat, work.longest_question_bytes // 2 + _ANSWER)
+        chat = fit_chat_model_to_context(chat, work.longest_question_bytes // 2 + _ANSWER)
         if getattr(chat, "price", None) is None and ledger.max_usd is not None:
             raise make_unknown_price_error(chat.name)
         annotators[name] = LlmAnnotator(
-            CachedChat(chat, cache), request.mode, options, seed=request.seed, name=name
+            CachedChatModel(chat, cache), request.mode, options, seed=request.seed, name=name
         )
     return list(annotators.values())
 
 
-def list_unanswered(asks: Sequence[ItemRequest], answered: Container[tuple[str, int]]) -> list[ItemRequest]:
+def list_unanswered_items(
+    asks: Sequence[ItemAnnotationRequest], answered: Container[tuple[str, int]]
+) -> list[ItemAnnotationRequest]:
     """Those that have no answer yet."""
     return [ask for ask in asks if (ask.item.id, ask.run) not in answered]
 
@@ -603,8 +619,8 @@ def forecast_annotation(
     """A cell per model and task; answers that are there, in the study or in the cache, cost nothing. Every item is
     taken to be asked once: retries come on top."""
     work = plan_annotation_work(read_study(study), request)
-    with closing(AnswerCache.open(cache)) as answers:
-        annotators = open_annotators(work, ledger, answers)
+    with closing(ChatAnswerCache.open(cache)) as answers:
+        annotators = open_llm_annotators(work, ledger, answers)
         return RunForecast(
             tuple(
                 cell
@@ -615,20 +631,22 @@ def forecast_annotation(
 
 
 def _forecast_annotation_cells(
-    work: AnnotationWork, annotator: LlmAnnotator, *, replace: bool
+    work: LlmAnnotationWork, annotator: LlmAnnotator, *, replace: bool
 ) -> list[CellForecast]:
-    path = answer_file(work.folder.path, annotator.name, work.request.mode)
-    answered = {} if replace else AnswerFile(path, work.folder).answered()
+    path = llm_answer_path(work.folder.path, annotator.name, work.request.mode)
+    answered = {} if replace else LlmAnswerFile(path, work.folder).answered()
     cells = []
     for task in work.tasks:
         asks = work.asks(task)
         left = [
             ask
-            for ask in list_unanswered(asks, answered)
-            if not annotator.chat.is_cached(annotator.question(ask))
+            for ask in list_unanswered_items(asks, answered)
+            if not annotator.chat.is_answer_cached(annotator.question(ask))
         ]
         questions = [annotator.question(ask) for ask in left]
-        read = sum(estimate_tokens([message.content for message in asked.messages]) for asked in questions)
+        read = sum(
+            estimate_server_tokens([message.content for message in asked.messages]) for asked in questions
+        )
         written = sum(
             ANSWER_TOKENS + PER_DOCUMENT * len(ask.item.payload.get("documents", ())) for ask in left
         )
@@ -644,7 +662,7 @@ def _forecast_annotation_cells(
                 cached=len(asks) - len(left),
                 requests=len(left),
                 usd=None if annotator.price is None else annotator.price.usd(read, written),
-                seconds=remote_seconds(model, len(left), read + written, written),
+                seconds=estimate_server_seconds(model, len(left), read + written, written),
                 assumed=True,
             )
         )

@@ -15,7 +15,7 @@ from embassay.protocols.hume.options import Aggregation, Models, OneAnnotator
 from embassay.protocols.hume.published.paper import (
     EmbeddingModel,
     PaperDataset,
-    PaperPair,
+    PaperDatasetLanguagePair,
     PublishedEvaluation,
     PublishedStudy,
     select_human_evaluations,
@@ -23,18 +23,28 @@ from embassay.protocols.hume.published.paper import (
 from embassay.protocols.hume.published.standings import (
     ADVICE,
     HUMAN,
-    ScoreMatrix,
+    ModelAndPeopleScores,
+    agreement_trust_level,
     index_evaluations_by_pair,
     list_systems_outside_study,
     pair_difficulty,
     percent_of_human,
     score_matrix,
-    trust_level,
 )
-from embassay.protocols.hume.record import Agreement, AnnotatorScore, PairRecord, SystemKind, SystemScore
-from embassay.protocols.hume.results.conclusions import Contender, has_score_on_every_pair, scored_pairs
+from embassay.protocols.hume.record import (
+    AnnotatorAgreement,
+    AnnotatorScore,
+    DatasetLanguageRecord,
+    SystemKind,
+    SystemScore,
+)
+from embassay.protocols.hume.results.conclusions import (
+    ComparedSystem,
+    has_score_on_every_pair,
+    keep_pairs_with_human_score,
+)
 from embassay.protocols.hume.results.contestants import simplify_estimate
-from embassay.protocols.hume.scoring import BANDS, COEFFICIENT, MAIN, POOLED_FIRST, human_interval
+from embassay.protocols.hume.scoring import BANDS, COEFFICIENT, MAIN, POOLED_FIRST, human_score_interval
 from embassay.protocols.hume.study import Family, Who
 from embassay.stats.intervals import Estimate
 
@@ -51,11 +61,11 @@ _EXTRAS = {
 def published_pairs(
     evaluations: Sequence[PublishedEvaluation],
     study: PublishedStudy,
-    llms: ScoreMatrix | None = None,
+    llms: ModelAndPeopleScores | None = None,
     *,
     aggregation: Aggregation = "paper",
     one_annotator: OneAnnotator = "wilson",
-) -> tuple[PairRecord, ...]:
+) -> tuple[DatasetLanguageRecord, ...]:
     """Every pair of the study, in its order. DataError as `score_matrix`, UsageError as
     `replace_human_scores_by_rule`."""
     files = index_evaluations_by_pair(select_human_evaluations(evaluations, study))
@@ -66,11 +76,11 @@ def published_pairs(
         key = pair.dataset, pair.lang
         people = _people_record(study, pair, files[key], human, one_annotator)
         # Language models may lack a pair, models never do: the paper has none on clustering.
-        records.append(_with_systems(people, of_models[key], of_llms.get(key, {})))
+        records.append(_add_system_scores(people, of_models[key], of_llms.get(key, {})))
     return tuple(records)
 
 
-def _scores_by_pair(matrix: ScoreMatrix) -> dict[tuple[str, str], dict[str, float]]:
+def _scores_by_pair(matrix: ModelAndPeopleScores) -> dict[tuple[str, str], dict[str, float]]:
     """The score of every system, by dataset and language."""
     columns = zip(matrix.pairs, matrix.values.T.tolist(), strict=True)
     return {
@@ -80,22 +90,22 @@ def _scores_by_pair(matrix: ScoreMatrix) -> dict[tuple[str, str], dict[str, floa
 
 def _people_record(
     study: PublishedStudy,
-    pair: PaperPair,
+    pair: PaperDatasetLanguagePair,
     file: PublishedEvaluation,
     human: float,
     one_annotator: OneAnnotator,
-) -> PairRecord:
+) -> DatasetLanguageRecord:
     """A pair with its people, from their `file` and their score."""
     # A file lists annotators only where there are several.
     scores = file.main_scores_per_annotator if len(file.main_scores_per_annotator) > 1 else (human,)
-    dataset, trust = study.dataset(pair.dataset), trust_level(pair.family, file.headline_agreement)
+    dataset, trust = study.dataset(pair.dataset), agreement_trust_level(pair.family, file.headline_agreement)
     task = dataset.task if dataset else pair.dataset
     kind: Who = "simulated" if file.simulated else "person"
     annotators = tuple(
         AnnotatorScore(id=f"annotator {number}", kind=kind, score=score, items=pair.n_items)
         for number, score in enumerate(scores, start=1)
     )
-    return PairRecord(
+    return DatasetLanguageRecord(
         task=task,
         dataset=pair.dataset,
         lang=pair.lang,
@@ -115,11 +125,11 @@ def _people_record(
 
 
 def _people_interval(
-    pair: PaperPair, human: float, annotators: Sequence[float], one_annotator: OneAnnotator
+    pair: PaperDatasetLanguagePair, human: float, annotators: Sequence[float], one_annotator: OneAnnotator
 ) -> Estimate:
     if pair.n_items < 1:
         return Estimate(human, method="none: the number of items is not known")
-    return human_interval(pair.family, human, annotators, pair.n_items, one_annotator=one_annotator)
+    return human_score_interval(pair.family, human, annotators, pair.n_items, one_annotator=one_annotator)
 
 
 def _list_scores_by_convention(
@@ -132,11 +142,13 @@ def _list_scores_by_convention(
     return {"paper": paper, "pooled": pooled, "mean": mean, "first": annotators[0]}
 
 
-def _file_agreement(pair: PaperPair, file: PublishedEvaluation, annotators: int) -> Agreement | None:
+def _file_agreement(
+    pair: PaperDatasetLanguagePair, file: PublishedEvaluation, annotators: int
+) -> AnnotatorAgreement | None:
     agreement, coefficient = file.headline_agreement, COEFFICIENT[pair.family]
     if agreement is None:
         return None
-    return Agreement(
+    return AnnotatorAgreement(
         coefficient=coefficient,
         value=Estimate(value=agreement, n=pair.n_items, method=PUBLISHED),
         band=agreement_band(agreement, BANDS[coefficient]),
@@ -147,7 +159,9 @@ def _file_agreement(pair: PaperPair, file: PublishedEvaluation, annotators: int)
     )
 
 
-def _with_systems(record: PairRecord, models: Mapping[str, float], llms: Mapping[str, float]) -> PairRecord:
+def _add_system_scores(
+    record: DatasetLanguageRecord, models: Mapping[str, float], llms: Mapping[str, float]
+) -> DatasetLanguageRecord:
     """The record of people with the scores of the systems. Where agreement is low and the best model is above the
     interval of people, it may have learned labels that people do not share."""
     high = record.human.high
@@ -160,7 +174,7 @@ def _with_systems(record: PairRecord, models: Mapping[str, float], llms: Mapping
 
 
 def _published_scores(
-    record: PairRecord, scores: Mapping[str, float], kind: SystemKind
+    record: DatasetLanguageRecord, scores: Mapping[str, float], kind: SystemKind
 ) -> tuple[SystemScore, ...]:
     human = record.human.value or 0.0
     return tuple(
@@ -292,11 +306,13 @@ METRICS: Mapping[Family, tuple[str, ...]] = {
 """What each family is measured by, the primary measure first."""
 
 
-def convert_pairs_to_study(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> PublishedStudy:
+def convert_pairs_to_study(
+    pairs: Sequence[DatasetLanguageRecord], contenders: Sequence[ComparedSystem]
+) -> PublishedStudy:
     """The pairs with a human score as a study, its models those systems that have a score on all of them; language
     models are none."""
-    held = scored_pairs(pairs)
-    by_dataset: dict[str, list[PairRecord]] = {}
+    held = keep_pairs_with_human_score(pairs)
+    by_dataset: dict[str, list[DatasetLanguageRecord]] = {}
     for record in held:
         by_dataset.setdefault(record.dataset, []).append(record)
     datasets = tuple(
@@ -311,17 +327,17 @@ def convert_pairs_to_study(pairs: Sequence[PairRecord], contenders: Sequence[Con
     return PublishedStudy(datasets, models, HUMAN, "", "this study")
 
 
-def _published_pair(record: PairRecord) -> PaperPair:
+def _published_pair(record: DatasetLanguageRecord) -> PaperDatasetLanguagePair:
     """A pair of the record as result files have it."""
-    return PaperPair(
+    return PaperDatasetLanguagePair(
         record.dataset, record.lang, record.family, record.n, len(record.annotators), record.group, record.flags
     )  # fmt: skip
 
 
-def as_evaluations(pairs: Sequence[PairRecord]) -> tuple[PublishedEvaluation, ...]:
+def convert_pairs_to_evaluations(pairs: Sequence[DatasetLanguageRecord]) -> tuple[PublishedEvaluation, ...]:
     """People and every system that has a score, pair by pair."""
     evaluations = []
-    for pair in scored_pairs(pairs):
+    for pair in keep_pairs_with_human_score(pairs):
         scores = {HUMAN: pair.human.value, **{model.system: model.score.value for model in pair.models}}
         evaluations += [
             PublishedEvaluation(system, "", pair.dataset, pair.lang, pair.lang, value)
@@ -331,12 +347,14 @@ def as_evaluations(pairs: Sequence[PairRecord]) -> tuple[PublishedEvaluation, ..
     return tuple(evaluations)
 
 
-def llm_matrix(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> ScoreMatrix | None:
+def llm_score_matrix(
+    pairs: Sequence[DatasetLanguageRecord], contenders: Sequence[ComparedSystem]
+) -> ModelAndPeopleScores | None:
     """Language models on the pairs that people and every one of them have a score on; None where there are none."""
     names = tuple(contender.system for contender in contenders if contender.kind == "llm")
     held = [
         (pair, own)
-        for pair in scored_pairs(pairs)
+        for pair in keep_pairs_with_human_score(pairs)
         if (own := {llm.system: llm.score.value for llm in pair.llms})
         and all(own.get(name) is not None for name in names)
     ]
@@ -344,4 +362,4 @@ def llm_matrix(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> 
         return None
     values = np.array([[own[name] for _, own in held] for name in names], dtype=np.float64)
     human = np.array([pair.human.value for pair, _ in held], dtype=np.float64)
-    return ScoreMatrix(tuple(pair for pair, _ in held), names, values, human)
+    return ModelAndPeopleScores(tuple(pair for pair, _ in held), names, values, human)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from embassay.errors import DataError
 from embassay.protocols.hume.study import Family
 from embassay.protocols.mteb.survey import MAIN as MAIN_SCORE
-from embassay.protocols.mteb.survey import MEND, find_results_owner, list_result_files, read_json
+from embassay.protocols.mteb.survey import MEND, find_results_owner, list_result_files, read_json_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,7 +25,7 @@ MULTILINGUAL, ENGLISH_ONLY = "multilingual datasets", "English-only datasets"
 
 
 @dataclass(frozen=True)
-class PaperPair:
+class PaperDatasetLanguagePair:
     """A dataset in one language, the unit of all means: `n_items` were annotated, by `n_annotators` people each.
 
     `group` says whether the dataset has other languages than English; the English part of one that has counts as
@@ -54,7 +54,7 @@ class PaperDataset:
     task: str
     family: Family
     metrics: tuple[str, ...]
-    pairs: tuple[PaperPair, ...]
+    pairs: tuple[PaperDatasetLanguagePair, ...]
     aliases: tuple[str, ...] = ()
 
 
@@ -84,7 +84,7 @@ class PublishedStudy:
     source: str
 
     @property
-    def pairs(self) -> tuple[PaperPair, ...]:
+    def pairs(self) -> tuple[PaperDatasetLanguagePair, ...]:
         """The 26 pairs, in the order of table 8."""
         return tuple(pair for dataset in self.datasets for pair in dataset.pairs)
 
@@ -92,17 +92,17 @@ class PublishedStudy:
         """The dataset of this name, task name or alias, in any case; None where the study has no such one."""
         return _index_datasets_by_name(self).get(name.strip().lower())
 
-    def pair(self, name: str, lang: str) -> PaperPair | None:
+    def pair(self, name: str, lang: str) -> PaperDatasetLanguagePair | None:
         """The pair of a dataset (by any of its names) and a language (ISO 639-3)."""
         dataset = self.dataset(name)
         return next((pair for pair in dataset.pairs if pair.lang == lang), None) if dataset else None
 
 
 @cache
-def paper_study() -> PublishedStudy:
+def load_hume_paper_study() -> PublishedStudy:
     """The study of the HUME paper.
 
-    >>> len(paper_study().datasets), len(paper_study().pairs), len(paper_study().models)
+    >>> len(load_hume_paper_study().datasets), len(load_hume_paper_study().pairs), len(load_hume_paper_study().models)
     (16, 26, 13)
     """
     import tomllib
@@ -129,7 +129,9 @@ def _read_dataset(row: Mapping[str, object]) -> PaperDataset:
         metrics=tuple(cast(list[str], row["metrics"])),
         # Two people read every English item, one every other: spec hume, section 3.
         pairs=tuple(
-            PaperPair(name, lang, family, n, 2 if lang == "eng" else 1, group, _pair_flags(row, lang))
+            PaperDatasetLanguagePair(
+                name, lang, family, n, 2 if lang == "eng" else 1, group, _pair_flags(row, lang)
+            )
             for lang, n in sorted(items.items())
         ),
         aliases=tuple(cast(list[str], row.get("aliases", []))),
@@ -205,7 +207,7 @@ def read_results(path: Path, study: PublishedStudy | None = None) -> tuple[Publi
     or one task of MTEB, `{"task_name", "scores": {"test": [...]}}`, whose system and revision are the two folders
     above it. Only the test split counts. DataError for files that are neither, or cannot be read.
     """
-    study = study or paper_study()
+    study = study or load_hume_paper_study()
     if not path.exists():
         raise DataError("There is no such file or folder", path=path, mend=MEND)
     files = [path] if path.is_file() else list_result_files(path)
@@ -216,7 +218,7 @@ def read_results(path: Path, study: PublishedStudy | None = None) -> tuple[Publi
 
 
 def _read_evaluations(path: Path, study: PublishedStudy) -> Iterator[PublishedEvaluation]:
-    document = read_json(path)
+    document = read_json_file(path)
     if isinstance(document, dict) and isinstance(document.get("results"), list):
         entries = document["results"]
     elif isinstance(document, dict) and isinstance(document.get("scores"), dict):
@@ -269,11 +271,11 @@ def _read_evaluation(
         lang=_entry_language(entry, path, number),
         subset=str(entry.get("hf_subset", "default")),
         main_score=_main_score(entry, path, number),
-        metrics=_number_fields(scores),
+        metrics=_keep_number_fields(scores),
         experiments=tuple(
-            _number_fields(run) for run in scores.get(_EXPERIMENTS) or () if isinstance(run, dict)
+            _keep_number_fields(run) for run in scores.get(_EXPERIMENTS) or () if isinstance(run, dict)
         ),
-        agreement=_number_fields(agreement),
+        agreement=_keep_number_fields(agreement),
         agreement_metric=str(agreement.get("metric", "")),
         simulated=scores.get("simulated") is True,
     )
@@ -297,7 +299,7 @@ def _main_score(entry: Mapping[str, Any], path: Path, number: int) -> float:
     return float(value)
 
 
-def _number_fields(block: Mapping[str, Any]) -> dict[str, float]:
+def _keep_number_fields(block: Mapping[str, Any]) -> dict[str, float]:
     """What is a number; lists, texts and MTEB's own bookkeeping are left out."""
     return {
         key: float(value)

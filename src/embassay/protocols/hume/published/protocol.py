@@ -20,35 +20,41 @@ from embassay.protocols.hume.published.paper import (
     MULTILINGUAL,
     EmbeddingModel,
     PaperDataset,
-    PaperPair,
+    PaperDatasetLanguagePair,
     PublishedEvaluation,
     PublishedStudy,
-    paper_study,
+    load_hume_paper_study,
     read_results,
 )
 from embassay.protocols.hume.published.standings import (
-    ScoreMatrix,
+    ModelAndPeopleScores,
     list_systems_outside_study,
     percent_of_human,
 )
 from embassay.protocols.hume.published.tables import build_all_paper_tables, read_llm_scores
-from embassay.protocols.hume.record import PairRecord, Summary, SystemKind, SystemScore, write_summary
+from embassay.protocols.hume.record import (
+    DatasetLanguageRecord,
+    Summary,
+    SystemKind,
+    SystemScore,
+    write_summary,
+)
 from embassay.protocols.hume.resource import resource_table
 from embassay.protocols.hume.results.conclusions import (
-    Contender,
+    ComparedSystem,
     build_human_score_matrix,
     convert_correlation_to_estimate,
     correlate_agreement_with_gap,
-    count_wins,
+    count_people_wins,
     rank_systems_by_mean,
 )
-from embassay.protocols.hume.results.gaps import gap_table
-from embassay.protocols.hume.results.markdown import write_markdown
-from embassay.protocols.hume.results.summary import LLM, published_rows, write_finished_run
+from embassay.protocols.hume.results.gaps import gap_slopes_table
+from embassay.protocols.hume.results.markdown import write_markdown_report
+from embassay.protocols.hume.results.summary import LLM, published_result_rows, write_finished_run
 from embassay.protocols.hume.results.tables import study_tables
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import FAMILIES, Family
-from embassay.protocols.hume.tables import agreement_table, annotators_table, make_figures
+from embassay.protocols.hume.tables import agreement_table, annotator_scores_table, make_figure_tables
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.session import check_same_arguments
 from embassay.protocols.kernel.tables import ColumnTable
@@ -77,7 +83,7 @@ class PublishedResults:
 
     study: PublishedStudy
     evaluations: tuple[PublishedEvaluation, ...]
-    llms: ScoreMatrix | None
+    llms: ModelAndPeopleScores | None
     notes: tuple[str, ...]
     own: EvaluatedSystems = EvaluatedSystems()
 
@@ -89,31 +95,35 @@ def write_published_run(
     for a folder of other arguments."""
     folder = RunFolder(out)
     check_same_arguments(folder, request)
-    published = add_evaluated_systems(read_published(request), own) if own else read_published(request)
+    published = (
+        add_evaluated_systems(read_published_results(request), own)
+        if own
+        else read_published_results(request)
+    )
     summary = published_summary(published, request)
-    with folder.hold_lock():
+    with folder.hold_folder_lock():
         write_summary(folder.path, summary)
-        write_markdown(folder.path, summary)
+        write_markdown_report(folder.path, summary)
         write_finished_run(
             folder, request=request, command=command or _python_command(request, out),
-            rows=list(published_rows(summary)), tables=_published_tables(published, summary, request),
+            rows=list(published_result_rows(summary)), tables=_published_tables(published, summary, request),
             systems=_system_records(summary, published.own), datasets=_dataset_records(summary, request), extra={}
         )  # fmt: skip
     return Run(out)
 
 
-def read_published(request: PublishedRequest) -> PublishedResults:
+def read_published_results(request: PublishedRequest) -> PublishedResults:
     """Read the files. DataError for files that are not what they should be, or hold no people or no model."""
-    study = paper_study()
+    study = load_hume_paper_study()
     evaluations = _read_evaluations(request, replace(study, datasets=()))
     names = {name for dataset in study.datasets for name in (dataset.task, dataset.name)}
     # Not by an alias: a task of one's own may well be called emotion.
     if any(evaluation.dataset in names for evaluation in evaluations):
         evaluations = _read_evaluations(request, study)
     else:
-        study = derive_study(evaluations, study.human)
+        study = derive_study_from_results(evaluations, study.human)
     held, notes = select_present_pairs(evaluations, study, request.models)
-    llms = read_llm_scores(_llm_files(request.llm_scores), held) if request.llm_scores else None
+    llms = read_llm_scores(_find_llm_score_tables(request.llm_scores), held) if request.llm_scores else None
     more = list_systems_outside_study(evaluations, held) if request.models == "study" else []
     if more:
         notes = (*notes, f"Not part of the study, so not in any table: {', '.join(more)}.")
@@ -159,17 +169,17 @@ def published_summary(found: PublishedResults, request: PublishedRequest) -> Sum
     gap = correlate_agreement_with_gap(matrix)
     pairs = tuple(_add_evaluated_scores(pair, found.own) for pair in pairs)
     models = [
-        Contender(name, kind, None, kind != "classical", APART if kind == "classical" else "")
+        ComparedSystem(name, kind, None, kind != "classical", APART if kind == "classical" else "")
         for name, (kind, _) in found.own.systems.items()
     ]
     return Summary(
         title=TITLE, source="published", seed=request.seed, pairs=pairs,
-        places=rank_systems_by_mean(pairs, (*entered, *models), request.seed), wins=count_wins(matrix),
+        places=rank_systems_by_mean(pairs, (*entered, *models), request.seed), wins=count_people_wins(matrix),
         agreement_against_gap=convert_correlation_to_estimate(gap), agreement_against_gap_p=gap.p, notes=found.notes
     )  # fmt: skip
 
 
-def _add_evaluated_scores(pair: PairRecord, own: EvaluatedSystems) -> PairRecord:
+def _add_evaluated_scores(pair: DatasetLanguageRecord, own: EvaluatedSystems) -> DatasetLanguageRecord:
     """A pair with the scores of the systems that were evaluated here; they are no part of best, median and mean."""
     human = pair.human.value
     scores = [
@@ -185,11 +195,13 @@ def _add_evaluated_scores(pair: PairRecord, own: EvaluatedSystems) -> PairRecord
     return pair.model_copy(update={"models": (*pair.models, *scores)}) if scores else pair
 
 
-def list_contenders(found: PublishedResults) -> tuple[Contender, ...]:
+def list_contenders(found: PublishedResults) -> tuple[ComparedSystem, ...]:
     """The models, and language models, which have no scores on clustering."""
-    models = [Contender(model.short, "embedding", model.parameters_millions) for model in found.study.models]
+    models = [
+        ComparedSystem(model.short, "embedding", model.parameters_millions) for model in found.study.models
+    ]
     names = found.llms.models if found.llms else ()
-    return (*models, *(Contender(name, "llm", None, False, LLM) for name in names))
+    return (*models, *(ComparedSystem(name, "llm", None, False, LLM) for name in names))
 
 
 def _published_tables(
@@ -205,13 +217,13 @@ def _published_tables(
         apart=[name for name, (kind, _) in published.own.systems.items() if kind == "classical"]
     )  # fmt: skip
     yield agreement_table(summary)
-    yield annotators_table(summary)
+    yield annotator_scores_table(summary)
     yield resource_table(summary, summary.seed)
-    yield gap_table(summary)
-    yield from make_figures(summary)
+    yield gap_slopes_table(summary)
+    yield from make_figure_tables(summary)
 
 
-def _llm_files(given: Sequence[str]) -> list[Path]:
+def _find_llm_score_tables(given: Sequence[str]) -> list[Path]:
     """Files as they are; of a folder those whose first columns are those of such a table."""
     files: list[Path] = []
     for entry in map(Path, given):
@@ -270,7 +282,7 @@ def _python_command(request: PublishedRequest, out: Path) -> str:
 SOURCE = "the results themselves"
 
 
-def derive_study(evaluations: Sequence[PublishedEvaluation], human: str) -> PublishedStudy:
+def derive_study_from_results(evaluations: Sequence[PublishedEvaluation], human: str) -> PublishedStudy:
     """The datasets that people (`human`) have results on, with the models of all other systems.
 
     Families are told by the measures of a file. Raises DataError for people in several revisions, and measures of no
@@ -297,11 +309,11 @@ def _derive_dataset(name: str, evaluations: Sequence[PublishedEvaluation]) -> Pa
     family = _find_family(name, evaluations)
     group = MULTILINGUAL if {evaluation.lang for evaluation in evaluations} - {"eng"} else ENGLISH_ONLY
     pairs = tuple(
-        PaperPair(
+        PaperDatasetLanguagePair(
             name,
             evaluation.lang,
             family,
-            _count_items(evaluation),
+            _count_annotated_items(evaluation),
             max(len(evaluation.main_scores_per_annotator), 1),
             group,
         )
@@ -321,6 +333,6 @@ def _find_family(name: str, evaluations: Iterable[PublishedEvaluation]) -> Famil
     return families[0]
 
 
-def _count_items(evaluation: PublishedEvaluation) -> int:
+def _count_annotated_items(evaluation: PublishedEvaluation) -> int:
     """How many items were annotated; 0 where a file does not say, as for one annotator."""
     return int(evaluation.agreement.get("n_items", 0) or evaluation.metrics.get("n_items", 0))

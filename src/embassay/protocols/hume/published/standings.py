@@ -12,16 +12,24 @@ from numpy.typing import NDArray
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.published.paper import (
-    PaperPair,
+    PaperDatasetLanguagePair,
     PublishedEvaluation,
     PublishedStudy,
-    paper_study,
+    load_hume_paper_study,
     select_human_evaluations,
 )
-from embassay.protocols.hume.record import By, Difficulty, PairRecord, Reference, Summary, Trust, WinCount
+from embassay.protocols.hume.record import (
+    By,
+    DatasetLanguageRecord,
+    Difficulty,
+    PeopleWinCount,
+    Reference,
+    Summary,
+    Trust,
+)
 from embassay.protocols.hume.study import Family
 
-AnyPair = PaperPair | PairRecord
+AnyPair = PaperDatasetLanguagePair | DatasetLanguageRecord
 """A dataset in one language, as result files or as a record have it."""
 REFERENCES: tuple[Reference, ...] = ("best", "median", "mean")
 Weighting = Literal["pairs", "datasets"]
@@ -78,11 +86,11 @@ class PeopleRank:
     @property
     def agreement(self) -> float | None:
         """How well people agree, by the record of the pair; None where that is not known."""
-        return self.pair.agreement_value if isinstance(self.pair, PairRecord) else None
+        return self.pair.agreement_value if isinstance(self.pair, DatasetLanguageRecord) else None
 
 
 @dataclass(frozen=True)
-class MeanRank:
+class SystemRankByMean:
     """A system, or Human, by its mean over pairs or datasets; `rank` is 1 + those strictly above."""
 
     system: str
@@ -90,18 +98,18 @@ class MeanRank:
     rank: int
 
 
-def people_ranks(matrix: ScoreMatrix) -> tuple[PeopleRank, ...]:
+def rank_people_on_every_pair(matrix: ModelAndPeopleScores) -> tuple[PeopleRank, ...]:
     """People beside the models, pair by pair. UsageError for no model. Source: spec hume, section 8."""
     if not matrix.models:
         raise UsageError("There is no model to compare people with.", mend="Give results of a model.")
     columns = zip(matrix.pairs, matrix.human.tolist(), matrix.values.T.tolist(), strict=True)
     return tuple(
-        rank_people(pair, human, dict(zip(matrix.models, scores, strict=True)))
+        rank_people_on_pair(pair, human, dict(zip(matrix.models, scores, strict=True)))
         for pair, human, scores in columns
     )
 
 
-def rank_people(pair: AnyPair, human: float, scores: Mapping[str, float]) -> PeopleRank:
+def rank_people_on_pair(pair: AnyPair, human: float, scores: Mapping[str, float]) -> PeopleRank:
     """People beside the `scores` of the models on a pair."""
     x = np.array(list(scores.values()))
     return PeopleRank(
@@ -116,7 +124,7 @@ def rank_people(pair: AnyPair, human: float, scores: Mapping[str, float]) -> Peo
 class PairStanding:
     """A pair of the record and people among its models; `standing` is None where people or all models lack a score."""
 
-    pair: PairRecord
+    pair: DatasetLanguageRecord
     standing: PeopleRank | None
 
 
@@ -130,15 +138,15 @@ def compare_people_with_models(summary: Summary) -> tuple[PairStanding, ...]:
     return tuple(PairStanding(pair, _pair_rank(pair, ranked)) for pair in summary.pairs)
 
 
-def _pair_rank(pair: PairRecord, ranked: Collection[str]) -> PeopleRank | None:
+def _pair_rank(pair: DatasetLanguageRecord, ranked: Collection[str]) -> PeopleRank | None:
     # Who has no rank stands beside: people are not held against it.
     entered = [row for row in pair.system_scores if row.system in ranked] if ranked else pair.models
     scores = {row.system: row.score.value for row in entered if row.score.value is not None}
     human = pair.human.value
-    return rank_people(pair, human, scores) if scores and human is not None else None
+    return rank_people_on_pair(pair, human, scores) if scores and human is not None else None
 
 
-def win_rates(ranks: Sequence[PeopleRank], by: By = "all") -> tuple[WinCount, ...]:
+def count_people_wins_by_group(ranks: Sequence[PeopleRank], by: By = "all") -> tuple[PeopleWinCount, ...]:
     """Wins against best, median and mean in every group of the pairs, groups as first met.
 
     Source: spec hume, section 8; figure 12.
@@ -150,11 +158,13 @@ def win_rates(ranks: Sequence[PeopleRank], by: By = "all") -> tuple[WinCount, ..
     for group, own in groups.items():
         for reference in REFERENCES:
             wins = sum(rank.wins(reference) for rank in own)
-            rates.append(WinCount(by=by, group=group, reference=reference, wins=wins, pairs=len(own)))
+            rates.append(PeopleWinCount(by=by, group=group, reference=reference, wins=wins, pairs=len(own)))
     return tuple(rates)
 
 
-def rank_by_mean_score(matrix: ScoreMatrix, weighting: Weighting = "pairs") -> tuple[MeanRank, ...]:
+def rank_by_mean_score(
+    matrix: ModelAndPeopleScores, weighting: Weighting = "pairs"
+) -> tuple[SystemRankByMean, ...]:
     """Models and Human by their mean, best first; equals share a rank.
 
     Over all `pairs`, as the paper; or over `datasets`, each first over its languages, which ranks people lower.
@@ -163,12 +173,12 @@ def rank_by_mean_score(matrix: ScoreMatrix, weighting: Weighting = "pairs") -> t
     means = matrix.means() if weighting == "pairs" else _means_of_datasets(matrix)
     ranked = sorted(means.items(), key=lambda item: -item[1])
     return tuple(
-        MeanRank(system, mean, 1 + sum(other > mean + ROUNDING for other in means.values()))
+        SystemRankByMean(system, mean, 1 + sum(other > mean + ROUNDING for other in means.values()))
         for system, mean in ranked
     )
 
 
-def _means_of_datasets(matrix: ScoreMatrix) -> dict[str, float]:
+def _means_of_datasets(matrix: ModelAndPeopleScores) -> dict[str, float]:
     names = dict.fromkeys(pair.dataset for pair in matrix.pairs)
     by_dataset = [matrix.means(_make_dataset_filter(name)) for name in names]
     return {system: float(np.mean([means[system] for means in by_dataset])) for system in by_dataset[0]}
@@ -200,7 +210,7 @@ HUMAN = "Human"
 
 
 @dataclass(frozen=True)
-class ScoreMatrix:
+class ModelAndPeopleScores:
     """`values` (models, pairs) and `human` (pairs,), fractions. Models go by short names; people are none of them."""
 
     pairs: Sequence[AnyPair]
@@ -221,7 +231,7 @@ class ScoreMatrix:
         every = np.vstack([self.values, self.human])[:, at].mean(axis=1)
         return dict(zip((*self.models, HUMAN), every.tolist(), strict=True))
 
-    def with_model_scores(self, rows: Mapping[str, Sequence[float]]) -> ScoreMatrix:
+    def add_model_scores(self, rows: Mapping[str, Sequence[float]]) -> ModelAndPeopleScores:
         """The same with the scores of further models."""
         values = np.vstack([self.values, *(np.array([row]) for row in rows.values())])
         return replace(self, models=(*self.models, *rows), values=values)
@@ -229,13 +239,13 @@ class ScoreMatrix:
 
 def score_matrix(
     evaluations: Iterable[PublishedEvaluation], study: PublishedStudy | None = None
-) -> ScoreMatrix:
+) -> ModelAndPeopleScores:
     """The main scores of the study's models and people over its pairs; other systems and subsets are left out.
 
     DataError where a model of the study, or the people in the paper's revision, lack a pair or have it twice: a mean
     over fewer pairs would not compare. Source: spec hume 5 and 13.
     """
-    study, every = study or paper_study(), list(evaluations)
+    study, every = study or load_hume_paper_study(), list(evaluations)
     groups = {
         model.short: [evaluation for evaluation in every if evaluation.system == model.name]
         for model in study.models
@@ -244,14 +254,14 @@ def score_matrix(
     rows = {name: _matrix_row(name, own, study.pairs) for name, own in groups.items()}
     human = rows.pop(HUMAN)
     values = np.array(list(rows.values())).reshape(len(rows), len(study.pairs))
-    return ScoreMatrix(study.pairs, tuple(rows), values, np.array(human))
+    return ModelAndPeopleScores(study.pairs, tuple(rows), values, np.array(human))
 
 
 def list_systems_outside_study(
     evaluations: Iterable[PublishedEvaluation], study: PublishedStudy | None = None
 ) -> list[str]:
     """The systems that are not of the study, which never take part in best, median, mean or rank; sorted."""
-    study = study or paper_study()
+    study = study or load_hume_paper_study()
     named = {study.human, *(model.name for model in study.models)}
     return sorted({evaluation.system for evaluation in evaluations} - named)
 
@@ -273,7 +283,7 @@ def index_evaluations_by_pair(
 
 
 def _matrix_row(
-    name: str, evaluations: Sequence[PublishedEvaluation], pairs: Sequence[PaperPair]
+    name: str, evaluations: Sequence[PublishedEvaluation], pairs: Sequence[PaperDatasetLanguagePair]
 ) -> list[float]:
     scores = {
         key: evaluation.main_score for key, evaluation in index_evaluations_by_pair(evaluations).items()
@@ -288,7 +298,7 @@ def _matrix_row(
 
 
 @dataclass(frozen=True)
-class Correlation:
+class SpearmanCorrelation:
     """Spearman's correlation over `n` pairs, -1 to 1, with the two-sided p of the t approximation; both None where
     either series is constant or there are fewer than three pairs."""
 
@@ -299,7 +309,7 @@ class Correlation:
 
 def correlate_series(
     x: Sequence[float] | NDArray[np.float64], y: Sequence[float] | NDArray[np.float64]
-) -> Correlation:
+) -> SpearmanCorrelation:
     """Spearman's correlation of two series of equal length, ties sharing the mean of their ranks.
 
     >>> correlate_series([1, 2, 3, 4], [2, 4, 6, 9]).rho
@@ -309,12 +319,12 @@ def correlate_series(
     from scipy.stats import spearmanr
 
     if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
-        return Correlation(None, None, len(x))
+        return SpearmanCorrelation(None, None, len(x))
     test = spearmanr(x, y)
-    return Correlation(float(test.statistic), float(test.pvalue), len(x))
+    return SpearmanCorrelation(float(test.statistic), float(test.pvalue), len(x))
 
 
-def agreement_against_gap(ranks: Sequence[PeopleRank]) -> Correlation:
+def agreement_against_gap(ranks: Sequence[PeopleRank]) -> SpearmanCorrelation:
     """Agreement of people against best model minus people, over the pairs that have an agreement.
 
     Below 0: models are above people where people agree least. Ours, not the paper's. Source: spec hume, section 8.
@@ -333,14 +343,15 @@ _LIMITS: dict[Family, tuple[float, float]] = {
 ADVICE = "Improve the task or drop it."
 
 
-def trust_level(family: Family, agreement: float | None) -> Trust | None:
+def agreement_trust_level(family: Family, agreement: float | None) -> Trust | None:
     """Kappa and ARI: low below 0.4, high above 0.6. Correlations: low below 0.6, high above 0.7. Else medium.
 
     None where there is no agreement. Source: spec hume, section 8.
 
-    >>> trust_level("classification", 0.39), trust_level("sts", 0.58), trust_level("reranking", 0.7)
+    >>> agreement_trust_level("classification", 0.39), agreement_trust_level("sts", 0.58),
+    agreement_trust_level("reranking", 0.7)
     ('low', 'low', 'medium')
-    >>> trust_level("sts", None)
+    >>> agreement_trust_level("sts", None)
     """
     if agreement is None:
         return None

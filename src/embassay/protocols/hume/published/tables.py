@@ -24,11 +24,11 @@ from embassay.protocols.hume.published.conversion import published_pairs
 from embassay.protocols.hume.published.paper import (
     EmbeddingModel,
     PaperDataset,
-    PaperPair,
+    PaperDatasetLanguagePair,
     PublishedEvaluation,
     PublishedStudy,
     convert_to_iso_639_3,
-    paper_study,
+    load_hume_paper_study,
     round_fraction_first,
     select_human_evaluations,
 )
@@ -36,19 +36,19 @@ from embassay.protocols.hume.published.standings import (
     HUMAN,
     REFERENCES,
     AnyPair,
-    Correlation,
+    ModelAndPeopleScores,
     PeopleRank,
-    ScoreMatrix,
+    SpearmanCorrelation,
     correlate_series,
+    count_people_wins_by_group,
     index_evaluations_by_pair,
-    people_ranks,
     rank_by_mean_score,
+    rank_people_on_every_pair,
     score_matrix,
-    win_rates,
 )
 from embassay.protocols.hume.record import By
 from embassay.protocols.hume.study import FAMILIES, Family
-from embassay.protocols.hume.tables import OF_PAIR, OwnScores, printed_people_table, quality_table
+from embassay.protocols.hume.tables import OF_PAIR, OwnScores, pair_quality_table, printed_people_table
 from embassay.protocols.kernel.tables import (
     ColumnTable,
     ComputedColumn,
@@ -56,25 +56,25 @@ from embassay.protocols.kernel.tables import (
     number_column,
     points_column,
     text,
-    whole_column,
+    whole_number_column,
 )
 
 AVERAGE = "Average"
 _MEND = "Give columns dataset, lang, human and one per language model, in points of 100; a row Average is left out."
 
 
-def read_llm_scores(paths: Sequence[Path], study: PublishedStudy | None = None) -> ScoreMatrix:
+def read_llm_scores(paths: Sequence[Path], study: PublishedStudy | None = None) -> ModelAndPeopleScores:
     """Language models beside people, from one or more CSV files with the same columns: dataset, lang, human, then a
     column per language model. Clustering is not among the pairs of the paper.
 
     Datasets go by any of their names, values are points of 100. DataError for another header, an unknown or repeated
     pair, or a value that is no number from -100 to 100.
     """
-    study = study or paper_study()
+    study = study or load_hume_paper_study()
     header: list[str] | None = None
-    rows: dict[PaperPair, list[float]] = {}
+    rows: dict[PaperDatasetLanguagePair, list[float]] = {}
     for path in paths:
-        pairs, body = _parse_table(path)
+        pairs, body = _parse_llm_score_table(path)
         if header is not None and pairs != header:
             raise DataError("The columns differ from those of the previous file", path=path, mend=_MEND)
         header = pairs
@@ -91,10 +91,10 @@ def read_llm_scores(paths: Sequence[Path], study: PublishedStudy | None = None) 
     # Fractions in place of points; values were divided by 100 already.
     if np.abs(values).max() <= 0.01:
         raise DataError("All values are fractions of 1", path=paths[0], expected="points of 100", mend=_MEND)
-    return ScoreMatrix(tuple(rows), tuple(header[3:]), values[1:], values[0])
+    return ModelAndPeopleScores(tuple(rows), tuple(header[3:]), values[1:], values[0])
 
 
-def _parse_table(path: Path) -> tuple[list[str], Iterable[tuple[int, list[str]]]]:
+def _parse_llm_score_table(path: Path) -> tuple[list[str], Iterable[tuple[int, list[str]]]]:
     """The header, and line number and cells of every row but averages."""
     try:
         reader = csv.reader(io.StringIO(read_bounded_file(path).decode("utf-8-sig"), newline=""))
@@ -114,7 +114,9 @@ def _parse_table(path: Path) -> tuple[list[str], Iterable[tuple[int, list[str]]]
     return header, body
 
 
-def _find_pair(cells: Sequence[str], study: PublishedStudy, path: Path, line: int) -> PaperPair:
+def _find_pair(
+    cells: Sequence[str], study: PublishedStudy, path: Path, line: int
+) -> PaperDatasetLanguagePair:
     pair = study.pair(cells[0], convert_to_iso_639_3(cells[1]))
     if pair is None:
         raise DataError(
@@ -147,14 +149,16 @@ AVERAGE_LLM = "average of all LLMs"
 
 
 @dataclass(frozen=True)
-class DifficultyCorrelation:
+class PeopleLlmCorrelation:
     """How the scores of people and of an LLM go together over pairs."""
 
     llm: str
-    correlation: Correlation
+    correlation: SpearmanCorrelation
 
 
-def correlate_llm_difficulty(llms: ScoreMatrix, own: Sequence[str] = ()) -> tuple[DifficultyCorrelation, ...]:
+def correlate_llm_difficulty(
+    llms: ModelAndPeopleScores, own: Sequence[str] = ()
+) -> tuple[PeopleLlmCorrelation, ...]:
     """Table 13: every LLM, and last people against the mean of all LLMs per pair (not the mean of the correlations).
     `own` systems among the columns have a row, and no part in that mean.
 
@@ -164,20 +168,20 @@ def correlate_llm_difficulty(llms: ScoreMatrix, own: Sequence[str] = ()) -> tupl
     theirs = [place for place, name in enumerate(llms.models) if name not in own]
     mean = llms.values[theirs].mean(axis=0)
     series = [*zip(llms.models, llms.values, strict=True), (AVERAGE_LLM, mean)]
-    return tuple(DifficultyCorrelation(name, correlate_series(llms.human, values)) for name, values in series)
+    return tuple(PeopleLlmCorrelation(name, correlate_series(llms.human, values)) for name, values in series)
 
 
-def difficulty_table(llms: ScoreMatrix, own: Sequence[str] = ()) -> ColumnTable:
+def llm_difficulty_table(llms: ModelAndPeopleScores, own: Sequence[str] = ()) -> ColumnTable:
     """Table 13."""
     return ColumnTable.of(
         "hume_table13", "HUME table 13: are the same pairs hard?", correlate_llm_difficulty(llms, own), text("llm"),
         number_column("spearman_rho", "correlation.rho"),
         number_column("p_value", "correlation.p", style="p"),
-        whole_column("pairs", "correlation.n"),
+        whole_number_column("pairs", "correlation.n"),
     )  # fmt: skip
 
 
-class ScoreRow(NamedTuple):
+class PeopleAndLlmScoreRow(NamedTuple):
     """A row of people's and language models' `scores`: a pair's, or their means; of a family also the `best` embedding
     model's mean in points, and its name."""
 
@@ -187,7 +191,7 @@ class ScoreRow(NamedTuple):
     best: tuple[float | None, str | None] = (None, None)
 
 
-def _score_fields(llms: ScoreMatrix) -> Iterator[ComputedColumn]:
+def _people_and_llm_columns(llms: ModelAndPeopleScores) -> Iterator[ComputedColumn]:
     """People, and every language model."""
     yield _score_field("human", HUMAN)
     for name in llms.models:
@@ -198,44 +202,52 @@ def _score_field(heading: str, system: str) -> ComputedColumn:
     return points_column(heading, lambda row: row.scores.get(system))
 
 
-def family_table(llms: ScoreMatrix, matrix: ScoreMatrix | None = None) -> ColumnTable:
+def family_scores_table(
+    llms: ModelAndPeopleScores, matrix: ModelAndPeopleScores | None = None
+) -> ColumnTable:
     """Table 2: people and LLMs by family, and over all their pairs; with `matrix` the best embedding model of each.
 
     The average is over pairs, not over families. Source: FINDINGS, HUME 8.
     """
     present = {pair.family for pair in llms.pairs}
     rows = [
-        ScoreRow(family, llms.means(_make_family_filter(family)), best=best_embedding(matrix, family))
+        PeopleAndLlmScoreRow(
+            family, llms.means(_make_family_filter(family)), best=best_embedding_model(matrix, family)
+        )
         for family in FAMILIES
         if family in present
     ]
     return ColumnTable.of(
-        "hume_table2", "HUME table 2: people and LLMs", [*rows, ScoreRow(AVERAGE, llms.means())],
-        text("category", "name"), *_score_fields(llms),
+        "hume_table2", "HUME table 2: people and LLMs", [*rows, PeopleAndLlmScoreRow(AVERAGE, llms.means())],
+        text("category", "name"), *_people_and_llm_columns(llms),
         number_column("best_embedding_score", lambda row: row.best[0], 1),
         text("best_embedding_model", lambda row: row.best[1]),
         note="The average is the mean over all pairs, not over families. People marked documents, LLMs ranked them.",
     )  # fmt: skip
 
 
-def pair_score_table(llms: ScoreMatrix, family: Family) -> ColumnTable:
+def pair_score_table(llms: ModelAndPeopleScores, family: Family) -> ColumnTable:
     """Tables 10 (classification), 11 (reranking) and 12 (sts): every pair, and their average."""
     names = (HUMAN, *llms.models)
     columns = zip(llms.pairs, np.vstack([llms.human, llms.values]).T.tolist(), strict=True)
     rows = [
-        ScoreRow(pair.dataset, dict(zip(names, scores, strict=True)), pair.lang)
+        PeopleAndLlmScoreRow(pair.dataset, dict(zip(names, scores, strict=True)), pair.lang)
         for pair, scores in columns
         if pair.family == family
     ]
     # A family without a pair has no mean, not one of 0.
-    rows.append(ScoreRow(AVERAGE, llms.means(_make_family_filter(family)) if rows else {}))
+    rows.append(PeopleAndLlmScoreRow(AVERAGE, llms.means(_make_family_filter(family)) if rows else {}))
     table = LLM_TABLES[family]
     name = f"hume_table{table}" if table else f"hume_llm_{family}"
     title = f"HUME table {table}: LLMs on {family}" if table else f"LLMs on {family}"
-    return ColumnTable.of(name, title, rows, text("dataset", "name"), text("lang"), *_score_fields(llms))
+    return ColumnTable.of(
+        name, title, rows, text("dataset", "name"), text("lang"), *_people_and_llm_columns(llms)
+    )
 
 
-def best_embedding(matrix: ScoreMatrix | None, family: Family) -> tuple[float | None, str | None]:
+def best_embedding_model(
+    matrix: ModelAndPeopleScores | None, family: Family
+) -> tuple[float | None, str | None]:
     """The highest mean of a model over a family's pairs in points, and whose it is; None twice without a matrix."""
     means = matrix.means(_make_family_filter(family)) if matrix else {}
     models = {name: mean for name, mean in means.items() if name != HUMAN and mean == mean}
@@ -257,7 +269,7 @@ _DIFFERS = (
 )
 
 
-def main_table(matrix: ScoreMatrix, *, rounded: bool = True) -> ColumnTable:
+def family_language_table(matrix: ModelAndPeopleScores, *, rounded: bool = True) -> ColumnTable:
     """Table 1: models and Human by family and language; its first row counts the datasets. `rounded` as the paper is,
     or exact."""
     show = round_fraction_first if rounded else _exact_points
@@ -277,14 +289,14 @@ def _exact_points(score: float) -> float:
 
 
 def _main_column(
-    matrix: ScoreMatrix, wanted: Callable[[AnyPair], bool], show: Callable[[float], float]
+    matrix: ModelAndPeopleScores, wanted: Callable[[AnyPair], bool], show: Callable[[float], float]
 ) -> dict[str, Value]:
     # A count is a text, so that it has no decimals in a column of scores.
     means = {system: show(mean) for system, mean in matrix.means(wanted).items()}
     return {COUNTS: str(len(matrix.where(wanted))), **means}
 
 
-def group_pairs_by_column(matrix: ScoreMatrix) -> dict[str, Callable[[AnyPair], bool]]:
+def group_pairs_by_column(matrix: ModelAndPeopleScores) -> dict[str, Callable[[AnyPair], bool]]:
     """The columns of table 1: `classification_ara` and so on, and `overall` last."""
     present = {(pair.family, pair.lang) for pair in matrix.pairs}
     ordered = [(family, lang) for family in FAMILIES for lang in sorted(x for f, x in present if f == family)]
@@ -298,7 +310,7 @@ def _make_family_language_filter(family: Family, lang: str) -> Callable[[AnyPair
     return lambda pair: (pair.family, pair.lang) == (family, lang)
 
 
-def dataset_table(
+def dataset_scores_table(
     family: Family,
     evaluations: Iterable[PublishedEvaluation],
     study: PublishedStudy | None = None,
@@ -314,7 +326,7 @@ def dataset_table(
     lacks a dataset or language.
     Source: FINDINGS, HUME 4; spec hume, ambiguity 20.
     """
-    study, every, own = study or paper_study(), list(evaluations), own or {}
+    study, every, own = study or load_hume_paper_study(), list(evaluations), own or {}
     datasets = [dataset for dataset in study.datasets if dataset.family == family]
     systems = {model.short: [e for e in every if e.system == model.name] for model in study.models}
     systems |= {
@@ -364,17 +376,18 @@ def _dataset_mean(
 def datasets_table(study: PublishedStudy | None = None) -> ColumnTable:
     """Table 3: datasets, their languages and metrics."""
     return ColumnTable.of(
-        "hume_table3", "HUME table 3: datasets", (study or paper_study()).datasets, text("category", "family"),
+        "hume_table3", "HUME table 3: datasets", (study or load_hume_paper_study()).datasets,
+        text("category", "family"),
         text("dataset", "name"), text("languages", lambda dataset: "; ".join(pair.lang for pair in dataset.pairs)),
         text("primary_metric", lambda dataset: dataset.metrics[0]),
         text("metrics", lambda dataset: "; ".join(dataset.metrics)),
     )  # fmt: skip
 
 
-def models_table(study: PublishedStudy | None = None) -> ColumnTable:
+def model_sizes_table(study: PublishedStudy | None = None) -> ColumnTable:
     """Table 9: models and their size."""
     return ColumnTable.of(
-        "hume_table9", "HUME table 9: models", (study or paper_study()).models, text("model", "name"),
+        "hume_table9", "HUME table 9: models", (study or load_hume_paper_study()).models, text("model", "name"),
         number_column("parameters_millions", decimals=1),
         note=("The paper's table leaves out stella_en_1.5B_v5, although it is in all its results; its size is not "
             "stated."),
@@ -382,7 +395,8 @@ def models_table(study: PublishedStudy | None = None) -> ColumnTable:
 
 
 def build_all_paper_tables(
-    evaluations: Sequence[PublishedEvaluation], llms: ScoreMatrix | None = None, study: PublishedStudy | None = None,
+    evaluations: Sequence[PublishedEvaluation], llms: ModelAndPeopleScores | None = None,
+    study: PublishedStudy | None = None,
     *, one_annotator: OneAnnotator = "wilson", own: Sequence[PublishedEvaluation] = (), apart: Collection[str] = ()
 ) -> Iterator[ColumnTable]:  # fmt: skip
     """`hume_table1` to `9`, those of 4-7 also by the study's languages; with `llms` 2 and 10-13; then `hume_overall`,
@@ -395,29 +409,34 @@ def build_all_paper_tables(
 
     DataError where results lack a pair of the study. Source: spec hume, section 9.
     """
-    study = study or paper_study()
+    study = study or load_hume_paper_study()
     matrix, scores = score_matrix(evaluations, study), group_scores_by_system(own)
     every, entered = (*evaluations, *own), add_complete_systems(study, scores, apart)
     wider = score_matrix(every, entered)
     beside = tuple(model.short for model in entered.models[len(study.models) :])
     columns = _join_llm_scores(llms, {name: scores[name] for name in beside}) if llms else None
     with_people = {name: of for name, of in scores.items() if name not in apart}
-    yield main_table(wider)
+    yield family_language_table(wider)
     if columns:
-        yield family_table(columns, matrix)
+        yield family_scores_table(columns, matrix)
     yield datasets_table(study)
     for family in DATASET_TABLES:
-        yield dataset_table(family, every, entered, every_subset=True, own=with_people)
-        yield dataset_table(family, every, entered, every_subset=False, own=with_people)
+        yield dataset_scores_table(family, every, entered, every_subset=True, own=with_people)
+        yield dataset_scores_table(family, every, entered, every_subset=False, own=with_people)
     records = published_pairs(evaluations, study, one_annotator=one_annotator)
     yield printed_people_table(records, matrix.models, scores)
-    yield models_table(entered)
+    yield model_sizes_table(entered)
     if columns:
         present = {pair.family for pair in columns.pairs}
         yield from (pair_score_table(columns, family) for family in FAMILIES if family in present)
-        yield difficulty_table(columns, beside)
-    ranked = people_ranks(matrix)
-    yield from (overall_table(wider), pair_standing_table(ranked), win_table(ranked), quality_table(records))
+        yield llm_difficulty_table(columns, beside)
+    ranked = rank_people_on_every_pair(matrix)
+    yield from (
+        overall_means_table(wider),
+        pair_gaps_and_ranks_table(ranked),
+        people_wins_table(ranked),
+        pair_quality_table(records),
+    )
 
 
 def group_scores_by_system(own: Iterable[PublishedEvaluation]) -> OwnScores:
@@ -441,32 +460,32 @@ def add_complete_systems(
     return replace(study, models=(*study.models, *complete))
 
 
-def _join_llm_scores(llms: ScoreMatrix, own: OwnScores) -> ScoreMatrix:
+def _join_llm_scores(llms: ModelAndPeopleScores, own: OwnScores) -> ModelAndPeopleScores:
     """The scores of language models with further columns, those of `own` on the same pairs."""
     keys = [(pair.dataset, pair.lang) for pair in llms.pairs]
-    return llms.with_model_scores({name: [scores[key] for key in keys] for name, scores in own.items()})
+    return llms.add_model_scores({name: [scores[key] for key in keys] for name, scores in own.items()})
 
 
-def overall_table(matrix: ScoreMatrix) -> ColumnTable:
+def overall_means_table(matrix: ModelAndPeopleScores) -> ColumnTable:
     """Models and Human by their mean over all pairs, in points, best first (figure 1); beside it over datasets."""
     by_dataset = {place.system: place for place in rank_by_mean_score(matrix, "datasets")}
     return ColumnTable.of(
-        "hume_overall", "HUME: overall", rank_by_mean_score(matrix), whole_column("rank"),
+        "hume_overall", "HUME: overall", rank_by_mean_score(matrix), whole_number_column("rank"),
         text("system"), points_column("overall"),
-        whole_column("rank_by_dataset", lambda place: by_dataset[place.system].rank),
+        whole_number_column("rank_by_dataset", lambda place: by_dataset[place.system].rank),
         points_column("overall_by_dataset", lambda place: by_dataset[place.system].overall),
         note=f"Overall is the mean over {len(matrix.pairs)} pairs. By dataset, every dataset has the same weight "
             "instead.",
     )  # fmt: skip
 
 
-def pair_standing_table(ranks: Sequence[PeopleRank]) -> ColumnTable:
+def pair_gaps_and_ranks_table(ranks: Sequence[PeopleRank]) -> ColumnTable:
     """Per pair, in points: gaps, rank, position, difficulty, the models' range (figures 2, 4-7)."""
     return ColumnTable.of(
         "hume_pairs", "HUME: people among the models, by pair", ranks, *OF_PAIR,
         *map(points_column, ("human", "best", "median", "mean", "worst")), text("best_model"),
         *(points_column(f"gap_{name}", methodcaller("gap", name), "signed") for name in REFERENCES),
-        whole_column("human_rank", "rank"), number_column("position"),
+        whole_number_column("human_rank", "rank"), number_column("position"),
         number_column("best_percent_of_human", decimals=1),
         points_column("model_range", "spread"), points_column("model_sd", "sd"), text("difficulty"),
         note="Gaps are Human minus models. Position is 0 at the worst model and 1 at the best.",
@@ -476,11 +495,12 @@ def pair_standing_table(ranks: Sequence[PeopleRank]) -> ColumnTable:
 _KINDS: dict[By, str] = {"all": "all", "family": "family", "group": "datasets", "lang": "language"}
 
 
-def win_table(ranks: Sequence[PeopleRank]) -> ColumnTable:
+def people_wins_table(ranks: Sequence[PeopleRank]) -> ColumnTable:
     """Pairs that people win against the best, median and mean model, by kinds of groups (figure 3)."""
     return ColumnTable.of(
-        "hume_win_rates", "HUME: pairs that people win", [wins for by in _KINDS for wins in win_rates(ranks, by)],
+        "hume_win_rates", "HUME: pairs that people win",
+        [wins for by in _KINDS for wins in count_people_wins_by_group(ranks, by)],
         text("by", lambda wins: _KINDS[wins.by]), text("group"), text("against", "reference"),
-        whole_column("wins"),
-        whole_column("pairs"), points_column("win_rate", "rate"), note="A tie is not a win.",
+        whole_number_column("wins"),
+        whole_number_column("pairs"), points_column("win_rate", "rate"), note="A tie is not a win.",
     )  # fmt: skip

@@ -11,15 +11,15 @@ import numpy as np
 
 from embassay.protocols.hume.published.standings import (
     HUMAN,
-    Correlation,
+    ModelAndPeopleScores,
     PeopleRank,
-    ScoreMatrix,
+    SpearmanCorrelation,
     agreement_against_gap,
-    people_ranks,
-    win_rates,
+    count_people_wins_by_group,
+    rank_people_on_every_pair,
 )
 from embassay.protocols.hume.published.standings import rank_by_mean_score as ranked_places
-from embassay.protocols.hume.record import By, PairRecord, SystemKind, SystemPlace, WinCount
+from embassay.protocols.hume.record import By, DatasetLanguageRecord, PeopleWinCount, SystemKind, SystemPlace
 from embassay.protocols.hume.results.contestants import StudyPlan, make_empty_estimate
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import FAMILIES
@@ -30,23 +30,23 @@ from embassay.protocols.kernel.comparisons import (
     METHOD,
     OVERALL,
     RANKED,
-    Standing,
-    SystemHeadline,
-    average_components,
+    SystemHeadlineValue,
+    SystemStanding,
+    average_headline_components,
     compare_headlines,
 )
 from embassay.runs.folder import CellRecord
 from embassay.stats import Estimate, bootstrap_ci
 
 __all__ = [
-    "Contender",
+    "ComparedSystem",
     "build_human_score_matrix",
     "convert_correlation_to_estimate",
     "correlate_agreement_with_gap",
-    "count_wins",
+    "count_people_wins",
     "has_score_on_every_pair",
+    "keep_pairs_with_human_score",
     "rank_systems_by_mean",
-    "scored_pairs",
 ]
 
 FEWEST_PAIRS = 10
@@ -54,7 +54,7 @@ FEWEST_PAIRS = 10
 
 
 @dataclass(frozen=True)
-class Contender:
+class ComparedSystem:
     """A system of the run. Those that are `ranked` are compared with people in places, wins, best and median; the
     others stand beside, for the reason in `why_not`."""
 
@@ -65,32 +65,34 @@ class Contender:
     why_not: str = ""
 
 
-def scored_pairs(pairs: Sequence[PairRecord]) -> tuple[PairRecord, ...]:
+def keep_pairs_with_human_score(pairs: Sequence[DatasetLanguageRecord]) -> tuple[DatasetLanguageRecord, ...]:
     """The pairs that have a human score."""
     return tuple(pair for pair in pairs if pair.human.value is not None)
 
 
-def has_score_on_every_pair(pairs: Sequence[PairRecord], system: str) -> bool:
+def has_score_on_every_pair(pairs: Sequence[DatasetLanguageRecord], system: str) -> bool:
     """Whether the system has a score on every pair that people have one on."""
-    return None not in [_pair_value(pair, system) for pair in scored_pairs(pairs)]
+    return None not in [_pair_value(pair, system) for pair in keep_pairs_with_human_score(pairs)]
 
 
-def build_human_score_matrix(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> ScoreMatrix:
+def build_human_score_matrix(
+    pairs: Sequence[DatasetLanguageRecord], contenders: Sequence[ComparedSystem]
+) -> ModelAndPeopleScores:
     """People and the ranked systems that are whole, over the pairs with a human score."""
-    held = scored_pairs(pairs)
+    held = keep_pairs_with_human_score(pairs)
     names = tuple(
         row.system for row in contenders if row.ranked and has_score_on_every_pair(pairs, row.system)
     )
     values = np.array([[_pair_value(pair, name) for pair in held] for name in names], dtype=np.float64)
     human = np.array([pair.human.value for pair in held], dtype=np.float64)
-    return ScoreMatrix(held, names, values.reshape(len(names), len(held)), human)
+    return ModelAndPeopleScores(held, names, values.reshape(len(names), len(held)), human)
 
 
 def rank_systems_by_mean(
-    pairs: Sequence[PairRecord], contenders: Sequence[Contender], seed: int
+    pairs: Sequence[DatasetLanguageRecord], contenders: Sequence[ComparedSystem], seed: int
 ) -> tuple[SystemPlace, ...]:
     """People and systems by their mean over the pairs with a human score, best first; then the others, unranked."""
-    held = scored_pairs(pairs)
+    held = keep_pairs_with_human_score(pairs)
     if not held:
         return ()
     matrix = build_human_score_matrix(pairs, contenders)
@@ -113,22 +115,22 @@ def rank_systems_by_mean(
     )
 
 
-def count_wins(matrix: ScoreMatrix) -> tuple[WinCount, ...]:
+def count_people_wins(matrix: ModelAndPeopleScores) -> tuple[PeopleWinCount, ...]:
     """In how many pairs people are strictly above the models' best, median and mean; empty without a model."""
     ranks = _rank_people_if_models(matrix)
-    return tuple(wins for by in get_args(By) for wins in win_rates(ranks, by))
+    return tuple(wins for by in get_args(By) for wins in count_people_wins_by_group(ranks, by))
 
 
-def correlate_agreement_with_gap(matrix: ScoreMatrix) -> Correlation:
+def correlate_agreement_with_gap(matrix: ModelAndPeopleScores) -> SpearmanCorrelation:
     """Spearman's correlation of people's agreement and best model minus people, over the pairs that have both."""
     return agreement_against_gap(_rank_people_if_models(matrix))
 
 
-def _rank_people_if_models(matrix: ScoreMatrix) -> tuple[PeopleRank, ...]:
-    return people_ranks(matrix) if matrix.models else ()
+def _rank_people_if_models(matrix: ModelAndPeopleScores) -> tuple[PeopleRank, ...]:
+    return rank_people_on_every_pair(matrix) if matrix.models else ()
 
 
-def convert_correlation_to_estimate(correlation: Correlation) -> Estimate:
+def convert_correlation_to_estimate(correlation: SpearmanCorrelation) -> Estimate:
     """A correlation over pairs; why there is none."""
     if correlation.rho is None:
         few = "fewer than three pairs have an agreement and a model"
@@ -152,7 +154,9 @@ def _estimate_mean_score(values: Sequence[float], seed: int) -> Estimate:
     )
 
 
-def _unranked_place(held: Sequence[PairRecord], contender: Contender, seed: int) -> SystemPlace:
+def _unranked_place(
+    held: Sequence[DatasetLanguageRecord], contender: ComparedSystem, seed: int
+) -> SystemPlace:
     values = [value for value in (_pair_value(pair, contender.system) for pair in held) if value is not None]
     lacking = len(held) - len(values)
     reason = f"no score on {lacking} of {len(held)} pairs" if lacking else contender.why_not
@@ -170,26 +174,26 @@ def _unranked_place(held: Sequence[PairRecord], contender: Contender, seed: int)
     )
 
 
-def _pair_value(pair: PairRecord, system: str) -> float | None:
-    row = pair.find_score(system)
+def _pair_value(pair: DatasetLanguageRecord, system: str) -> float | None:
+    row = pair.find_system_score(system)
     return None if row is None else row.score.value
 
 
 def system_standings(
-    plan: StudyPlan, records: Sequence[CellRecord], contenders: Sequence[Contender]
-) -> tuple[Standing, ...]:
+    plan: StudyPlan, records: Sequence[CellRecord], contenders: Sequence[ComparedSystem]
+) -> tuple[SystemStanding, ...]:
     """Every system's headline on each task, over the tasks of a family, and over all that people annotated."""
     return tuple(
         _family_standings(plan, records, [contender for contender in contenders if contender.kind != "llm"])
     )
 
 
-def compare_systems(every: Sequence[Standing]) -> dict[str, Any]:
+def compare_systems(every: Sequence[SystemStanding]) -> dict[str, Any]:
     """Which systems the items tell apart, overall and by family, as in comparisons.json.
 
     Those that another method scored have a scope `NAME:classical` of their own.
     """
-    scopes: dict[str, list[SystemHeadline]] = {}
+    scopes: dict[str, list[SystemHeadlineValue]] = {}
     for standing in every:
         if not standing.dataset:
             name = standing.task if standing.group == RANKED else f"{standing.task}:{standing.group}"
@@ -201,8 +205,8 @@ def compare_systems(every: Sequence[Standing]) -> dict[str, Any]:
 
 
 def _family_standings(
-    plan: StudyPlan, records: Sequence[CellRecord], systems: Sequence[Contender]
-) -> Iterator[Standing]:
+    plan: StudyPlan, records: Sequence[CellRecord], systems: Sequence[ComparedSystem]
+) -> Iterator[SystemStanding]:
     held = {(record.dataset, record.system): record for record in records}
     tasks = [task.task for task in plan.answered if any(task.answers.values())]
     for system in systems:
@@ -210,37 +214,39 @@ def _family_standings(
         held_ = {
             task.name: _cell_headline(held.get((task.name, system.system)), system.system) for task in tasks
         }
-        yield Standing(OVERALL, "", OVERALL, _mean_headline(system.system, held_), group)
+        yield SystemStanding(OVERALL, "", OVERALL, _mean_headline(system.system, held_), group)
         for family in FAMILIES:
             of_family = {task.name: held_[task.name] for task in tasks if task.family == family}
             if of_family:
-                yield Standing(family, "", MAIN[family], _mean_headline(system.system, of_family), group)
+                yield SystemStanding(
+                    family, "", MAIN[family], _mean_headline(system.system, of_family), group
+                )
             if len(of_family) > 1:
                 yield from (
-                    Standing(family, name, MAIN[family], headline, group)
+                    SystemStanding(family, name, MAIN[family], headline, group)
                     for name, headline in of_family.items()
                 )
 
 
-def _cell_headline(record: CellRecord | None, system: str) -> SystemHeadline:
+def _cell_headline(record: CellRecord | None, system: str) -> SystemHeadlineValue:
     if record is None or not record.done:
-        return SystemHeadline.none(system, (record.reason if record else "") or "not run yet")
+        return SystemHeadlineValue.none(system, (record.reason if record else "") or "not run yet")
     headline = record.scores[0]
     component = record.components.get(headline.measure)
     if component is None or component.value is None:
-        return SystemHeadline.none(system, headline.reason)
-    return SystemHeadline.of(system, component, headline.method)
+        return SystemHeadlineValue.none(system, headline.reason)
+    return SystemHeadlineValue.of(system, component, headline.method)
 
 
-def _mean_headline(system: str, headlines: Mapping[str, SystemHeadline]) -> SystemHeadline:
+def _mean_headline(system: str, headlines: Mapping[str, SystemHeadlineValue]) -> SystemHeadlineValue:
     """The mean over tasks; without a value where one of them has none, or where no person has answered any."""
     if not headlines:
-        return SystemHeadline.none(system, "no task that a person answered")
+        return SystemHeadlineValue.none(system, "no task that a person answered")
     for name, headline in headlines.items():
         if headline.value is None:
-            return SystemHeadline.none(system, f"{name}: {headline.reason}")
+            return SystemHeadlineValue.none(system, f"{name}: {headline.reason}")
     if len(headlines) == 1:
         return next(iter(headlines.values()))
-    mean = average_components([headline.component for headline in headlines.values()])
+    mean = average_headline_components([headline.component for headline in headlines.values()])
     method = f"mean over {len(headlines)} tasks"
-    return SystemHeadline.of(system, mean, method)
+    return SystemHeadlineValue.of(system, mean, method)

@@ -18,27 +18,27 @@ from embassay.errors import DataError
 from embassay.parquet import read_parquet
 from embassay.protocols.hume import models
 from embassay.protocols.hume.ceiling import (
-    PeopleDifference,
+    SystemMinusPeople,
     SystemValues,
-    compare_with_left_out_people,
-    compare_with_people,
+    compare_systems_to_people,
+    score_against_all_but_one,
     score_against_random_annotator,
     share_of_people_below,
 )
-from embassay.protocols.hume.collection import collect_annotations
+from embassay.protocols.hume.collection import collect_study_annotations
 from embassay.protocols.hume.llms.answers import (
     LLM_FAMILIES,
     LlmAnswers,
     ScoredLlm,
     read_llm_answers,
-    score_llm,
+    score_llm_answers,
 )
 from embassay.protocols.hume.models import (
     CORRECT,
     LABEL,
     SCORE,
     EvaluationSettings,
-    collect_texts,
+    collect_seen_texts,
     estimate_cell_memory,
     fingerprint_training_data,
 )
@@ -59,27 +59,27 @@ from embassay.protocols.hume.resampling import (
 from embassay.protocols.hume.scoring import (
     MeasureScores,
     PeopleScores,
-    human_interval,
-    score_people,
-    select_annotators,
+    human_score_interval,
+    keep_annotators_by_coverage,
+    score_people_answers,
 )
 from embassay.protocols.hume.study import (
     Annotation,
     Answers,
     Family,
-    Item,
     StudyFolder,
+    StudyItem,
     StudyTask,
     Who,
     answers_by_annotator,
     read_study,
 )
 from embassay.protocols.kernel import plan as planning
-from embassay.protocols.kernel.forecast import Forecaster, TaskEffort
+from embassay.protocols.kernel.forecast import TaskCostForecaster, TaskEffort
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, PlannedTask, plan_systems
-from embassay.protocols.kernel.request import as_lists
+from embassay.protocols.kernel.request import convert_tuples_to_lists
 from embassay.runs.folder import CellRecord, RunCell, RunFolder, digest_json
-from embassay.runs.forecast import CellForecast, RunForecast, count_tokens
+from embassay.runs.forecast import CellForecast, RunForecast, count_tokens_by_sample
 from embassay.stats import Estimate
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
@@ -121,7 +121,7 @@ def read_answered_tasks(
 ) -> tuple[AnsweredTask, ...]:
     """Every task with what people answered. Raises DataError for a wrong value, and where `anyone` has to have answered
     and nobody did."""
-    every = collect_annotations(folder, files)
+    every = collect_study_annotations(folder, files)
     by_item = {item.id: item.task for item in folder.items}
     found = []
     for task in tasks:
@@ -130,7 +130,7 @@ def read_answered_tasks(
         answers = answers_by_annotator(task.spec, gold, annotations)
         items = folder.select_task_items(task.name)
         ids, workers = tuple(item.id for item in items), tuple(_list_workers(annotations, answers))
-        found.append(AnsweredTask(task, ids, gold, answers, workers, _mean_word_count(items)))
+        found.append(AnsweredTask(task, ids, gold, answers, workers, _mean_item_word_count(items)))
     if anyone and not any(annotations for task in found for annotations in task.answers.values()):
         raise DataError(
             f"Nobody has annotated {folder.path}" + (f" ({', '.join(map(str, files))})." if files else "."),
@@ -140,7 +140,7 @@ def read_answered_tasks(
     return tuple(found)
 
 
-def _mean_word_count(items: Sequence[Item]) -> float | None:
+def _mean_item_word_count(items: Sequence[StudyItem]) -> float | None:
     """Words of the texts that people see of an item; None where there are no items."""
     counts = [len(text.split()) for item in items for text in _shown_texts(item.payload)]
     return sum(counts) / len(items) if items else None
@@ -173,7 +173,7 @@ def _list_workers(annotations: Sequence[Annotation], answers: Answers) -> Iterat
 
 
 @dataclass(frozen=True)
-class CountedTask:
+class TaskWithCountedAnswers:
     """A task that somebody answered, by the rules of a request."""
 
     of: AnsweredTask
@@ -192,7 +192,7 @@ class CountedTask:
     @cached_property
     def answers(self) -> Answers:
         """The answers of those who answered enough: see `who_counts`."""
-        return select_annotators(self.of.answers, self.request.min_answered)
+        return keep_annotators_by_coverage(self.of.answers, self.request.min_answered)
 
     @cached_property
     def all_counted_people(self) -> PeopleAnswers:
@@ -227,7 +227,9 @@ class CountedTask:
         """The human score by the rule, with its interval."""
         score, n = self.people.score(self.aggregation_rule), len(self.counted.items)
         scores = [score] if self.aggregation_rule == "first" else self.people.main_score_per_annotator()
-        return human_interval(self.of.task.family, score, scores, n, one_annotator=self.request.one_annotator)
+        return human_score_interval(
+            self.of.task.family, score, scores, n, one_annotator=self.request.one_annotator
+        )
 
     def by(self, mode: ApMode) -> PeopleScores:
         """What people score where ties of marks are read in this way."""
@@ -240,7 +242,7 @@ class CountedTask:
         return self._score_answers(few, self.request.human_ap_mode).annotators if few else {}
 
     def _score_answers(self, answers: Answers, mode: ApMode) -> PeopleScores:
-        return score_people(self.of.task.spec, self.of.gold, answers, human_ap_mode=mode)
+        return score_people_answers(self.of.task.spec, self.of.gold, answers, human_ap_mode=mode)
 
 
 def choose_aggregation(family: Family, aggregation: Aggregation) -> Aggregation:
@@ -255,7 +257,7 @@ _VALUE: Mapping[Family, str] = {
 
 
 @dataclass(frozen=True)
-class Contestant:
+class SystemWithScore:
     """A system with its `score` over all items. `values` are what each item counts in the measure, `answers` what the
     system says of it as an annotator would; items it failed on are in neither."""
 
@@ -270,10 +272,10 @@ class Contestant:
 
 def make_system_contestant(
     record: CellRecord, kind: SystemKind, of: AnsweredTask, folder: RunFolder
-) -> Contestant:
+) -> SystemWithScore:
     """A system by the record and the items of its cell."""
     if not record.done:
-        return Contestant(record.system, kind, make_empty_estimate(record.reason))
+        return SystemWithScore(record.system, kind, make_empty_estimate(record.reason))
     headline = next(score for score in record.scores if not score.variant and not score.subset)
     score = Estimate(
         value=headline.value, low=headline.ci_low, high=headline.ci_high, n=headline.n,
@@ -281,24 +283,26 @@ def make_system_contestant(
     )  # fmt: skip
     failed, notes = record.counts.get("texts_failed", 0), _list_cell_warnings(record)
     if headline.value is None:
-        return Contestant(record.system, kind, score, failed=failed, notes=notes)
+        return SystemWithScore(record.system, kind, score, failed=failed, notes=notes)
     # The items file holds what each item counts, so that differences are paired without asking the system again.
-    path = folder.items_path(record.task, record.dataset, record.system)
+    path = folder.locate_cell_items(record.task, record.dataset, record.system)
     rows = _read_item_values(path)
     values = {item: value for item, _, value in rows.get(_VALUE[of.task.family], ())}
-    return Contestant(record.system, kind, score, values, _model_answers(of, rows, values), failed, notes)
+    return SystemWithScore(
+        record.system, kind, score, values, _model_answers(of, rows, values), failed, notes
+    )
 
 
-def make_llm_contestant(answers: LlmAnswers, of: AnsweredTask) -> Contestant | None:
+def make_llm_contestant(answers: LlmAnswers, of: AnsweredTask) -> SystemWithScore | None:
     """A language model by its answers to a task; None where it was not asked."""
     rows = answers.of(of.task.name)
     if not rows or of.task.family not in LLM_FAMILIES:
         return None
-    name = llm_name(answers)
-    llm = score_llm(of.task.spec, of.gold, rows)
+    name = llm_display_name(answers)
+    llm = score_llm_answers(of.task.spec, of.gold, rows)
     n = max((run.items for run in llm.runs), default=0)
     if llm.reason:
-        return Contestant(name, "llm", make_empty_estimate(llm.reason, n), failed=llm.failed)
+        return SystemWithScore(name, "llm", make_empty_estimate(llm.reason, n), failed=llm.failed)
     given = _mean_ratings(llm) if of.task.family == "sts" else dict(llm.answers[0])
     values = given if of.task.family == "sts" else dict(llm.values)
     runs = len(llm.runs)
@@ -308,7 +312,7 @@ def make_llm_contestant(answers: LlmAnswers, of: AnsweredTask) -> Contestant | N
             len("answers") :
         ]
     known = {item: value for item, value in given.items() if value is not None}
-    return Contestant(
+    return SystemWithScore(
         name,
         "llm",
         Estimate(value=llm.score, n=n, method=method),
@@ -319,7 +323,7 @@ def make_llm_contestant(answers: LlmAnswers, of: AnsweredTask) -> Contestant | N
     )
 
 
-def llm_name(answers: LlmAnswers) -> str:
+def llm_display_name(answers: LlmAnswers) -> str:
     """What a language model is called: one that marked documents instead of ranking them says so."""
     return answers.model if answers.mode == "ranking" else f"{answers.model} ({answers.mode})"
 
@@ -375,26 +379,28 @@ def _read_item_values(path: Any) -> dict[str, list[tuple[str, str, float]]]:
     return by_item
 
 
-def select_with_item_values(contestants: Sequence[Contestant], items: Sequence[str]) -> list[Contestant]:
+def select_with_item_values(
+    contestants: Sequence[SystemWithScore], items: Sequence[str]
+) -> list[SystemWithScore]:
     """Those that have a value on any of these items."""
     wanted = set(items)
     return [contestant for contestant in contestants if wanted & contestant.values.keys()]
 
 
 def compare_systems_with_people(
-    counting: CountedTask, contestants: Sequence[Contestant]
+    counting: TaskWithCountedAnswers, contestants: Sequence[SystemWithScore]
 ) -> list[SystemScore]:
     """Every one of them: its score, whether it is outside the interval of people, the difference on the same items,
     and its score with people's answers for gold."""
     able = select_with_item_values(contestants, counting.counted.items)
     values = {contestant.system: contestant.values for contestant in able}
-    compared = compare_with_people(counting.counted, values, counting.draws)
+    compared = compare_systems_to_people(counting.counted, values, counting.draws)
     return [
         _paired_score(counting, contestant, compared.get(contestant.system)) for contestant in contestants
     ]
 
 
-def unpaired_score(contestant: Contestant) -> SystemScore:
+def unpaired_score(contestant: SystemWithScore) -> SystemScore:
     """A system where there is nobody to compare it with."""
     return SystemScore(
         system=contestant.system,
@@ -406,7 +412,7 @@ def unpaired_score(contestant: Contestant) -> SystemScore:
 
 
 def _paired_score(
-    counting: CountedTask, contestant: Contestant, compared: PeopleDifference | None
+    counting: TaskWithCountedAnswers, contestant: SystemWithScore, compared: SystemMinusPeople | None
 ) -> SystemScore:
     score = _score_counted_items(counting, contestant)
     if score.value is None or compared is None:
@@ -421,7 +427,7 @@ def _paired_score(
             "p": nan_to_none(compared.difference.p),
             "among_people": share_of_people_below(score.value, people).point,
             "against_people": simplify_estimate(
-                compare_with_left_out_people(counting.all_counted_people, contestant.answers, counting.draws)
+                score_against_all_but_one(counting.all_counted_people, contestant.answers, counting.draws)
             ),
             "soft": simplify_estimate(
                 score_against_random_annotator(
@@ -432,7 +438,7 @@ def _paired_score(
     )
 
 
-def _score_counted_items(counting: CountedTask, contestant: Contestant) -> Estimate:
+def _score_counted_items(counting: TaskWithCountedAnswers, contestant: SystemWithScore) -> Estimate:
     """The score on the items that count: that of the cell, with its interval, where these are all."""
     if contestant.score.value is None or (contestant.kind != "llm" and not counting.has_uncounted_items):
         return contestant.score
@@ -536,14 +542,14 @@ def make_plan(
             if systems
             else None
         )
-        texts = collect_texts(data) if systems else []
+        texts = collect_seen_texts(data) if systems else []
         datasets.append(_plan_dataset(folder, task, len(texts)))
         for system in systems:
             job = models.StudyJob(
                 system.spec, request.seed, request.tokenizer, cache, folder.path, folder.study.content,
                 task.name, settings, request.resamples, request.neighbours
             )  # fmt: skip
-            key = _cell_key(job, system, folder, tokenizer, fingerprint_training_data(data))
+            key = _hash_cell_dependencies(job, system, folder, tokenizer, fingerprint_training_data(data))
             units = len(texts) if system.kind == "embedding" else 0
             cells.append(
                 RunCell(
@@ -577,12 +583,12 @@ def _plan_dataset(folder: StudyFolder, task: StudyTask, texts: int) -> PlannedDa
     return PlannedDataset(task.source.dataset, task.name, task.lang, fingerprint, (planned,))
 
 
-def _cell_key(
+def _hash_cell_dependencies(
     job: models.StudyJob, system: PlannedSystem, folder: StudyFolder, tokenizer: Tokenizer, training: str
 ) -> str:
     """A digest of all that a score depends on. What people answered is no part of it: systems never see that."""
     items: Sequence[Any] = [[item.id, dict(item.payload)] for item in folder.select_task_items(job.task)]
-    gold = as_lists(folder.gold(job.task))
+    gold = convert_tuples_to_lists(folder.gold(job.task))
     family = folder.task(job.task).family
     return digest_json(
         {
@@ -616,14 +622,15 @@ def forecast_cells(plan: StudyPlan, *, measure: bool = True) -> RunForecast:
 
 def _cell_forecasts(plan: StudyPlan, *, measure: bool) -> Iterator[CellForecast]:
     tokenizer = open_tokenizer(plan.request.tokenizer)
-    forecaster = Forecaster(plan.systems, tokenizer, plan.request.seed, plan.cache, measure=measure)
+    forecaster = TaskCostForecaster(plan.systems, tokenizer, plan.request.seed, plan.cache, measure=measure)
     for dataset in plan.datasets:
         job: models.StudyJob = next(cell.job for cell in plan.cells if cell.dataset == dataset.name)
         data, family = models.load_task_data(job.study, job.content, job.task, job.settings)
-        texts = collect_texts(data)
-        tokens, _ = count_tokens(texts, tokenizer)
+        texts = collect_seen_texts(data)
+        tokens, _ = count_tokens_by_sample(texts, tokenizer)
         wanted = TaskEffort(
-            family, dataset.name, dataset.tasks[0].n, len(texts), tokens, partial(models.rehearse_cell, job), texts,
+            family, dataset.name, dataset.tasks[0].n, len(texts), tokens,
+            partial(models.rehearse_cell_encoder_calls, job), texts,
             kind="distances" if family == "clustering" else "pairs",
             footprint=partial(estimate_cell_memory, data=data, resamples=job.resamples)
         )  # fmt: skip

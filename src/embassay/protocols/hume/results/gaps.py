@@ -10,18 +10,18 @@ import numpy as np
 
 from embassay.errors import UsageError
 from embassay.protocols.hume.published.standings import PairStanding, compare_people_with_models
-from embassay.protocols.hume.record import PairRecord, Summary
-from embassay.protocols.hume.resource import resource_class
+from embassay.protocols.hume.record import DatasetLanguageRecord, Summary
+from embassay.protocols.hume.resource import language_resource_class
 from embassay.protocols.kernel.tables import (
     ColumnTable,
     ComputedColumn,
     format_noun_count,
     points_column,
     text,
-    whole_column,
+    whole_number_column,
 )
 from embassay.stats import Estimate
-from embassay.stats.regression import robust_slopes
+from embassay.stats.regression import estimate_robust_slopes
 
 FEW_PAIRS = 40
 """Pairs below which only large slopes can be told from none."""
@@ -34,28 +34,28 @@ class GapProperty(NamedTuple):
 
     name: str
     step: str
-    find: Callable[[PairRecord], float | None]
+    find: Callable[[DatasetLanguageRecord], float | None]
 
 
-def _find_agreement(pair: PairRecord) -> float | None:
+def _find_agreement(pair: DatasetLanguageRecord) -> float | None:
     value = pair.agreement.value.value if pair.agreement else None
     return None if value is None else 10 * value
 
 
-def _suspects_leak(pair: PairRecord) -> float:
+def _suspects_leak(pair: DatasetLanguageRecord) -> float:
     return float(any("overlap" in flag or "leak" in flag for flag in pair.flags))
 
 
 PROPERTIES = (
     GapProperty("length", "10 words an item", lambda pair: None if pair.words is None else pair.words / 10),
     GapProperty("agreement", "0.1", _find_agreement),
-    GapProperty("language resources", "1 class", lambda pair: resource_class(pair.lang)),
+    GapProperty("language resources", "1 class", lambda pair: language_resource_class(pair.lang)),
     GapProperty("train and test overlap", "yes", _suspects_leak),
 )
 
 
 @dataclass(frozen=True)
-class GapSlope:
+class PeopleModelGapSlope:
     """Points by which people minus the median model changes with a step of a property: alone, and with the others
     held."""
 
@@ -66,7 +66,7 @@ class GapSlope:
     reason: str
 
 
-def gap_table(summary: Summary) -> ColumnTable:
+def gap_slopes_table(summary: Summary) -> ColumnTable:
     """Table `hume_gaps`: least-squares slopes of people minus the median model, with HC3 intervals over pairs."""
     models = [models for models in compare_people_with_models(summary) if models.standing]
     warning = (
@@ -74,7 +74,7 @@ def gap_table(summary: Summary) -> ColumnTable:
     )
     return ColumnTable.of(
         "hume_gaps", "HUME: what is associated with people minus the median model", _list_slopes(models),
-        text("property", "of.name"), text("per", "of.step"), whole_column("pairs"),
+        text("property", "of.name"), text("per", "of.step"), whole_number_column("pairs"),
         *_slope_fields("alone", ""), *_slope_fields("joint", "joint_"), text("reason"),
         note="Points per step, with HC3 intervals over pairs; joint controls for the other properties. A property "
             f"associated with a gap need not cause it.{warning}",
@@ -94,7 +94,7 @@ class GapSlopes:
     reason: str = ""
 
 
-def _list_slopes(models: Sequence[PairStanding]) -> Iterator[GapSlope]:
+def _list_slopes(models: Sequence[PairStanding]) -> Iterator[PeopleModelGapSlope]:
     values = {of: [of.find(beside.pair) for beside in models] for of in PROPERTIES}
     gaps = [beside.standing.gap("median") for beside in models if beside.standing]
     alone = {of: _fit_slopes(gaps, [values[of]]) for of in PROPERTIES}
@@ -105,7 +105,7 @@ def _list_slopes(models: Sequence[PairStanding]) -> Iterator[GapSlope]:
     for of in PROPERTIES:
         pairs = sum(value is not None for value in values[of])
         reason = alone[of].reason or (f"no joint fit: {together.reason}" if together.reason else "")
-        yield GapSlope(of, pairs, next(iter(alone[of].slopes), None), joint.get(of), reason)
+        yield PeopleModelGapSlope(of, pairs, next(iter(alone[of].slopes), None), joint.get(of), reason)
 
 
 def _fit_slopes(gaps: Sequence[float], columns: Sequence[Sequence[float | None]]) -> GapSlopes:
@@ -117,6 +117,6 @@ def _fit_slopes(gaps: Sequence[float], columns: Sequence[Sequence[float | None]]
         )
     x = np.array([[column[i] for column in columns] for i in rows], dtype=np.float64)
     try:
-        return GapSlopes(robust_slopes(x, np.array([gaps[i] for i in rows])))
+        return GapSlopes(estimate_robust_slopes(x, np.array([gaps[i] for i in rows])))
     except UsageError as error:
         return GapSlopes(reason=error.message.rstrip(".").lower())

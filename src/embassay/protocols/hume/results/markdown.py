@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from embassay.protocols.hume.published.standings import PairStanding, compare_people_with_models
-from embassay.protocols.hume.record import PairRecord, SeparationNeed, Summary
+from embassay.protocols.hume.record import DatasetLanguageRecord, SeparationSampleSize, Summary
 from embassay.protocols.hume.tables import name_annotator_kind
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import Claim, claim_count, claim_value
+from embassay.protocols.kernel.claims import Claim, make_count_claim, make_value_claim
 from embassay.protocols.kernel.tables import MeasureFormat
-from embassay.runs.folder import write_atomic
+from embassay.runs.folder import write_file_atomically
 from embassay.stats import Estimate
 
 FILE = "report.md"
@@ -21,13 +21,13 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")
 _ALIGNED = ("---", "---:", "---:", "---", "---", "---:", "---:")
 
 
-def report_markdown(summary: Summary) -> str:
+def render_markdown_report(summary: Summary) -> str:
     """Verdict, main table, flags and advice. Text of data is escaped: it cannot become markup."""
     parts = [
         f"# {escape_markdown(summary.title)}",
         *_warn_of_simulated_annotators(summary),
         "## What it says",
-        "\n".join(f"- {escape_markdown(finding.text)}" for finding in summary_findings(summary)),
+        "\n".join(f"- {escape_markdown(finding.text)}" for finding in list_verdict_findings(summary)),
         "## Pairs",
         _pairs_table(summary),
         _explain_table_columns(summary),
@@ -38,9 +38,9 @@ def report_markdown(summary: Summary) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def write_markdown(folder: Path, summary: Summary) -> Path:
+def write_markdown_report(folder: Path, summary: Summary) -> Path:
     """Write `report.md` of a run and return it."""
-    write_atomic(folder / FILE, report_markdown(summary))
+    write_file_atomically(folder / FILE, render_markdown_report(summary))
     return folder / FILE
 
 
@@ -83,7 +83,7 @@ def _pair_row(beside: PairStanding) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _is_outside_people_interval(pair: PairRecord, system: str) -> bool:
+def _is_outside_people_interval(pair: DatasetLanguageRecord, system: str) -> bool:
     return any(score.outside for score in pair.system_scores if score.system == system)
 
 
@@ -93,7 +93,7 @@ def _format_score(bar: Estimate) -> str:
     return POINTS.text(bar.value) + ("" if bar.low is None else f" ({POINTS.interval(*bar.ends)})")
 
 
-def _format_agreement(pair: PairRecord) -> str:
+def _format_agreement(pair: DatasetLanguageRecord) -> str:
     agreement = pair.agreement
     if agreement is None or agreement.value.value is None:
         return (agreement.value.reason if agreement else "") or (
@@ -125,7 +125,7 @@ def _advice_lines(summary: Summary) -> Iterator[str]:
             yield f"{pair.name}: {sentence}"
 
 
-def _describe_separation_need(pair: PairRecord, need: SeparationNeed) -> str:
+def _describe_separation_need(pair: DatasetLanguageRecord, need: SeparationSampleSize) -> str:
     if need.items is not None and need.items <= pair.n:
         return (
             f"{numbers.format_noun_count(pair.n, 'item')} are enough to distinguish {need.system} from "
@@ -158,7 +158,7 @@ class PeopleFinding:
     claims: tuple[Claim, ...] = ()
 
 
-def summary_findings(summary: Summary) -> Iterator[PeopleFinding]:
+def list_verdict_findings(summary: Summary) -> Iterator[PeopleFinding]:
     """The verdict: places, models beyond the interval of people, how people agree, and wins."""
     every, who = compare_people_with_models(summary), name_answerers(summary)
     if not summary.pairs:
@@ -171,7 +171,7 @@ def summary_findings(summary: Summary) -> Iterator[PeopleFinding]:
     yield from _list_agreement_lead_findings(summary)
 
 
-def name_answerers(of: Summary | PairRecord) -> str:
+def name_answerers(of: Summary | DatasetLanguageRecord) -> str:
     """`people`, `simulated annotators`, or `annotators` where there were both."""
     pairs = of.pairs if isinstance(of, Summary) else (of,)
     kinds = name_annotator_kind(annotator for pair in pairs for annotator in pair.annotators)
@@ -187,8 +187,8 @@ def _overall_findings(summary: Summary, who: str) -> Iterator[PeopleFinding]:
         return
     best = min(ranked, key=lambda place: place.rank or 0)
     others = tuple(place.system for place in ranked if place is not best)
-    place = claim_count("place", human.rank, len(ranked) + 1, human.system)
-    people = claim_value(human.system, "mean", human.mean.value)
+    place = make_count_claim("place", human.rank, len(ranked) + 1, human.system)
+    people = make_value_claim(human.system, "mean", human.mean.value)
     leader = Claim(best.system, "most", "mean", others, best.mean.value)
     yield PeopleFinding(
         f"Over {numbers.format_noun_count(human.mean.n or len(summary.pairs), 'pair')} {who} score "
@@ -205,8 +205,8 @@ def _list_models_beyond_people(every: Sequence[PairStanding], who: str) -> Itera
         return
     above = [beside.pair for beside in bounded if _best_score(beside) > (beside.pair.human.high or 0.0)]
     below = [beside.pair for beside in bounded if _best_score(beside) < (beside.pair.human.low or 0.0)]
-    over = claim_count("above", len(above), len(bounded))
-    under = claim_count("below", len(below), len(bounded))
+    over = make_count_claim("above", len(above), len(bounded))
+    under = make_count_claim("below", len(below), len(bounded))
     yield PeopleFinding(
         f"The best model is above the interval of {who} on {over.n} of "
         f"{numbers.format_noun_count(over.of, 'pair')}, below it on {under.n}. "
@@ -215,9 +215,9 @@ def _list_models_beyond_people(every: Sequence[PairStanding], who: str) -> Itera
     )
     noise = [pair for pair in above if pair.superhuman_on_noise]
     if noise:
-        little = claim_count("low", len(noise), len(above))
+        little = make_count_claim("low", len(noise), len(above))
         yield PeopleFinding(
-            f"On {little.n} of those above, annotators agree little: {name_pairs(noise)}. A model "
+            f"On {little.n} of those above, annotators agree little: {list_first_pair_names(noise)}. A model "
             "that scores above people who disagree may have learned labels that they do not share.",
             (little,),
         )
@@ -227,12 +227,12 @@ def _best_score(beside: PairStanding) -> float:
     return beside.standing.best if beside.standing else 0.0
 
 
-def _agreement_findings(pairs: Sequence[PairRecord]) -> Iterator[PeopleFinding]:
+def _agreement_findings(pairs: Sequence[DatasetLanguageRecord]) -> Iterator[PeopleFinding]:
     trusted = [pair for pair in pairs if pair.trust]
     alone = len(pairs) - len(trusted)
     if trusted:
         levels = tuple(
-            claim_count(f"{word} agreement", sum(pair.trust == word for pair in trusted), len(trusted))
+            make_count_claim(f"{word} agreement", sum(pair.trust == word for pair in trusted), len(trusted))
             for word in ("high", "medium", "low")
         )
         high, medium, low = (claim.n for claim in levels)
@@ -242,7 +242,7 @@ def _agreement_findings(pairs: Sequence[PairRecord]) -> Iterator[PeopleFinding]:
             levels,
         )
     if alone:
-        unknown = claim_count("unknown agreement", alone, len(pairs))
+        unknown = make_count_claim("unknown agreement", alone, len(pairs))
         yield PeopleFinding(
             f"Agreement is unknown on {numbers.format_noun_count(unknown.n, 'pair')}.", (unknown,)
         )
@@ -252,7 +252,7 @@ def _win_findings(summary: Summary, who: str) -> Iterator[PeopleFinding]:
     won = {wins.reference: wins for wins in summary.wins if wins.by == "all"}
     if {"best", "median"} <= won.keys():
         best, middle = (
-            claim_count(f"people above {name}", won[name].wins, won[name].pairs)
+            make_count_claim(f"people above {name}", won[name].wins, won[name].pairs)
             for name in ("best", "median")
         )
         yield PeopleFinding(
@@ -272,11 +272,11 @@ def _list_agreement_lead_findings(summary: Summary) -> Iterator[PeopleFinding]:
         f"Agreement and the best model's lead have a Spearman correlation of "
         f"{numbers.format_score(bar.value, 2)} over {bar.n} pairs{tail}: below 0, models lead where "
         "people agree least.",
-        (claim_value("agreement", "correlation with the lead", bar.value),),
+        (make_value_claim("agreement", "correlation with the lead", bar.value),),
     )
 
 
-def name_pairs(pairs: Sequence[PairRecord]) -> str:
+def list_first_pair_names(pairs: Sequence[DatasetLanguageRecord]) -> str:
     """The first few pairs by name, and how many more."""
     first = ", ".join(pair.name for pair in pairs[:_NAMED])
     return first + (f" and {len(pairs) - _NAMED} more" if len(pairs) > _NAMED else "")

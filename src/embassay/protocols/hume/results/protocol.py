@@ -14,29 +14,33 @@ from embassay.data.catalogue.suites import read_all_suites
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume import models
 from embassay.protocols.hume.options import PublishedRequest, StudyRequest
-from embassay.protocols.hume.profiles import profile_table, read_profiles
+from embassay.protocols.hume.profiles import read_annotator_profiles, scores_by_profile_table
 from embassay.protocols.hume.published.paper import (
     PaperDataset,
     PublishedEvaluation,
     PublishedStudy,
-    paper_study,
+    load_hume_paper_study,
 )
 from embassay.protocols.hume.published.protocol import EvaluatedSystems, write_published_run
 from embassay.protocols.hume.record import Summary, read_divided_tasks, write_divided_tasks, write_summary
 from embassay.protocols.hume.results.conclusions import compare_systems, system_standings
 from embassay.protocols.hume.results.contestants import TIMED, StudyPlan, forecast_cells, make_plan
-from embassay.protocols.hume.results.markdown import write_markdown
-from embassay.protocols.hume.results.summary import PROTOCOL, study_rows, study_summary
-from embassay.protocols.hume.results.tables import conditions_table, mark_simulated, study_tables
-from embassay.protocols.hume.sampling import draw_study, write_miniatures
-from embassay.protocols.hume.sampling.options import check_sampling_config, suite_task
+from embassay.protocols.hume.results.markdown import write_markdown_report
+from embassay.protocols.hume.results.summary import PROTOCOL, study_rows_beyond_cells, study_summary
+from embassay.protocols.hume.results.tables import (
+    mark_table_as_simulated,
+    study_tables,
+    task_conditions_table,
+)
+from embassay.protocols.hume.sampling import draw_study, write_miniature_datasets
+from embassay.protocols.hume.sampling.options import check_sampling_config, make_suite_member_task
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import StudyTask, read_study, write_study
 from embassay.protocols.kernel.absentees import describe_catalogue_planning
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import Protocol
-from embassay.protocols.kernel.request import make_request
-from embassay.protocols.kernel.session import Conclusion
+from embassay.protocols.kernel.request import make_request_from_call
+from embassay.protocols.kernel.session import RunConclusions
 from embassay.protocols.kernel.tables import ColumnTable
 from embassay.records import Result
 from embassay.runs.execution import Workers
@@ -76,25 +80,27 @@ class StudyScoring(Protocol):
 
     def draw_conclusions(
         self, plan: StudyPlan, records: Sequence[CellRecord], rows: Sequence[Result]
-    ) -> Conclusion:
+    ) -> RunConclusions:
         """People beside systems, in the record that pages and tables are made from."""
         del rows  # of the cells: the record has them beside people's
         summary, entered = study_summary(plan, records, self.folder)
         write_summary(self.folder.path, summary)
         write_divided_tasks(self.folder.path, read_divided_tasks(plan.folder.path))
-        write_markdown(self.folder.path, summary)
+        write_markdown_report(self.folder.path, summary)
         tables = (*study_tables(summary, entered), *self._build_extra_tables(plan, summary))
         every = system_standings(plan, records, entered)
-        return Conclusion(tuple(study_rows(summary)), compare_systems(every), tables, every)
+        return RunConclusions(tuple(study_rows_beyond_cells(summary)), compare_systems(every), tables, every)
 
     def _build_extra_tables(self, plan: StudyPlan, summary: Summary) -> Iterator[ColumnTable]:
         """What is not of the record: conditions, and groups of annotators, whose profiles stay with the study."""
         request, study = plan.request, plan.folder.study
-        told = conditions_table([task.task for task in plan.answered], plan.llms, give_k=request.give_k)
-        yield mark_simulated(told, summary)
+        told = task_conditions_table([task.task for task in plan.answered], plan.llms, give_k=request.give_k)
+        yield mark_table_as_simulated(told, summary)
         if study.profile:
-            table = profile_table(study, summary.pairs, read_profiles(plan.folder), request.smallest_group)
-            yield mark_simulated(table, summary)
+            table = scores_by_profile_table(
+                study, summary.pairs, read_annotator_profiles(plan.folder), request.smallest_group
+            )
+            yield mark_table_as_simulated(table, summary)
 
 
 Paths = str | Path | Sequence[str | Path]
@@ -134,13 +140,13 @@ def score(
         settings = (
             {"systems": tuple(systems), "tokenizer": plain.pop("tokenizer", "cl100k")} if systems else {}
         )
-        published = make_request(PublishedRequest, score, plain, results, llms, **settings)
+        published = make_request_from_call(PublishedRequest, score, plain, results, llms, **settings)
         if not systems:
             return write_published_run(published, Path(out))
 
         found = evaluate_systems(published, Path(out), workers=workers, cache=cache, max_usd=max_usd)
         return write_published_run(published, Path(out), own=found)
-    request = make_request(StudyRequest, score, plain, str(study), tuple(systems))
+    request = make_request_from_call(StudyRequest, score, plain, str(study), tuple(systems))
     return StudyScoring().carry_out(request, Path(out), workers=workers, cache=cache, max_usd=max_usd)
 
 
@@ -172,10 +178,10 @@ class SystemScoring(StudyScoring):
 
     def draw_conclusions(
         self, plan: StudyPlan, records: Sequence[CellRecord], rows: Sequence[Result]
-    ) -> Conclusion:
+    ) -> RunConclusions:
         """Nothing beyond the rows of the cells: who stands where follows beside people."""
         del plan, records, rows
-        return Conclusion()
+        return RunConclusions()
 
 
 def write_annotated_items(out: Path, planned: Path | None = None) -> list[str]:
@@ -186,13 +192,13 @@ def write_annotated_items(out: Path, planned: Path | None = None) -> list[str]:
     others: the sets have changed since, and scores of the two would not compare.
     """
     tasks = [
-        {**suite_task(member, SUITE), "whole": True, "practice": 0}
+        {**make_suite_member_task(member, SUITE), "whole": True, "practice": 0}
         for member in read_all_suites()[SUITE].members
     ]
     request = check_sampling_config({"name": SUITE, "tasks": tasks})
     absent: list[str] = []
     if planned is not None:
-        request, absent = write_miniatures(request, planned)
+        request, absent = write_miniature_datasets(request, planned)
     drawn = draw_study(request)
     if (out / "study.json").exists():
         if read_study(out).study.content != drawn.study.content:
@@ -253,7 +259,7 @@ def _warn_of_other_sizes(tasks: Iterable[StudyTask]) -> Iterator[str]:
     """That the items here cannot be those of people, where they are not as many."""
     sizes = []
     for task in tasks:
-        pair = paper_study().pair(_task_dataset(task).name, task.lang)
+        pair = load_hume_paper_study().pair(_task_dataset(task).name, task.lang)
         if pair is not None and pair.n_items != task.n:
             sizes.append(f"{task.name} {task.n}, not {pair.n_items}")
     if sizes:
@@ -266,7 +272,7 @@ def _warn_of_other_sizes(tasks: Iterable[StudyTask]) -> Iterator[str]:
 
 def _task_dataset(task: StudyTask) -> PaperDataset:
     """The study's dataset that a task is the items of."""
-    dataset = _index_datasets_by_member(paper_study()).get(task.source.dataset.partition("?")[0])
+    dataset = _index_datasets_by_member(load_hume_paper_study()).get(task.source.dataset.partition("?")[0])
     if dataset is None:
         raise DataError(
             f"{task.source.dataset!r} is not one of HUME's sets.", mend="Give the study of the suite hume."

@@ -7,37 +7,37 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from embassay.protocols.hume.ceiling import human_ceiling, items_needed
+from embassay.protocols.hume.ceiling import items_needed, leave_one_out_human_ceiling
 from embassay.protocols.hume.models import VECTORS
 from embassay.protocols.hume.options import AP_MODES, StudyRequest
 from embassay.protocols.hume.published.paper import ENGLISH_ONLY, MULTILINGUAL
-from embassay.protocols.hume.published.standings import ADVICE, HUMAN, pair_difficulty, trust_level
+from embassay.protocols.hume.published.standings import ADVICE, HUMAN, agreement_trust_level, pair_difficulty
 from embassay.protocols.hume.record import (
-    Agreement,
+    AnnotatorAgreement,
     AnnotatorScore,
-    PairRecord,
-    SeparationNeed,
+    DatasetLanguageRecord,
+    SeparationSampleSize,
     Summary,
     SystemKind,
     SystemScore,
 )
 from embassay.protocols.hume.resampling import agreement_intervals
 from embassay.protocols.hume.results.conclusions import (
-    Contender,
+    ComparedSystem,
     build_human_score_matrix,
     convert_correlation_to_estimate,
     correlate_agreement_with_gap,
-    count_wins,
+    count_people_wins,
     rank_systems_by_mean,
 )
 from embassay.protocols.hume.results.contestants import (
     AnsweredTask,
-    Contestant,
-    CountedTask,
     StudyPlan,
+    SystemWithScore,
+    TaskWithCountedAnswers,
     choose_aggregation,
     compare_systems_with_people,
-    llm_name,
+    llm_display_name,
     make_empty_estimate,
     make_llm_contestant,
     make_system_contestant,
@@ -45,9 +45,9 @@ from embassay.protocols.hume.results.contestants import (
     simplify_estimate,
     unpaired_score,
 )
-from embassay.protocols.hume.scoring import MAIN, MeasureScores, people_agreement, select_annotators
+from embassay.protocols.hume.scoring import MAIN, MeasureScores, keep_annotators_by_coverage, people_agreement
 from embassay.protocols.hume.study import Answers, StudyTask, Who
-from embassay.protocols.hume.tables import most_disputed
+from embassay.protocols.hume.tables import find_most_disputed_items
 from embassay.protocols.kernel.outcome import make_file_manifest
 from embassay.protocols.kernel.tables import RunTable, write_tables
 from embassay.records import Result
@@ -60,17 +60,17 @@ AGREEMENT = "agreement"
 _UNDEFINED = "not defined for this family"
 
 
-def published_rows(summary: Summary) -> Iterator[Result]:
+def published_result_rows(summary: Summary) -> Iterator[Result]:
     """All rows of published results, datasets by their names."""
     for pair in summary.pairs:
         rows = _PairRows(pair, pair.dataset, summary.seed)
         yield from rows.list_people_rows()
         for score in (*pair.models, *pair.llms):
             yield rows.row(score.system, "", pair.measure, score.score)
-    yield from _overall_rows(summary)
+    yield from _overall_mean_rows(summary)
 
 
-def study_rows(summary: Summary) -> Iterator[Result]:
+def study_rows_beyond_cells(summary: Summary) -> Iterator[Result]:
     """The rows of a study besides those of its cells; a pair goes by the name of its task, as cells do."""
     for pair in summary.pairs:
         rows = _PairRows(pair, pair.task, summary.seed)
@@ -79,14 +79,14 @@ def study_rows(summary: Summary) -> Iterator[Result]:
             yield rows.row(score.system, "", pair.measure, score.score)
         for score in (*pair.models, *pair.llms):
             yield from rows.list_system_rows(score)
-    yield from _overall_rows(summary)
+    yield from _overall_mean_rows(summary)
 
 
 @dataclass(frozen=True)
 class _PairRows:
     """The rows of one pair."""
 
-    pair: PairRecord
+    pair: DatasetLanguageRecord
     dataset: str
     seed: int
 
@@ -145,7 +145,7 @@ def _name_annotator_kinds(kinds: Collection[Who]) -> str:
     return "simulated annotators" if len(kinds) == 1 else "partly simulated annotators"
 
 
-def _overall_rows(summary: Summary) -> Iterator[Result]:
+def _overall_mean_rows(summary: Summary) -> Iterator[Result]:
     """The mean of every system, and of people, over all pairs."""
     for place in summary.places:
         mean = place.mean
@@ -186,13 +186,13 @@ LLM = "language models are compared with people on the pairs they answered"
 
 def study_summary(
     plan: StudyPlan, records: Sequence[CellRecord], folder: RunFolder
-) -> tuple[Summary, tuple[Contender, ...]]:
+) -> tuple[Summary, tuple[ComparedSystem, ...]]:
     """The record of a study as far as its cells have ended, and its systems."""
     entered = list_study_contenders(plan)
     ranked = [contender.system for contender in entered if contender.ranked]
     kinds: Mapping[str, SystemKind] = {contender.system: contender.kind for contender in entered}
     names = map_tasks_to_datasets(plan.folder.study.tasks)
-    by_task: dict[str, list[Contestant]] = {task.task.name: [] for task in plan.answered}
+    by_task: dict[str, list[SystemWithScore]] = {task.task.name: [] for task in plan.answered}
     tasks = {task.task.name: task for task in plan.answered}
     for record in records:
         by_task[record.dataset].append(
@@ -207,11 +207,11 @@ def study_summary(
     pairs = tuple(
         summarise_task_pair(of, plan.request, by_task[of.task.name], ranked, names[of.task.name]).model_copy(
             update={
-                "disputed": most_disputed(
+                "disputed": find_most_disputed_items(
                     of.task.family,
                     plan.folder.select_task_items(of.task.name),
                     of.gold,
-                    select_annotators(of.answers, plan.request.min_answered),
+                    keep_annotators_by_coverage(of.answers, plan.request.min_answered),
                 )
             }
         )
@@ -221,14 +221,14 @@ def study_summary(
     gap = correlate_agreement_with_gap(matrix)
     summary = Summary(
         title=f"HUME, {plan.folder.study.name}", source="study", seed=plan.request.seed, pairs=pairs,
-        places=rank_systems_by_mean(pairs, entered, plan.request.seed), wins=count_wins(matrix),
+        places=rank_systems_by_mean(pairs, entered, plan.request.seed), wins=count_people_wins(matrix),
         agreement_against_gap=convert_correlation_to_estimate(gap), agreement_against_gap_p=gap.p,
         notes=tuple(_summary_notes(plan, pairs, entered))
     )  # fmt: skip
     return summary, entered
 
 
-def list_study_contenders(plan: StudyPlan) -> tuple[Contender, ...]:
+def list_study_contenders(plan: StudyPlan) -> tuple[ComparedSystem, ...]:
     """The systems, and the language models that annotated.
 
     Systems without vectors are ranked with the others only where no task takes vectors; where there are no others, they
@@ -237,15 +237,20 @@ def list_study_contenders(plan: StudyPlan) -> tuple[Contender, ...]:
     embedding = [system for system in plan.systems if system.kind == "embedding"]
     apart = bool(embedding) and any(task.task.family in VECTORS for task in plan.answered)
     of_systems = [
-        Contender(system.name, "embedding")
+        ComparedSystem(system.name, "embedding")
         if system.kind == "embedding"
-        else Contender(system.name, "classical", None, not apart, OTHER_METHOD if apart else "")
+        else ComparedSystem(system.name, "classical", None, not apart, OTHER_METHOD if apart else "")
         for system in plan.systems
     ]
-    return (*of_systems, *(Contender(llm_name(llm), "llm", None, False, LLM) for llm in plan.llms))
+    return (
+        *of_systems,
+        *(ComparedSystem(llm_display_name(llm), "llm", None, False, LLM) for llm in plan.llms),
+    )
 
 
-def _summary_notes(plan: StudyPlan, pairs: Sequence[PairRecord], entered: Sequence[Contender]) -> list[str]:
+def _summary_notes(
+    plan: StudyPlan, pairs: Sequence[DatasetLanguageRecord], entered: Sequence[ComparedSystem]
+) -> list[str]:
     notes = []
     nobody = [pair.name for pair in pairs if pair.human.value is None]
     if nobody:
@@ -267,29 +272,32 @@ TOO_FEW = ": too few, left out of the human score and the agreement"
 def summarise_task_pair(
     of: AnsweredTask,
     request: StudyRequest,
-    contestants: Sequence[Contestant],
+    contestants: Sequence[SystemWithScore],
     ranked: Sequence[str],
     name: NamedDataset,
-) -> PairRecord:
+) -> DatasetLanguageRecord:
     """The pair of a task; `ranked` are the systems among which the best is looked for."""
     task = of.task
-    head = PairRecord(
+    head = DatasetLanguageRecord(
         task=task.name, dataset=name.dataset, lang=task.lang, family=task.family, measure=MAIN[task.family],
         group=name.group, n=len(of.items), words=of.words, human=make_empty_estimate(NOBODY),
-        flags=_pair_flags(of, select_annotators(of.answers, request.min_answered)),
+        flags=_pair_flags(of, keep_annotators_by_coverage(of.answers, request.min_answered)),
         models=tuple(unpaired_score(contestant) for contestant in contestants if contestant.kind != "llm"),
         llms=tuple(unpaired_score(contestant) for contestant in contestants if contestant.kind == "llm")
     )  # fmt: skip
     if not any(of.answers.values()):
         return head
-    return _add_pair_scores(CountedTask(of, request), head, contestants, ranked)
+    return _add_pair_scores(TaskWithCountedAnswers(of, request), head, contestants, ranked)
 
 
 def _add_pair_scores(
-    counting: CountedTask, head: PairRecord, contestants: Sequence[Contestant], ranked: Sequence[str]
-) -> PairRecord:
+    counting: TaskWithCountedAnswers,
+    head: DatasetLanguageRecord,
+    contestants: Sequence[SystemWithScore],
+    ranked: Sequence[str],
+) -> DatasetLanguageRecord:
     human, agreement = counting.human, _pair_agreement(counting)
-    level = trust_level(head.family, agreement.value.value if agreement else None)
+    level = agreement_trust_level(head.family, agreement.value.value if agreement else None)
     systems = compare_systems_with_people(counting, contestants)
     best = max(
         (system for system in systems if system.system in ranked and system.score.value is not None),
@@ -302,7 +310,9 @@ def _add_pair_scores(
             "left_out": _annotator_records(counting, counting.left_out),
             "conventions": _convention_scores(counting),
             "agreement": agreement,
-            "ceiling": simplify_estimate(human_ceiling(counting.all_counted_people, counting.draws).value),
+            "ceiling": simplify_estimate(
+                leave_one_out_human_ceiling(counting.all_counted_people, counting.draws).value
+            ),
             "models": tuple(system for system in systems if system.kind != "llm"),
             "llms": tuple(system for system in systems if system.kind == "llm"),
             "difficulty": pair_difficulty(human.point),
@@ -317,7 +327,7 @@ def _add_pair_scores(
 
 
 def _annotator_records(
-    counting: CountedTask, scored: Mapping[str, MeasureScores]
+    counting: TaskWithCountedAnswers, scored: Mapping[str, MeasureScores]
 ) -> tuple[AnnotatorScore, ...]:
     main = MAIN[counting.of.task.family]
     workers = {worker.id: worker for worker in counting.of.workers}
@@ -330,7 +340,7 @@ def _annotator_records(
     )  # fmt: skip
 
 
-def _convention_scores(counting: CountedTask) -> dict[str, float | None]:
+def _convention_scores(counting: TaskWithCountedAnswers) -> dict[str, float | None]:
     people = counting.people
     scores: dict[str, float | None] = {
         "paper": people.score("paper"), "pooled": None if people.pooled is None else people.score("pooled"),
@@ -341,7 +351,7 @@ def _convention_scores(counting: CountedTask) -> dict[str, float | None]:
     return scores
 
 
-def _pair_agreement(counting: CountedTask) -> Agreement | None:
+def _pair_agreement(counting: TaskWithCountedAnswers) -> AnnotatorAgreement | None:
     family, answers, least = counting.of.task.family, counting.answers, counting.request.min_shared
     agreement = people_agreement(family, answers, min_shared=least)
     if agreement.annotators < 2:
@@ -350,7 +360,7 @@ def _pair_agreement(counting: CountedTask) -> Agreement | None:
     own = intervals.pop(agreement.coefficient, Estimate(None))
     reason = agreement.reason or own.reason
     value = Estimate(agreement.value, own.low, own.high, agreement.items, own.method, reason)
-    return Agreement(
+    return AnnotatorAgreement(
         coefficient=agreement.coefficient, value=value, band=agreement.band, annotators=agreement.annotators,
         items=agreement.items, annotations=agreement.annotations,
         extras={name: nan_to_none(extra) for name, extra in agreement.extras.items()},
@@ -359,13 +369,13 @@ def _pair_agreement(counting: CountedTask) -> Agreement | None:
 
 
 def _estimate_separation_need(
-    counting: CountedTask, best: SystemScore | None, contestants: Sequence[Contestant]
-) -> SeparationNeed | None:
+    counting: TaskWithCountedAnswers, best: SystemScore | None, contestants: Sequence[SystemWithScore]
+) -> SeparationSampleSize | None:
     values = {contestant.system: contestant.values for contestant in contestants}
     if best is None or not values[best.system]:
         return None
     need = items_needed(counting.counted, values[best.system])
-    return SeparationNeed(
+    return SeparationSampleSize(
         system=best.system, items=need.items, annotators=need.annotators, smallest=nan_to_none(need.smallest),
         note=need.note
     )  # fmt: skip
@@ -398,7 +408,7 @@ class NamedDataset:
 
 def map_tasks_to_datasets(tasks: Sequence[StudyTask]) -> Mapping[str, NamedDataset]:
     """Name of a task -> its dataset: the task's name without its language, where that tells all tasks apart."""
-    short = {task.name: without_language(task.name, task.lang) for task in tasks}
+    short = {task.name: strip_language_suffix(task.name, task.lang) for task in tasks}
     counts = Counter((short[task.name], task.lang) for task in tasks)
     families = {name: {task.family for task in tasks if short[task.name] == name} for name in short.values()}
     dataset = {
@@ -416,10 +426,11 @@ def map_tasks_to_datasets(tasks: Sequence[StudyTask]) -> Mapping[str, NamedDatas
     }
 
 
-def without_language(name: str, lang: str) -> str:
+def strip_language_suffix(name: str, lang: str) -> str:
     """The name without a language at its end.
 
-    >>> without_language("sib200-dan", "dan"), without_language("sib200", "dan"), without_language("dan", "dan")
+    >>> strip_language_suffix("sib200-dan", "dan"), strip_language_suffix("sib200", "dan"),
+    strip_language_suffix("dan", "dan")
     ('sib200', 'sib200', 'dan')
     """
     short = name.removesuffix(lang).rstrip("-_.")

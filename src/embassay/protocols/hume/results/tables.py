@@ -7,49 +7,57 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from embassay.protocols.hume.llms.answers import LlmAnswers
-from embassay.protocols.hume.published.conversion import as_evaluations, convert_pairs_to_study, llm_matrix
-from embassay.protocols.hume.published.standings import HUMAN, people_ranks, score_matrix
-from embassay.protocols.hume.published.tables import (
-    dataset_table,
-    datasets_table,
-    difficulty_table,
-    family_table,
-    main_table,
-    models_table,
-    overall_table,
-    pair_score_table,
-    pair_standing_table,
-    win_table,
+from embassay.protocols.hume.published.conversion import (
+    convert_pairs_to_evaluations,
+    convert_pairs_to_study,
+    llm_score_matrix,
 )
-from embassay.protocols.hume.record import PairRecord, Summary, SystemScore
+from embassay.protocols.hume.published.standings import HUMAN, rank_people_on_every_pair, score_matrix
+from embassay.protocols.hume.published.tables import (
+    dataset_scores_table,
+    datasets_table,
+    family_language_table,
+    family_scores_table,
+    llm_difficulty_table,
+    model_sizes_table,
+    overall_means_table,
+    pair_gaps_and_ranks_table,
+    pair_score_table,
+    people_wins_table,
+)
+from embassay.protocols.hume.record import DatasetLanguageRecord, Summary, SystemScore
 from embassay.protocols.hume.resource import resource_table
-from embassay.protocols.hume.results.conclusions import Contender, build_human_score_matrix, scored_pairs
-from embassay.protocols.hume.results.gaps import gap_table
+from embassay.protocols.hume.results.conclusions import (
+    ComparedSystem,
+    build_human_score_matrix,
+    keep_pairs_with_human_score,
+)
+from embassay.protocols.hume.results.gaps import gap_slopes_table
 from embassay.protocols.hume.study import FAMILIES, StudyTask
 from embassay.protocols.hume.tables import (
     OF_PAIR,
     PAIR,
     agreement_table,
-    annotators_table,
-    make_figures,
-    people_table,
-    quality_table,
+    annotator_scores_table,
+    make_figure_tables,
+    pair_quality_table,
+    people_beside_best_model_table,
 )
 from embassay.protocols.kernel.tables import (
     ColumnTable,
     Value,
-    interval_fields,
+    interval_columns,
     number_column,
     points_column,
     text,
-    whole_column,
+    whole_number_column,
 )
 
 SIMULATED = "The annotators are scripts that stand in for people: these numbers say nothing about people."
 PARTLY = "Some of the annotators are scripts that stand in for people."
 
 
-def study_tables(summary: Summary, contenders: Sequence[Contender]) -> Iterator[ColumnTable]:
+def study_tables(summary: Summary, contenders: Sequence[ComparedSystem]) -> Iterator[ColumnTable]:
     """Every table that has a row, marked where annotators are simulated.
 
     `hume_table1`, `3` to `9`, with language models `2` and `10` to `13`; `hume_overall`, `hume_pairs`,
@@ -58,25 +66,25 @@ def study_tables(summary: Summary, contenders: Sequence[Contender]) -> Iterator[
     """
     for table in _summary_tables(summary, contenders):
         if table.rows:
-            yield mark_simulated(table, summary)
+            yield mark_table_as_simulated(table, summary)
 
 
-def _summary_tables(summary: Summary, contenders: Sequence[Contender]) -> Iterator[ColumnTable]:
+def _summary_tables(summary: Summary, contenders: Sequence[ComparedSystem]) -> Iterator[ColumnTable]:
     ranked = [contender.system for contender in contenders if contender.ranked]
-    if scored_pairs(summary.pairs):
+    if keep_pairs_with_human_score(summary.pairs):
         yield from _build_paper_tables(summary, contenders)
-    yield people_table(summary.pairs, ranked)
-    yield systems_table(summary)
+    yield people_beside_best_model_table(summary.pairs, ranked)
+    yield systems_beside_people_table(summary)
     yield build_separation_need_table(summary)
     yield agreement_table(summary)
-    yield quality_table(summary.pairs)
-    yield annotators_table(summary)
+    yield pair_quality_table(summary.pairs)
+    yield annotator_scores_table(summary)
     yield resource_table(summary, summary.seed)
-    yield gap_table(summary)
-    yield from make_figures(summary)
+    yield gap_slopes_table(summary)
+    yield from make_figure_tables(summary)
 
 
-class TaskCondition(NamedTuple):
+class TaskScoringCondition(NamedTuple):
     """Who is scored on a task, what people had, what `systems` had, and whether that is the same."""
 
     task: StudyTask
@@ -86,7 +94,9 @@ class TaskCondition(NamedTuple):
     like_for_like: bool
 
 
-def conditions_table(tasks: Sequence[StudyTask], llms: Sequence[LlmAnswers], *, give_k: bool) -> ColumnTable:
+def task_conditions_table(
+    tasks: Sequence[StudyTask], llms: Sequence[LlmAnswers], *, give_k: bool
+) -> ColumnTable:
     """Table `hume_conditions`: what people and systems were told and asked for in every task, and whether their scores
     are like for like (spec hume 11, 16)."""
     modes = {llm.mode for llm in llms}
@@ -94,60 +104,68 @@ def conditions_table(tasks: Sequence[StudyTask], llms: Sequence[LlmAnswers], *, 
         "hume_conditions", "HUME: what people and systems were told",
         [condition for task in tasks for condition in _task_conditions(task, modes, give_k)],
         text("family", "task.family"), text("task", "task.name"), text("lang", "task.lang"), text("scored"),
-        text("people"), text("systems"), whole_column("like_for_like"),
+        text("people"), text("systems"), whole_number_column("like_for_like"),
         note=("To compare like with like: sample with --give-k, score with --no-give-k, or run language models with "
             "--binary."),
     )  # fmt: skip
 
 
-def _task_conditions(task: StudyTask, modes: Collection[str], give_k: bool) -> Iterator[TaskCondition]:
+def _task_conditions(task: StudyTask, modes: Collection[str], give_k: bool) -> Iterator[TaskScoringCondition]:
     if task.family == "classification":
-        yield TaskCondition(
+        yield TaskScoringCondition(
             task, "systems", "labels with their meaning", "labelled texts to learn from", False
         )
         if modes:
-            yield TaskCondition(task, "language models", "labels with their meaning", "the same words", True)
+            yield TaskScoringCondition(
+                task, "language models", "labels with their meaning", "the same words", True
+            )
     elif task.family == "clustering":
         told = task.groups is not None
         words = {True: "the number of groups", False: "no number of groups"}
-        yield TaskCondition(task, "systems", words[told], words[give_k], told == give_k)
+        yield TaskScoringCondition(task, "systems", words[told], words[give_k], told == give_k)
     elif task.family == "sts":
         scale = "a scale with words for its levels"
-        yield TaskCondition(task, "systems", scale, "nothing: only the order counts", True)
+        yield TaskScoringCondition(task, "systems", scale, "nothing: only the order counts", True)
         if modes:
-            yield TaskCondition(task, "language models", scale, "the same words", True)
+            yield TaskScoringCondition(task, "language models", scale, "the same words", True)
     else:
         each, order = "each document relevant or not", "an order of all documents"
-        yield TaskCondition(task, "systems", each, order, False)
+        yield TaskScoringCondition(task, "systems", each, order, False)
         for mode in sorted(modes):
             asked = each if mode == "binary" else order
-            yield TaskCondition(task, f"language models ({mode})", each, asked, mode == "binary")
+            yield TaskScoringCondition(task, f"language models ({mode})", each, asked, mode == "binary")
 
 
-def _build_paper_tables(summary: Summary, contenders: Sequence[Contender]) -> Iterator[ColumnTable]:
+def _build_paper_tables(summary: Summary, contenders: Sequence[ComparedSystem]) -> Iterator[ColumnTable]:
     """Systems that are not ranked stand in the tables of scores; best, median and ranks are of the others."""
-    study, evaluations = convert_pairs_to_study(summary.pairs, contenders), as_evaluations(summary.pairs)
-    matrix, llms = build_human_score_matrix(summary.pairs, contenders), llm_matrix(summary.pairs, contenders)
-    yield main_table(score_matrix(evaluations, study), rounded=False)
+    study, evaluations = (
+        convert_pairs_to_study(summary.pairs, contenders),
+        convert_pairs_to_evaluations(summary.pairs),
+    )
+    matrix, llms = (
+        build_human_score_matrix(summary.pairs, contenders),
+        llm_score_matrix(summary.pairs, contenders),
+    )
+    yield family_language_table(score_matrix(evaluations, study), rounded=False)
     if llms:
-        yield family_table(llms, matrix)
+        yield family_scores_table(llms, matrix)
     yield datasets_table(study)
     for family in FAMILIES:
         if any(dataset.family == family for dataset in study.datasets):
-            table = dataset_table(family, evaluations, study, every_subset=True)
+            table = dataset_scores_table(family, evaluations, study, every_subset=True)
             # The note is of the French in the paper's files.
             yield replace(table, note="")
-    yield replace(models_table(study), note="") if study.models else models_table(study)
+    yield replace(model_sizes_table(study), note="") if study.models else model_sizes_table(study)
     if llms:
         present = {pair.family for pair in llms.pairs}
         yield from (pair_score_table(llms, family) for family in FAMILIES if family in present)
-        yield difficulty_table(llms)
+        yield llm_difficulty_table(llms)
     if matrix.models:
-        every = people_ranks(matrix)
-        yield from (overall_table(matrix), pair_standing_table(every), win_table(every))
+        every = rank_people_on_every_pair(matrix)
+        yield from (overall_means_table(matrix), pair_gaps_and_ranks_table(every), people_wins_table(every))
 
 
-def mark_simulated(table: ColumnTable, summary: Summary) -> ColumnTable:
+def mark_table_as_simulated(table: ColumnTable, summary: Summary) -> ColumnTable:
     """The table with a note, and people by another name, where scripts stand in for them."""
     if not summary.simulated:
         return table
@@ -161,30 +179,30 @@ def mark_simulated(table: ColumnTable, summary: Summary) -> ColumnTable:
     return replace(table, rows=rows, note=" ".join(filter(None, (note, table.note))))
 
 
-class PairSystem(NamedTuple):
+class SystemOnPair(NamedTuple):
     """A system on a pair."""
 
-    pair: PairRecord
+    pair: DatasetLanguageRecord
     score: SystemScore
 
 
-def systems_table(summary: Summary) -> ColumnTable:
+def systems_beside_people_table(summary: Summary) -> ColumnTable:
     """Table `hume_systems`: every system beside people, on the same items: difference with interval and p, the share of
     annotators below it, and its score with people for gold beside that of people."""
     return ColumnTable.of(
         "hume_systems", "HUME: systems compared with people",
-        [PairSystem(pair, score) for pair in summary.pairs for score in pair.system_scores],
+        [SystemOnPair(pair, score) for pair in summary.pairs for score in pair.system_scores],
         *OF_PAIR, text("system", "score.system"), text("kind", "score.kind"),
-        whole_column("n", "score.score.n"),
-        *interval_fields("score.score", ("score", "low", "high")), points_column("human", "pair.human.value"),
+        whole_number_column("n", "score.score.n"),
+        *interval_columns("score.score", ("score", "low", "high")), points_column("human", "pair.human.value"),
         number_column("percent_of_human", "score.percent_of_human", 1),
-        whole_column("outside_interval", "score.outside"),
-        *interval_fields("score.difference", ("minus_human", "diff_low", "diff_high"), "signed"),
+        whole_number_column("outside_interval", "score.outside"),
+        *interval_columns("score.difference", ("minus_human", "diff_low", "diff_high"), "signed"),
         number_column("p", "score.p", style="p"), number_column("annotators_below", "score.among_people"),
         points_column("against_people", "score.against_people.value"),
         points_column("ceiling", "pair.ceiling.value"),
-        *interval_fields("score.soft", ("soft", "soft_low", "soft_high")),
-        whole_column("failed", "score.failed"), text("method", "score.score.method"),
+        *interval_columns("score.soft", ("soft", "soft_low", "soft_high")),
+        whole_number_column("failed", "score.failed"), text("method", "score.score.method"),
         text("reason", "score.score.reason"),
         note=("minus_human is a paired bootstrap over the items, with these annotators. against_people "
             "uses people's answers as gold, as ceiling does for one annotator against the others; soft uses the "
@@ -197,10 +215,10 @@ def build_separation_need_table(summary: Summary) -> ColumnTable:
     return ColumnTable.of(
         "hume_need", "HUME: what would separate the best model from people",
         [pair for pair in summary.pairs if pair.need], *PAIR, text("system", "need.system"),
-        whole_column("n"),
-        whole_column("annotators", lambda pair: len(pair.annotators)),
-        whole_column("items_needed", "need.items"),
-        whole_column("annotators_needed", "need.annotators"),
+        whole_number_column("n"),
+        whole_number_column("annotators", lambda pair: len(pair.annotators)),
+        whole_number_column("items_needed", "need.items"),
+        whole_number_column("annotators_needed", "need.annotators"),
         points_column("smallest_difference", "need.smallest"),
         text("note", "need.note"),
         note=("At 80% power and a level of 5%, assuming that the true difference is the observed one: only an order "

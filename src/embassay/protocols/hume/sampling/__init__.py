@@ -3,30 +3,34 @@
 sample(SampleRequest(name="first", tasks=[TaskRequest(data="sample", family="sts", n=15)]))
 """
 
-from embassay.protocols.hume.sampling.options import LabelText, SampleRequest, TaskSampleRequest
+from embassay.protocols.hume.sampling.options import (
+    LabelWordAndMeaning,
+    StudySampleRequest,
+    TaskSampleRequest,
+)
 from embassay.protocols.hume.sampling.protocol import (
+    LeakedTrainingText,
     NoSuiteDataAvailable,
     SampledStudy,
-    TrainingTwin,
-    count_defects,
-    describe_defects,
-    describe_study_defects,
+    count_items_by_defect,
+    describe_item_defects,
+    describe_task_item_defects,
     draw_study,
     find_training_twins,
-    write_miniatures,
+    write_miniature_datasets,
 )
 
 __all__ = [
-    "LabelText",
+    "LabelWordAndMeaning",
+    "LeakedTrainingText",
     "NoSuiteDataAvailable",
-    "SampleRequest",
     "SampledStudy",
+    "StudySampleRequest",
     "TaskSampleRequest",
-    "TrainingTwin",
-    "count_defects",
-    "describe_defects",
-    "describe_study_defects",
+    "count_items_by_defect",
+    "describe_item_defects",
+    "describe_task_item_defects",
     "draw_study",
     "find_training_twins",
-    "write_miniatures",
+    "write_miniature_datasets",
 ]

@@ -9,27 +9,27 @@ from importlib.resources import files
 from typing import Any
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.collection import nearest_step
-from embassay.protocols.hume.sampling.options import TaskSampleRequest, label_choices
+from embassay.protocols.hume.collection import round_rating_to_scale_step
+from embassay.protocols.hume.sampling.options import TaskSampleRequest, order_label_choices
 from embassay.protocols.hume.sampling.pools import (
-    PoolPositions,
     SampledItem,
     SampledTask,
+    TakenPoolPositions,
     count_note,
     draw_equally_per_label,
-    draw_gold_groups,
+    draw_items_of_gold_clusters,
+    draw_most_relevant_documents,
     draw_pairs_by_score_bin,
-    draw_relevant,
     find_contradicted_texts,
     find_first_copies,
     join_pair_text,
     normalise_text_for_comparison,
     seeded_order,
 )
-from embassay.protocols.hume.study import Family, LabelChoice, PracticeItem, Scale
-from embassay.records import Classification, LabelledTexts, RerankingSet, RetrievalSet, ScoredPairs
+from embassay.protocols.hume.study import Family, LabelChoice, PracticeItem, RatingScale
+from embassay.records import Classification, LabelledTexts, RerankingSet, RetrievalSet, ScoredTextPairs
 from embassay.search.bm25 import BM25Index, Hear
-from embassay.search.fusion import Shingle, shingles
+from embassay.search.fusion import Shingle, collect_word_shingles
 
 NEAR = 0.8
 """From this share of common runs of words a document is a near copy of another one: it is not shown beside it."""
@@ -109,7 +109,7 @@ def draw_queries_from_corpus(
     return asked, find_hardest_negatives
 
 
-def draw_reranking(
+def draw_reranking_items(
     asked: Sequence[JudgedQuery], negatives: Negatives, request: TaskSampleRequest, n: int, seed: int
 ) -> SampledTask:
     """`n` queries with `candidates` documents each, up to `relevant` of them relevant, in an order drawn per query; the
@@ -138,18 +138,20 @@ def draw_reranking(
     return SampledTask(tuple(items), practice, notes=notes, about_gold=about)
 
 
-def draw_shown(
+def draw_shown_documents(
     query: JudgedQuery, negatives: Iterable[str], relevant: int, total: int, seed: int
 ) -> tuple[str, ...] | None:
     """The documents of a query in the order they are shown, None where there are not `total` of them."""
     judged = [doc for doc, gain in query.gains.items() if gain > 0 and query.texts.get(doc, "").strip()]
     # All relevant ones in order, not `relevant` of them: near copies among the first would leave too few.
-    best = draw_relevant({key: query.gains[key] for key in judged}, len(judged), seed, query.id)
+    best = draw_most_relevant_documents(
+        {key: query.gains[key] for key in judged}, len(judged), seed, query.id
+    )
     chosen = _choose_distinct_documents(best, query.texts, [], relevant)
     if not chosen:
         return None
     # A near copy of a relevant document that is not shown would be marked relevant by people, and be wrong.
-    beside = [shingles(query.texts[document]) for document in judged]
+    beside = [collect_word_shingles(query.texts[document]) for document in judged]
     chosen += _choose_distinct_documents(negatives, query.texts, beside, total - len(chosen))
     order = seeded_order(chosen, seed, "shown", query.id)
     return tuple(chosen[place] for place in order) if len(chosen) == total else None
@@ -158,7 +160,7 @@ def draw_shown(
 def _make_reranking_item(
     query: JudgedQuery, negatives: Negatives, relevant: int, total: int, seed: int
 ) -> SampledItem | None:
-    documents = draw_shown(
+    documents = draw_shown_documents(
         query,
         _mix_hard_and_easier_negatives(list(negatives(query)), query.id, total, seed),
         relevant,
@@ -184,8 +186,8 @@ def _make_reranking_practice(
     )
     shortest = sorted(filter(None, some), key=lambda item: sum(map(len, item.texts)))[: request.practice]
     if len(shortest) < request.practice:
-        return tuple(own_practice("reranking")[: request.practice])
-    return tuple(make_marks_practice(dict(item.payload), item.gold) for item in shortest)
+        return tuple(builtin_practice_items("reranking")[: request.practice])
+    return tuple(make_marks_practice_item(dict(item.payload), item.gold) for item in shortest)
 
 
 def _mix_hard_and_easier_negatives(hardest: Sequence[str], query: str, total: int, seed: int) -> list[str]:
@@ -216,7 +218,7 @@ def _choose_distinct_documents(
     for document in documents:
         if len(taken) == upto:
             break
-        mine = shingles(texts[document])
+        mine = collect_word_shingles(texts[document])
         if texts[document].strip() and all(len(mine & words) < NEAR * len(mine | words) for words in beside):
             taken.append(document)
             beside.append(mine)
@@ -229,8 +231,8 @@ def _count_relevant_per_query(items: Sequence[SampledItem]) -> str:
     return f"relevant documents per query: {words}"
 
 
-def draw_pairs(
-    pairs: ScoredPairs, scale: Scale, request: TaskSampleRequest, n: int, seed: int
+def draw_pairs_across_scores(
+    pairs: ScoredTextPairs, scale: RatingScale, request: TaskSampleRequest, n: int, seed: int
 ) -> SampledTask:
     """`n` pairs, spread evenly over five bins of the gold score; each pair once, in either order of its texts, and
     texts in one pair only as far as there are enough."""
@@ -264,7 +266,7 @@ def draw_pairs(
     return SampledTask(items, _make_sts_practice(pairs, rest, scores, scale, request, seed), notes=notes)
 
 
-def _make_sts_item(pairs: ScoredPairs, place: int, score: float) -> SampledItem:
+def _make_sts_item(pairs: ScoredTextPairs, place: int, score: float) -> SampledItem:
     one, other = pairs.first[place], pairs.second[place]
     same = normalise_text_for_comparison(one) == normalise_text_for_comparison(other)
     return SampledItem(
@@ -278,7 +280,7 @@ def _shuffle_places(places: Sequence[int], ids: Sequence[str], seed: int, purpos
 
 
 def _make_sts_practice(
-    pairs: ScoredPairs, rest: Sequence[int], scores: Sequence[float], scale: Scale,
+    pairs: ScoredTextPairs, rest: Sequence[int], scores: Sequence[float], scale: RatingScale,
     request: TaskSampleRequest, seed: int
 ) -> tuple[PracticeItem, ...]:  # fmt: skip
     """Pairs nearest to evenly spaced levels of the scale, one each, in a drawn order."""
@@ -287,18 +289,20 @@ def _make_sts_practice(
         order, [one + other for one, other in zip(pairs.first, pairs.second, strict=True)]
     )
     if len(short) < request.practice:
-        return tuple(own_practice("sts"))[: request.practice]
+        return tuple(builtin_practice_items("sts"))[: request.practice]
     steps = max(request.practice - 1, 1)
     taken: list[int] = []
     for number in range(request.practice):
-        level = nearest_step(scale.low + (scale.high - scale.low) * number / steps, scale)
+        level = round_rating_to_scale_step(scale.low + (scale.high - scale.low) * number / steps, scale)
         free = [place for place in short if place not in taken]
         taken.append(min(free, key=lambda place: abs(scores[place] - level)))
     mixed = _shuffle_places(taken, pairs.ids, seed, "practice order")
-    return tuple(make_rating_practice(pairs.first[at], pairs.second[at], scores[at], scale) for at in mixed)
+    return tuple(
+        make_rating_practice_item(pairs.first[at], pairs.second[at], scores[at], scale) for at in mixed
+    )
 
 
-def draw_classification(
+def draw_classification_texts(
     tested: LabelledTexts, trained: LabelledTexts | None, request: TaskSampleRequest, n: int, seed: int
 ) -> SampledTask:
     """`n` texts of `tested`, equal per label. A text that is there with several labels is left out; one that `trained`
@@ -332,11 +336,11 @@ def draw_classification(
     return SampledTask(items, practice, tuple(labels), notes, trained=trained.texts if trained else ())
 
 
-def _choose_balanced_texts(tested: LabelledTexts, pool: list[int], n: int, seed: int) -> PoolPositions:
+def _choose_balanced_texts(tested: LabelledTexts, pool: list[int], n: int, seed: int) -> TakenPoolPositions:
     choice = draw_equally_per_label(
         [tested.ids[place] for place in pool], [tested.labels[place] for place in pool], n, seed
     )
-    return PoolPositions(tuple(pool[place] for place in choice.positions), choice.notes)
+    return TakenPoolPositions(tuple(pool[place] for place in choice.positions), choice.notes)
 
 
 def _make_classification_item(tested: LabelledTexts, place: int, other: dict[str, set[str]]) -> SampledItem:
@@ -367,10 +371,11 @@ def _make_classification_practice(
     first: dict[str, int] = {}
     for place in order_short_first(order, source.texts):
         first.setdefault(source.labels[place], place)
-    choices = {str(choice.value): choice for choice in label_choices(labels, request.labels)}
+    choices = {str(choice.value): choice for choice in order_label_choices(labels, request.labels)}
     drawn = [sorted(first)[place] for place in seeded_order(sorted(first), seed, "practice labels")]
     return tuple(
-        make_label_practice(source.texts[first[label]], choices[label]) for label in drawn[: request.practice]
+        make_label_practice_item(source.texts[first[label]], choices[label])
+        for label in drawn[: request.practice]
     )
 
 
@@ -383,14 +388,14 @@ def take_all_items(data: Any, n: int | None) -> SampledTask:
 
     `data` are in one of the family's shapes; a query has its candidates in the order of the data.
     """
-    if isinstance(data, ScoredPairs):
+    if isinstance(data, ScoredTextPairs):
         taken = [_make_sts_item(data, place, float(data.scores[place])) for place in range(len(data))]
-        return SampledTask(tuple(taken[:n]), tuple(own_practice("sts")), notes=(WHOLE,))
+        return SampledTask(tuple(taken[:n]), tuple(builtin_practice_items("sts")), notes=(WHOLE,))
     if isinstance(data, RerankingSet):
         taken = [_make_item_from_list(data, place) for place in range(len(data.ids))]
         about = (_count_relevant_per_query(taken),) if taken else ()
         return SampledTask(
-            tuple(taken[:n]), tuple(own_practice("reranking")), notes=(WHOLE,), about_gold=about
+            tuple(taken[:n]), tuple(builtin_practice_items("reranking")), notes=(WHOLE,), about_gold=about
         )
     test, train = (data.test, data.train) if isinstance(data, Classification) else (data, None)
     other = {} if train is None else _labels_by_text(train)
@@ -411,7 +416,7 @@ EACH = 3
 """Texts of each cluster to practise on."""
 
 
-def draw_clustering(texts: LabelledTexts, request: TaskSampleRequest, n: int, seed: int) -> SampledTask:
+def draw_clustering_texts(texts: LabelledTexts, request: TaskSampleRequest, n: int, seed: int) -> SampledTask:
     """`n` texts of 6 or 5 gold clusters, or of as many as are asked for. Texts of several clusters are left out."""
     wrong = find_contradicted_texts(texts.texts, texts.labels)
     pool = [
@@ -420,7 +425,9 @@ def draw_clustering(texts: LabelledTexts, request: TaskSampleRequest, n: int, se
         if normalise_text_for_comparison(texts.texts[place]) not in wrong
     ]
     labels = [texts.labels[place] for place in pool]
-    choice = draw_gold_groups([texts.ids[place] for place in pool], labels, n, seed, request.groups)
+    choice = draw_items_of_gold_clusters(
+        [texts.ids[place] for place in pool], labels, n, seed, request.groups
+    )
     taken = [pool[place] for place in choice.positions]
     drawn = {texts.labels[place] for place in taken}
     spare = [place for place in pool if texts.labels[place] not in drawn]
@@ -453,12 +460,12 @@ def _make_clustering_practice(
     if not request.practice:
         return ()
     if len(full) < 2:
-        return tuple(own_practice("clustering"))
+        return tuple(builtin_practice_items("clustering"))
     pair = [full[place] for place in seeded_order(full, seed, "practice clusters")[:2]]
     shown = [place for label in pair for place in members[label][:EACH]]
     mixed = _shuffle_places(shown, texts.ids, seed, "practice order")
     return (
-        make_groups_practice(
+        make_groups_practice_item(
             [texts.texts[place] for place in mixed], [texts.labels[place] for place in mixed]
         ),
     )
@@ -473,7 +480,7 @@ def order_short_first(places: Sequence[int], texts: Sequence[str]) -> list[int]:
     return sorted(places, key=lambda place: len(texts[place]) > SHORT)
 
 
-def make_label_practice(text: str, label: LabelChoice) -> PracticeItem:
+def make_label_practice_item(text: str, label: LabelChoice) -> PracticeItem:
     """A text whose label is told."""
     means = f" {label.description}" if label.description else ""
     return PracticeItem(
@@ -481,9 +488,9 @@ def make_label_practice(text: str, label: LabelChoice) -> PracticeItem:
     )
 
 
-def make_rating_practice(one: str, other: str, score: float, scale: Scale) -> PracticeItem:
+def make_rating_practice_item(one: str, other: str, score: float, scale: RatingScale) -> PracticeItem:
     """A pair whose rating is told."""
-    answer = nearest_step(score, scale)
+    answer = round_rating_to_scale_step(score, scale)
     words = scale.anchors.get(f"{answer:g}") or scale.anchors.get(f"{int(answer + 0.5)}", "")
     near = "" if answer == score else f", which is nearest to {answer:g}"
     return PracticeItem(
@@ -492,7 +499,7 @@ def make_rating_practice(one: str, other: str, score: float, scale: Scale) -> Pr
     )  # fmt: skip
 
 
-def make_marks_practice(payload: dict[str, Any], marks: Sequence[int]) -> PracticeItem:
+def make_marks_practice_item(payload: dict[str, Any], marks: Sequence[int]) -> PracticeItem:
     """A query whose relevant documents are told."""
     places = [str(place) for place, mark in enumerate(marks, 1) if mark]
     which = f"document {places[0]} is" if len(places) == 1 else f"documents {' and '.join(places)} are"
@@ -502,7 +509,7 @@ def make_marks_practice(payload: dict[str, Any], marks: Sequence[int]) -> Practi
     )  # fmt: skip
 
 
-def make_groups_practice(texts: Sequence[str], groups: Sequence[str]) -> PracticeItem:
+def make_groups_practice_item(texts: Sequence[str], groups: Sequence[str]) -> PracticeItem:
     """Texts whose groups are told by number, since the names of gold clusters may come back in the study."""
     numbers = {group: f"{place}" for place, group in enumerate(dict.fromkeys(groups), 1)}
     return PracticeItem(
@@ -512,7 +519,7 @@ def make_groups_practice(texts: Sequence[str], groups: Sequence[str]) -> Practic
     )  # fmt: skip
 
 
-def own_practice(family: Family) -> list[PracticeItem]:
+def builtin_practice_items(family: Family) -> list[PracticeItem]:
     """Our own practice items in English: none for a classification, whose labels are the data's."""
     from embassay.data.yaml import read_yaml
 

@@ -16,7 +16,7 @@ from embassay.data.rows import find_nearest_name
 from embassay.data.yaml import find_yaml_line, read_yaml
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.options import TaskDrawOptions
-from embassay.protocols.hume.study import Family, LabelChoice, Name, Question, Scale, StudyTask
+from embassay.protocols.hume.study import Family, LabelChoice, Name, Question, RatingScale, StudyTask
 from embassay.runs.folder import digest_json
 
 SEED = 1337
@@ -37,7 +37,7 @@ class _SamplingModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class LabelText(_SamplingModel):
+class LabelWordAndMeaning(_SamplingModel):
     """What people are told of a label: the word on its button, and what it means."""
 
     name: str = ""
@@ -70,9 +70,9 @@ class TaskSampleRequest(_SamplingModel):
     map: dict[str, str] = {}
     split: str | None = None
     grades: str | None = None
-    labels: Annotated[dict[str, LabelText], BeforeValidator(_labels_as_text)] = {}
+    labels: Annotated[dict[str, LabelWordAndMeaning], BeforeValidator(_labels_as_text)] = {}
     guidelines: str | None = None
-    scale: Scale | None = None
+    scale: RatingScale | None = None
     groups: Annotated[int, Field(ge=2)] | None = None
     relevant: Annotated[int, Field(ge=1)] = TaskDrawOptions.relevant
     candidates: Annotated[int, Field(ge=2)] = TaskDrawOptions.candidates
@@ -100,7 +100,7 @@ class TaskSampleRequest(_SamplingModel):
         return wanted if limit is None else min(wanted, limit)
 
 
-class SampleRequest(_SamplingModel):
+class StudySampleRequest(_SamplingModel):
     """A whole study; `profile` is what it asks of every annotator."""
 
     name: str = "study"
@@ -109,16 +109,20 @@ class SampleRequest(_SamplingModel):
     tasks: Annotated[list[TaskSampleRequest], Field(min_length=1)]
 
 
-def suite_task(member: SuiteMember, suite: str) -> dict[str, Any]:
+def make_suite_member_task(member: SuiteMember, suite: str) -> dict[str, Any]:
     """The keys of a task for a dataset of a suite."""
     return {"data": member.spec(tasks=False), "family": list(member.tasks), "suite": suite}
 
 
-_MODELS: Mapping[str, type[BaseModel]] = {"tasks": TaskSampleRequest, "scale": Scale, "labels": LabelText}
+_MODELS: Mapping[str, type[BaseModel]] = {
+    "tasks": TaskSampleRequest,
+    "scale": RatingScale,
+    "labels": LabelWordAndMeaning,
+}
 Place = Sequence[int | str]
 
 
-def read_config(path: Path) -> SampleRequest:
+def read_sampling_config(path: Path) -> StudySampleRequest:
     """The request that a file makes. Paths of data and guidelines are relative to the file.
 
     Raises UsageError for a key or value that is not right, with its line, DataError for a file that is no mapping.
@@ -135,19 +139,19 @@ def read_config(path: Path) -> SampleRequest:
     return check_sampling_config(content, path)
 
 
-def check_sampling_config(content: Mapping[str, Any], path: Path | None = None) -> SampleRequest:
+def check_sampling_config(content: Mapping[str, Any], path: Path | None = None) -> StudySampleRequest:
     """The request that a mapping with the keys of the file makes."""
     base = path.parent if path else Path()
     tasks = content.get("tasks")
     if isinstance(tasks, list):
-        content = {**content, "tasks": [_resolve_task(task, base) for task in tasks]}
+        content = {**content, "tasks": [_resolve_task_files(task, base) for task in tasks]}
     try:
-        return SampleRequest.model_validate(content)
+        return StudySampleRequest.model_validate(content)
     except ValidationError as error:
-        raise _first_fault(error, path) from None
+        raise _first_config_fault(error, path) from None
 
 
-def read_guidelines(path: str | Path) -> str:
+def read_guidelines_file(path: str | Path) -> str:
     """The text of own guidelines. Raises UsageError for a file that cannot be read or is empty."""
     try:
         text = Path(path).read_text("utf-8").strip()
@@ -160,19 +164,20 @@ def read_guidelines(path: str | Path) -> str:
     return text + "\n"
 
 
-def _resolve_task(task: Any, base: Path) -> Any:
+def _resolve_task_files(task: Any, base: Path) -> Any:
     """A task with the text of its guidelines, paths relative to here, and levels as texts."""
     if not isinstance(task, dict):
         return task
     task = dict(task)
     if isinstance(task.get("guidelines"), str):
-        task["guidelines"] = read_guidelines(base / task["guidelines"])
+        task["guidelines"] = read_guidelines_file(base / task["guidelines"])
     if isinstance(task.get("data"), str):
-        task["data"] = _resolve_data(task["data"], base)
+        task["data"] = _resolve_data_path(task["data"], base)
     against = task.get("against")
     if isinstance(against, str | list):
         task["against"] = [
-            _resolve_data(str(path), base) for path in ([against] if isinstance(against, str) else against)
+            _resolve_data_path(str(path), base)
+            for path in ([against] if isinstance(against, str) else against)
         ]
     scale = task.get("scale")
     if isinstance(scale, dict) and isinstance(scale.get("anchors"), dict):
@@ -181,13 +186,13 @@ def _resolve_task(task: Any, base: Path) -> Any:
     return task
 
 
-def _resolve_data(spec: str, base: Path) -> str:
+def _resolve_data_path(spec: str, base: Path) -> str:
     """A path beside the file, if there is one; a name of the catalogue stays as it is."""
     path = os.path.normpath(base / spec)
     return path if Path(path).exists() else spec
 
 
-def _first_fault(error: ValidationError, path: Path | None) -> UsageError:
+def _first_config_fault(error: ValidationError, path: Path | None) -> UsageError:
     """The first thing that is wrong, in one line."""
     first = min(error.errors(include_url=False), key=lambda error: error["type"] != "extra_forbidden")
     place = first["loc"]
@@ -211,7 +216,7 @@ def _first_fault(error: ValidationError, path: Path | None) -> UsageError:
 
 def _find_faulty_model(place: Place) -> type[BaseModel]:
     names = [part for part in place if part in _MODELS]
-    return _MODELS[str(names[-1])] if names else SampleRequest
+    return _MODELS[str(names[-1])] if names else StudySampleRequest
 
 
 VERSION = "1"
@@ -242,10 +247,10 @@ EXAMPLES: Mapping[str, tuple[str, str]] = {
 """A level of the usual scale in our words -> two texts that it fits."""
 
 
-def label_choices(labels: Sequence[str], told: Mapping[str, LabelText]) -> list[LabelChoice]:
+def order_label_choices(labels: Sequence[str], told: Mapping[str, LabelWordAndMeaning]) -> list[LabelChoice]:
     """The labels in the order in which a tied vote goes to the first: by number where all are numbers, else as text.
 
-    >>> [one.value for one in label_choices(["10", "9"], {})]
+    >>> [one.value for one in order_label_choices(["10", "9"], {})]
     ['9', '10']
     """
     whole = all(label.isdecimal() for label in labels)
@@ -253,19 +258,19 @@ def label_choices(labels: Sequence[str], told: Mapping[str, LabelText]) -> list[
     return [
         LabelChoice(
             value=label,
-            name=told.get(label, LabelText()).name or label.replace("_", " "),
-            description=told.get(label, LabelText()).description,
+            name=told.get(label, LabelWordAndMeaning()).name or label.replace("_", " "),
+            description=told.get(label, LabelWordAndMeaning()).description,
         )
         for label in order
     ]
 
 
-def complete_rating_scale(scale: Scale | None) -> Scale:
+def complete_rating_scale(scale: RatingScale | None) -> RatingScale:
     """The scale that ratings are given on, with words for its levels: 0 to 5 in whole numbers if none is asked for.
 
     A scale of 0 to 5 without words has ours; on another one only the ends are named.
     """
-    scale = scale or Scale()
+    scale = scale or RatingScale()
     if scale.anchors:
         return scale
     if (scale.low, scale.high) == (0, 5):
@@ -277,21 +282,24 @@ def complete_rating_scale(scale: Scale | None) -> Scale:
 ANY_GROUPS = "The number of groups is up to you."
 
 
-def describe_group_number(groups: int | None) -> str:
+def describe_group_count(groups: int | None) -> str:
     """What people are told of the number of groups."""
     return ANY_GROUPS if groups is None else f"There are {groups} groups: make that many."
 
 
 def make_guidelines(
-    family: Family, labels: Sequence[LabelChoice] = (), scale: Scale | None = None, groups: int | None = None
+    family: Family,
+    labels: Sequence[LabelChoice] = (),
+    scale: RatingScale | None = None,
+    groups: int | None = None,
 ) -> str:
     """Our guidelines of a family in Markdown, with these labels, levels or number of groups in their place."""
     text = (files("embassay.protocols.hume.sampling") / "guidelines" / f"{family}.md").read_text("utf-8")
-    scale = scale or Scale()
+    scale = scale or RatingScale()
     return Template(text).substitute(
         labels="\n".join(_format_list_entry(label.name, label.description) for label in labels),
-        levels="\n".join(_level_entry(level, words) for level, words in scale.anchors.items()),
-        low=f"{scale.low:g}", high=f"{scale.high:g}", groups=describe_group_number(groups)
+        levels="\n".join(_scale_level_entry(level, words) for level, words in scale.anchors.items()),
+        low=f"{scale.low:g}", high=f"{scale.high:g}", groups=describe_group_count(groups)
     )  # fmt: skip
 
 
@@ -306,7 +314,7 @@ def guideline_version(tasks: Sequence[StudyTask]) -> str:
     return f"{VERSION}-{hash_guidelines(tasks)[:8]}"
 
 
-def _level_entry(level: str, words: str) -> str:
+def _scale_level_entry(level: str, words: str) -> str:
     """A level with its meaning, and with an example where both are ours."""
     if ANCHORS.get(level) != words or level not in EXAMPLES:
         return _format_list_entry(level, words)

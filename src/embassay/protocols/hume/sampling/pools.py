@@ -10,7 +10,7 @@ from typing import Any
 from embassay.data import open_dataset
 from embassay.data.dataset import Dataset
 from embassay.data.rows import format_plain_text as cell_text
-from embassay.data.views import FilteredView
+from embassay.data.views import FilteredRowsView
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.published.paper import convert_to_iso_639_3
 from embassay.protocols.hume.sampling.options import TaskSampleRequest
@@ -25,7 +25,7 @@ GROUPS = (6, 5)
 
 
 @dataclass(frozen=True)
-class PoolPositions:
+class TakenPoolPositions:
     """Positions of the pool that were taken, and what is to be said about them."""
 
     positions: tuple[int, ...]
@@ -44,7 +44,9 @@ def seeded_order(ids: Sequence[str], seed: int, *names: str) -> list[int]:
     )
 
 
-def draw_equally_per_label(ids: Sequence[str], labels: Sequence[str], n: int, seed: int) -> PoolPositions:
+def draw_equally_per_label(
+    ids: Sequence[str], labels: Sequence[str], n: int, seed: int
+) -> TakenPoolPositions:
     """As many items of every label, at most `n` together; a label with fewer gives all it has, which is noted.
 
     With fewer places than labels, one item each of `n` labels drawn. Source: spec hume 2.1.
@@ -56,18 +58,18 @@ def draw_equally_per_label(ids: Sequence[str], labels: Sequence[str], n: int, se
         # Labels are drawn: the first by name would be the same ones in every study.
         drawn = sorted(names[place] for place in seeded_order(names, seed, "labels")[:n])
         note = f"{n} items cannot cover all {len(members)} labels: one item each of {n} labels drawn"
-        return PoolPositions(tuple(members[label][0] for label in drawn), (note,))
+        return TakenPoolPositions(tuple(members[label][0] for label in drawn), (note,))
     short = [f"{label} {len(held)}" for label, held in sorted(members.items()) if len(held) < per_label]
     chosen = tuple(place for label in sorted(members) for place in members[label][:per_label])
     why = f"{per_label} of each of {len(members)} labels"
     if short:
         why = f"labels with fewer than {per_label} items contribute all of them: {', '.join(short)}"
-    return PoolPositions(chosen, (f"{len(chosen)} items, not {n}: {why}",) if len(chosen) < n else ())
+    return TakenPoolPositions(chosen, (f"{len(chosen)} items, not {n}: {why}",) if len(chosen) < n else ())
 
 
-def draw_gold_groups(
+def draw_items_of_gold_clusters(
     ids: Sequence[str], labels: Sequence[str], n: int, seed: int, groups: int | None = None
-) -> PoolPositions:
+) -> TakenPoolPositions:
     """As many items of each of `groups` gold clusters drawn, at most `n` together.
 
     Without `groups` 6 or 5 clusters, whichever divides `n` (spec hume 2.1), or all where there are fewer. Clusters
@@ -90,12 +92,12 @@ def draw_gold_groups(
     why = f"{per_group} of each of {wanted} clusters"
     if short:
         why = f"{why}, {short} of which have fewer"
-    return PoolPositions(taken, (f"{len(taken)} items, not {n}: {why}",) if len(taken) < n else ())
+    return TakenPoolPositions(taken, (f"{len(taken)} items, not {n}: {why}",) if len(taken) < n else ())
 
 
 def draw_pairs_by_score_bin(
     ids: Sequence[str], scores: Sequence[float], texts: Sequence[Sequence[str]], n: int, seed: int
-) -> PoolPositions:
+) -> TakenPoolPositions:
     """`n` pairs spread evenly over 5 equal-width bins of the gold score, between its lowest and its highest.
 
     What a bin lacks goes to the others. Pairs whose texts are in no other pair taken go first. Source: spec hume 2.1.
@@ -107,7 +109,7 @@ def draw_pairs_by_score_bin(
     for place in seeded_order(ids, seed, "pairs"):
         # The highest score closes the last bin.
         bins.setdefault(min(int((scores[place] - low) / width), BINS - 1), []).append(place)
-    places = share_places({number: len(held) for number, held in sorted(bins.items())}, n)
+    places = share_places_round_robin({number: len(held) for number, held in sorted(bins.items())}, n)
     used: set[str] = set()
     taken = [
         place
@@ -121,13 +123,13 @@ def draw_pairs_by_score_bin(
         if short and len(taken) == n
         else ()
     )
-    return PoolPositions(tuple(taken), notes)
+    return TakenPoolPositions(tuple(taken), notes)
 
 
-def share_places(room: Mapping[int, int], n: int) -> dict[int, int]:
+def share_places_round_robin(room: Mapping[int, int], n: int) -> dict[int, int]:
     """`n` places given one by one, round after round, to all that still have room.
 
-    >>> share_places({0: 10, 1: 1, 2: 10}, 7)
+    >>> share_places_round_robin({0: 10, 1: 1, 2: 10}, 7)
     {0: 3, 1: 1, 2: 3}
     """
     places = dict.fromkeys(room, 0)
@@ -139,10 +141,12 @@ def share_places(room: Mapping[int, int], n: int) -> dict[int, int]:
     return places
 
 
-def draw_relevant(gains: Mapping[str, float], upto: int, seed: int, query: str) -> tuple[str, ...]:
+def draw_most_relevant_documents(
+    gains: Mapping[str, float], upto: int, seed: int, query: str
+) -> tuple[str, ...]:
     """The `upto` documents of the highest gain above 0, ties drawn with the seed.
 
-    >>> draw_relevant({"a": 1, "b": 4, "c": 0, "d": 3}, 2, 1, "q")
+    >>> draw_most_relevant_documents({"a": 1, "b": 4, "c": 0, "d": 3}, 2, 1, "q")
     ('b', 'd')
     """
     relevant = [document for document, gain in gains.items() if gain > 0]
@@ -283,7 +287,7 @@ TRAIN, TEST = "train", "test"
 
 
 @dataclass(frozen=True)
-class OpenedTask:
+class TaskToDraw:
     """One task to draw: data in one shape and one language. `lang` is ISO 639-3, `own_lang` as the data write it."""
 
     request: TaskSampleRequest
@@ -298,19 +302,19 @@ class OpenedTask:
     """The split of a table that the items are from; empty where it has none."""
 
 
-def open_tasks(request: TaskSampleRequest) -> Iterator[OpenedTask]:
+def open_sampling_tasks(request: TaskSampleRequest) -> Iterator[TaskToDraw]:
     """Every task that a request is for: by family and language. Raises UsageError where it is for none."""
     dataset = open_dataset(request.data, mapping=request.map, split=request.split, grades=request.grades)
-    families = request.family or _find_families(request, dataset)
+    families = request.family or _find_task_families(request, dataset)
     for family in families:
         shape = _task_shape(request, family, dataset)
         yield from _open_tasks_by_language(request, family, shape, dataset)
 
 
-def _find_families(request: TaskSampleRequest, dataset: Dataset) -> list[Family]:
+def _find_task_families(request: TaskSampleRequest, dataset: Dataset) -> list[Family]:
     """Those that the data are meant for, else all whose columns they have."""
     meant = dataset.tasks_in("hume")
-    families = [family for family in FAMILIES if _possible_shapes(request, family, dataset)]
+    families = [family for family in FAMILIES if _find_possible_data_shapes(request, family, dataset)]
     families = [family for family in families if meant is None or family in meant]
     if not families:
         raise UsageError(
@@ -321,7 +325,7 @@ def _find_families(request: TaskSampleRequest, dataset: Dataset) -> list[Family]
 
 
 def _task_shape(request: TaskSampleRequest, family: Family, dataset: Dataset) -> str:
-    shapes = _possible_shapes(request, family, dataset)
+    shapes = _find_possible_data_shapes(request, family, dataset)
     if not shapes:
         lacking = min((dataset.missing(shape) for shape in _wanted_shapes(request, family)), key=len)
         raise UsageError(
@@ -331,7 +335,7 @@ def _task_shape(request: TaskSampleRequest, family: Family, dataset: Dataset) ->
     return shapes[0]
 
 
-def _possible_shapes(request: TaskSampleRequest, family: Family, dataset: Dataset) -> list[str]:
+def _find_possible_data_shapes(request: TaskSampleRequest, family: Family, dataset: Dataset) -> list[str]:
     """The shapes of a family that the dataset can give; a classification needs rows to train on."""
     return [
         shape
@@ -353,8 +357,8 @@ def _wanted_shapes(request: TaskSampleRequest, family: Family) -> tuple[str, ...
 
 def _open_tasks_by_language(
     request: TaskSampleRequest, family: Family, shape: str, dataset: Dataset
-) -> Iterator[OpenedTask]:
-    tested, drawn_from = _test_rows(request, shape, dataset)
+) -> Iterator[TaskToDraw]:
+    tested, drawn_from = _select_test_rows(request, shape, dataset)
     subsets = tested.subsets(shape)
     # Data that do not say their language are in the one that was asked for.
     if request.lang and len(subsets) == 1 and set(subsets) <= {"und", ""}:
@@ -366,7 +370,7 @@ def _open_tasks_by_language(
         if wanted and lang not in wanted:
             continue
         trained = _training_texts(request, shape, dataset, own, len(subsets) > 1)
-        yield OpenedTask(
+        yield TaskToDraw(
             request, family, shape, lang, "" if len(subsets) == 1 else own, subset.load(shape), trained, drawn_from
         )  # fmt: skip
     if missing := sorted(wanted - {convert_to_iso_639_3(own) for own in subsets}) if not stated else []:
@@ -376,7 +380,7 @@ def _open_tasks_by_language(
         )
 
 
-def _test_rows(request: TaskSampleRequest, shape: str, dataset: Dataset) -> tuple[Dataset, str]:
+def _select_test_rows(request: TaskSampleRequest, shape: str, dataset: Dataset) -> tuple[Dataset, str]:
     """The rows of the split `test`, where there are such and no split was asked for; and the name of the split."""
     if request.split or shape == "classification":
         return dataset, request.split or TEST
@@ -418,7 +422,7 @@ def _find_splits(dataset: Dataset, shape: str) -> frozenset[str]:
 
 
 def _rows_of_split(dataset: Dataset, shape: str, split: str) -> Dataset:
-    rows = FilteredView(dataset.parts[shape], {"split": frozenset({split})})
+    rows = FilteredRowsView(dataset.parts[shape], {"split": frozenset({split})})
     return replace(dataset, parts={**dataset.parts, shape: rows})
 
 

@@ -11,62 +11,62 @@ from typing import Any
 
 from embassay.data import open_dataset
 from embassay.data.catalogue.miniature import (
-    DatasetAmounts,
-    choose_dataset_shape,
+    DatasetSizes,
+    choose_representative_shape,
     count_dataset_items,
     write_miniature_dataset,
 )
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.sampling.draws import (
-    draw_classification,
-    draw_clustering,
-    draw_pairs,
+    draw_classification_texts,
+    draw_clustering_texts,
+    draw_pairs_across_scores,
     draw_queries_from_corpus,
     draw_queries_from_lists,
-    draw_reranking,
+    draw_reranking_items,
     take_all_items,
 )
 from embassay.protocols.hume.sampling.options import (
     QUESTIONS,
     SEED,
-    SampleRequest,
+    StudySampleRequest,
     TaskSampleRequest,
     check_sampling_config,
     complete_rating_scale,
-    describe_group_number,
+    describe_group_count,
     guideline_version,
     hash_guidelines,
-    label_choices,
     make_guidelines,
+    order_label_choices,
 )
 from embassay.protocols.hume.sampling.pools import (
-    OpenedTask,
     SampledItem,
     SampledTask,
+    TaskToDraw,
     count_empty_texts,
     count_note,
     join_pair_text,
     normalise_text_for_comparison,
-    open_tasks,
+    open_sampling_tasks,
     seeded_order,
 )
 from embassay.protocols.hume.study import (
     GOLD,
     Defect,
     GoldRow,
-    ItemRow,
-    Source,
+    ShownItemRow,
     StudyFile,
     StudyFolder,
+    StudyItemSource,
     StudyTask,
-    content_hash,
+    hash_items_and_gold,
     read_jsonl_rows,
     write_study,
 )
 from embassay.protocols.kernel.absentees import find_absent_dataset, is_dataset_available
-from embassay.records import Documents, LabelledTexts, RerankingSet, RetrievalSet, ScoredPairs
+from embassay.records import Documents, LabelledTexts, RerankingSet, RetrievalSet, ScoredTextPairs
 from embassay.search.bm25 import Hear, split_words
-from embassay.search.fusion import Shingle, shingles
+from embassay.search.fusion import Shingle, collect_word_shingles
 
 SAID: dict[Defect, str] = {
     "leaked": "also in the training data",
@@ -88,50 +88,54 @@ _ARTEFACT = re.compile(
 """Entities, tags, escapes that nobody undid, and UTF-8 read as another encoding."""
 
 
-def has_artefact(text: str) -> bool:
+def has_text_artefact(text: str) -> bool:
     """Whether a text has remains of markup, of escapes or of a wrong encoding.
 
-    >>> has_artefact("Q&amp;A"), has_artefact("a & b < c")
+    >>> has_text_artefact("Q&amp;A"), has_text_artefact("a & b < c")
     (True, False)
     """
     return _ARTEFACT.search(text) is not None
 
 
-def with_defects(
+def mark_item_defects(
     items: Sequence[SampledItem], trained: Iterable[str]
-) -> tuple[tuple[SampledItem, ...], dict[int, TrainingTwin]]:
+) -> tuple[tuple[SampledItem, ...], dict[int, LeakedTrainingText]]:
     """The items with what is wrong with each, and the text of `trained` that is the twin of each leaked one."""
     twin = find_training_twins([item.text for item in items], trained)
     return tuple(_mark_defects(item, place in twin) for place, item in enumerate(items)), twin
 
 
-def count_defects(rows: Iterable[GoldRow | SampledItem]) -> dict[Defect, int]:
+def count_items_by_defect(rows: Iterable[GoldRow | SampledItem]) -> dict[Defect, int]:
     """Defect -> the number of items that have it, in the order of the list; those of none are left out."""
     counts = Counter(defect for row in rows for defect in set(row.defects))
     return {defect: counts[defect] for defect in SAID if counts[defect]}
 
 
-def describe_defects(rows: Sequence[GoldRow] | Sequence[SampledItem]) -> tuple[str, ...]:
+def describe_item_defects(rows: Sequence[GoldRow] | Sequence[SampledItem]) -> tuple[str, ...]:
     """What is wrong with the items of a task, a line for each defect: `3 of 40 items also in the training data`.
 
-    >>> describe_defects([GoldRow(id="a-1", gold=1, defects=["leaked"]), GoldRow(id="a-2", gold=2)])
+    >>> describe_item_defects([GoldRow(id="a-1", gold=1, defects=["leaked"]), GoldRow(id="a-2", gold=2)])
     ('1 of 2 items also in the training data',)
     """
     n = len(rows)
-    return tuple(f"{count} of {n} items {SAID[defect]}" for defect, count in count_defects(rows).items())
+    return tuple(
+        f"{count} of {n} items {SAID[defect]}" for defect, count in count_items_by_defect(rows).items()
+    )
 
 
-def describe_study_defects(folder: StudyFolder, task: str) -> tuple[str, ...]:
+def describe_task_item_defects(folder: StudyFolder, task: str) -> tuple[str, ...]:
     """What is wrong with the items of a task, in words, for its scores. Reads `gold.jsonl`."""
     ids = {item.id for item in folder.select_task_items(task)}
-    return describe_defects([row for _, row in read_jsonl_rows(folder.path / GOLD, GoldRow) if row.id in ids])
+    return describe_item_defects(
+        [row for _, row in read_jsonl_rows(folder.path / GOLD, GoldRow) if row.id in ids]
+    )
 
 
 def _mark_defects(item: SampledItem, leaked: bool) -> SampledItem:
     seen: dict[Defect, bool] = {
         "leaked": leaked,
         "empty": any(not text.strip() for text in item.texts),
-        "parsing_artefact": any(has_artefact(text) for text in item.texts),
+        "parsing_artefact": any(has_text_artefact(text) for text in item.texts),
     }
     return replace(item, defects=(*item.defects, *(defect for defect, is_so in seen.items() if is_so)))
 
@@ -141,7 +145,7 @@ THRESHOLD = 0.8
 
 
 @dataclass(frozen=True)
-class TrainingTwin:
+class LeakedTrainingText:
     """A text of the training data that is an item's text: at which position, and how alike, 1 for the same text."""
 
     position: int
@@ -150,7 +154,7 @@ class TrainingTwin:
 
 def find_training_twins(
     texts: Sequence[str], trained: Iterable[str], threshold: float = THRESHOLD
-) -> dict[int, TrainingTwin]:
+) -> dict[int, LeakedTrainingText]:
     """Position of a text -> the training text that is most like it, the first of equals, where one is near enough.
 
     Texts are the same where they differ in case and white space only. Near copies have `threshold` of their runs of
@@ -166,33 +170,33 @@ def find_training_twins(
     for place, text in enumerate(texts):
         same[normalise_text_for_comparison(text)].append(place)
         # Fewer than three words have no run of three: these must be the same text.
-        near = shingles(text) if len(split_words(text)) > 2 else frozenset()
+        near = collect_word_shingles(text) if len(split_words(text)) > 2 else frozenset()
         sizes.append(len(near))
         for key in near:
             having[key].append(place)
-    by_place: dict[int, TrainingTwin] = {}
+    by_place: dict[int, LeakedTrainingText] = {}
     for number, other in enumerate(trained):
         for place in same.get(normalise_text_for_comparison(other), ()):
-            _keep_closest_twin(by_place, place, TrainingTwin(number, 1.0))
-        theirs = shingles(other)
+            _keep_closest_twin(by_place, place, LeakedTrainingText(number, 1.0))
+        theirs = collect_word_shingles(other)
         # Only items that share a run are counted, so that millions of training rows stay cheap.
         for place, common in Counter(place for key in theirs for place in having.get(key, ())).items():
             similarity = common / (sizes[place] + len(theirs) - common)
             # Two texts of the same words in other writing are near, not the same: below 1.
             if similarity >= threshold:
-                _keep_closest_twin(by_place, place, TrainingTwin(number, min(similarity, 0.999)))
+                _keep_closest_twin(by_place, place, LeakedTrainingText(number, min(similarity, 0.999)))
     return dict(sorted(by_place.items()))
 
 
-def _keep_closest_twin(twins: dict[int, TrainingTwin], place: int, twin: TrainingTwin) -> None:
+def _keep_closest_twin(twins: dict[int, LeakedTrainingText], place: int, twin: LeakedTrainingText) -> None:
     if place not in twins or twin.similarity > twins[place].similarity:
         twins[place] = twin
 
 
-def without_leaked(data: Any, shape: str, trained: Sequence[str]) -> tuple[Any, int]:
+def remove_leaked_data(data: Any, shape: str, trained: Sequence[str]) -> tuple[Any, int]:
     """The data in `shape` without texts, pairs or queries that `trained` has or nearly has, and how many they were."""
     if shape == "classification":
-        test, left = without_leaked(data.test, "labelled", (*data.train.texts, *trained))
+        test, left = remove_leaked_data(data.test, "labelled", (*data.train.texts, *trained))
         return replace(data, test=test), left
     texts = _texts_of_data(data, shape)
     leaked = find_training_twins(texts, trained)
@@ -214,8 +218,8 @@ def _take_rows(data: Any, kept: Sequence[int]) -> Any:
     def select_column_values(column: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(column[place] for place in kept)
 
-    if isinstance(data, ScoredPairs):
-        return ScoredPairs(
+    if isinstance(data, ScoredTextPairs):
+        return ScoredTextPairs(
             select_column_values(data.ids),
             select_column_values(data.first),
             select_column_values(data.second),
@@ -256,7 +260,7 @@ class SampledStudy:
     """A study that is not yet written; `about_gold` are notes on its tasks for the owner alone."""
 
     study: StudyFile
-    items: tuple[ItemRow, ...]
+    items: tuple[ShownItemRow, ...]
     gold: tuple[GoldRow, ...]
     about_gold: Mapping[str, tuple[str, ...]]
     left_out: tuple[str, ...] = ()
@@ -303,7 +307,7 @@ def sample_study(
 
 
 def draw_study(
-    request: SampleRequest, *, limit: int | None = None, hear: Hear = _ignore_progress
+    request: StudySampleRequest, *, limit: int | None = None, hear: Hear = _ignore_progress
 ) -> SampledStudy:
     """Draw the study that is asked for, with at most `limit` items per task. `hear` is told (doing, done, total), where
     a total of 0 is unknown.
@@ -321,12 +325,12 @@ def draw_study(
         )  # fmt: skip
     names = _name_tasks(pools)
     tasks: list[StudyTask] = []
-    items: list[ItemRow] = []
+    items: list[ShownItemRow] = []
     gold: list[GoldRow] = []
     about: dict[str, tuple[str, ...]] = {}
     for pool, name in zip(pools, names, strict=True):
         try:
-            drawn = _check_drawn(pool, _draw_task_items(pool, request.seed, limit, hear), limit)
+            drawn = _check_drawn_items(pool, _draw_task_items(pool, request.seed, limit, hear), limit)
         except DataError as error:
             if (pool.request.family and not pool.request.suite) or len(left_out) + 1 == len(pools):
                 raise
@@ -337,11 +341,11 @@ def draw_study(
         about[name] = drawn.about_gold
         for number, place in enumerate(order, 1):
             item, key = drawn.items[place], f"{name}-{number:03d}"
-            items.append(ItemRow(id=key, task=name, payload=dict(item.payload)))
+            items.append(ShownItemRow(id=key, task=name, payload=dict(item.payload)))
             gold.append(_gold_row(key, item))
     study = StudyFile(
         name=request.name, seed=request.seed, tasks=tasks, guidelines_version=guideline_version(tasks),
-        content=content_hash(items, gold), guidelines=hash_guidelines(tasks), profile=request.profile
+        content=hash_items_and_gold(items, gold), guidelines=hash_guidelines(tasks), profile=request.profile
     )  # fmt: skip
     return SampledStudy(study, tuple(items), tuple(gold), about, tuple(left_out))
 
@@ -350,7 +354,9 @@ MINIATURE = 400
 """The most items that are written of a set that is not here; HUME draws fewer."""
 
 
-def write_miniatures(request: SampleRequest, folder: Path) -> tuple[SampleRequest, list[str]]:
+def write_miniature_datasets(
+    request: StudySampleRequest, folder: Path
+) -> tuple[StudySampleRequest, list[str]]:
     """The request with a miniature, written into `folder`, for each set of a suite that is not on this machine; and the
     names of these sets. The study of it can be counted and priced, and is for nobody to answer."""
     tasks, names = [], []
@@ -361,20 +367,20 @@ def write_miniatures(request: SampleRequest, folder: Path) -> tuple[SampleReques
             tasks.append(task)
             continue
         whole = count_dataset_items(absent.record, absent.langs)
-        ranks = choose_dataset_shape(absent.record) in ("retrieval", "reranking")
+        ranks = choose_representative_shape(absent.record) in ("retrieval", "reranking")
         share = min(1.0, MINIATURE / (whole.other if ranks and whole.other else whole.main))
         other = whole.other * share if ranks else min(whole.other, MINIATURE)
-        size = DatasetAmounts(whole.main * share, other)
+        size = DatasetSizes(whole.main * share, other)
         path = write_miniature_dataset(absent.record, absent.langs, size, folder)
         tasks.append(task.model_copy(update={"data": str(path)}))
         names.append(absent.record.name)
     return request.model_copy(update={"tasks": tasks}), names
 
 
-def _open_dataset_tasks(task: TaskSampleRequest, left_out: list[str]) -> list[OpenedTask]:
+def _open_dataset_tasks(task: TaskSampleRequest, left_out: list[str]) -> list[TaskToDraw]:
     """The tasks of a dataset; of a suite those that are there, the others are said."""
     try:
-        return list(open_tasks(task))
+        return list(open_sampling_tasks(task))
     except DataError as error:
         if not task.suite or error.line is not None:
             raise
@@ -382,10 +388,10 @@ def _open_dataset_tasks(task: TaskSampleRequest, left_out: list[str]) -> list[Op
         return []
 
 
-def _draw_task_items(pool: OpenedTask, seed: int, limit: int | None, hear: Hear) -> SampledTask:
+def _draw_task_items(pool: TaskToDraw, seed: int, limit: int | None, hear: Hear) -> SampledTask:
     request, data, left = pool.request, pool.data.data, 0
     if request.drop_leaked:
-        data, left = without_leaked(data, pool.shape, pool.trained)
+        data, left = remove_leaked_data(data, pool.shape, pool.trained)
     if not len(data):
         return SampledTask((), notes=("all texts are also in the training data",))
     if request.whole:
@@ -406,32 +412,32 @@ def _require_candidate_lists(data: Any) -> Any:
     return data
 
 
-def _sample_family(pool: OpenedTask, data: Any, n: int, seed: int, hear: Hear) -> SampledTask:
+def _sample_family(pool: TaskToDraw, data: Any, n: int, seed: int, hear: Hear) -> SampledTask:
     request = pool.request
     if pool.family == "sts":
-        return draw_pairs(data, complete_rating_scale(request.scale), request, n, seed)
+        return draw_pairs_across_scores(data, complete_rating_scale(request.scale), request, n, seed)
     if pool.family == "clustering":
-        return draw_clustering(data, request, n, seed)
+        return draw_clustering_texts(data, request, n, seed)
     if pool.family == "reranking":
         asked, negatives = (
             draw_queries_from_corpus(data, hear)
             if pool.shape == "retrieval"
             else draw_queries_from_lists(data)
         )
-        return draw_reranking(asked, negatives, request, n, seed)
+        return draw_reranking_items(asked, negatives, request, n, seed)
     if pool.shape == "classification":
-        return draw_classification(data.test, data.train, request, n, seed)
-    return draw_classification(data, None, request, n, seed)
+        return draw_classification_texts(data.test, data.train, request, n, seed)
+    return draw_classification_texts(data, None, request, n, seed)
 
 
-def _check_drawn(pool: OpenedTask, drawn: SampledTask, limit: int | None) -> SampledTask:
+def _check_drawn_items(pool: TaskToDraw, drawn: SampledTask, limit: int | None) -> SampledTask:
     """The draw with what is wrong with its items. Raises DataError where nothing was drawn."""
     if not drawn.items:
         raise DataError(
             f"Nothing of {pool.data.dataset} can be sampled for {pool.family}: {'; '.join(drawn.notes)}.",
             mend="Use fewer --candidates, or data with more rows.",
         )
-    items, defects = with_defects(drawn.items, (*drawn.trained, *pool.trained))
+    items, defects = mark_item_defects(drawn.items, (*drawn.trained, *pool.trained))
     near = sum(twin.similarity < 1 for twin in defects.values())
     wanted = pool.request.size(pool.family, limit)
     short = not pool.request.whole and len(items) < wanted and pool.family in ("sts", "reranking")
@@ -441,7 +447,7 @@ def _check_drawn(pool: OpenedTask, drawn: SampledTask, limit: int | None) -> Sam
         *(("hard negatives found by BM25, which no one judged",) if pool.shape == "retrieval" else ()),
         *((f"{len(items)} of {wanted} items: all available",) if short else ()),
         *drawn.notes,
-        *describe_defects(items),
+        *describe_item_defects(items),
         *count_note(long, "item", f"with a text over {LONG:,} characters, long to read"),
         *count_note(near, "leaked item", "a near copy, not identical"),
         *count_note(empty, "empty document", "in the corpus, never shown"),
@@ -449,21 +455,21 @@ def _check_drawn(pool: OpenedTask, drawn: SampledTask, limit: int | None) -> Sam
     return replace(drawn, items=items, notes=notes)
 
 
-def _make_task(pool: OpenedTask, name: str, drawn: SampledTask) -> StudyTask:
+def _make_task(pool: TaskToDraw, name: str, drawn: SampledTask) -> StudyTask:
     request = pool.request
-    labels = label_choices(drawn.labels, request.labels) if pool.family == "classification" else []
+    labels = order_label_choices(drawn.labels, request.labels) if pool.family == "classification" else []
     scale = complete_rating_scale(request.scale) if pool.family == "sts" else None
     told = request.give_k and pool.family == "clustering"
     groups = len({item.gold for item in drawn.items}) if told else None
     guide = request.guidelines and request.guidelines + (
-        f"\n{describe_group_number(groups)}\n" if told else ""
+        f"\n{describe_group_count(groups)}\n" if told else ""
     )
     return StudyTask(
         name=name, family=pool.family, lang=pool.lang, title=request.title or pool.data.dataset,
         question=request.question or QUESTIONS[pool.family],
         guidelines=guide or make_guidelines(pool.family, labels, scale, groups),
         n=len(drawn.items), labels=labels, scale=scale, practice=list(drawn.practice), groups=groups,
-        source=Source(
+        source=StudyItemSource(
             dataset=request.data, split=request.split, mapping=request.map, grades=request.grades,
             lang=pool.own_lang, fingerprint=pool.data.fingerprint, against=request.against, drawn_from=pool.drawn_from,
         ),
@@ -481,7 +487,7 @@ def _gold_row(key: str, item: SampledItem) -> GoldRow:
     )
 
 
-def _name_tasks(pools: Sequence[OpenedTask]) -> list[str]:
+def _name_tasks(pools: Sequence[TaskToDraw]) -> list[str]:
     """A name for each task: the dataset's, with its family and language where it has several."""
     names = []
     for pool in pools:

@@ -25,23 +25,29 @@ from html import escape
 from pathlib import Path
 from typing import Any, Literal
 
-from embassay.data.rows import LIKE, Row, escape_formula, find_nearest_name, unescape_formula
+from embassay.data.rows import (
+    LIKE,
+    Row,
+    escape_spreadsheet_formula,
+    find_nearest_name,
+    unescape_spreadsheet_formula,
+)
 from embassay.errors import DataError, UsageError
 from embassay.limits import parse_bounded_json
 from embassay.protocols.kernel.tables import format_csv_sheet, format_noun_count
-from embassay.protocols.pteb.options import BatchOptions, SubmissionFilters
-from embassay.protocols.pteb.validation.raters import read_rating
-from embassay.protocols.pteb.validation.study import RATERS, Study
+from embassay.protocols.pteb.options import RatingBatchOptions, SubmissionFilters
+from embassay.protocols.pteb.validation.raters import read_rating_cell
+from embassay.protocols.pteb.validation.study import RATERS, DrawnStudy
 from embassay.protocols.wordings.pairs import (
-    RatedPair,
-    group_by_language,
+    PairToRate,
+    group_pairs_by_language,
     make_rating_sheet,
     open_rating_table,
-    read_cell,
+    read_stripped_cell,
     write_rating_table,
 )
 from embassay.randomness import draw_random_bytes
-from embassay.runs.folder import slugify_name, write_atomic
+from embassay.runs.folder import slugify_name, write_file_atomically
 
 Platform = Literal["mturk", "prolific"]
 LEFT_OUT = {
@@ -69,7 +75,9 @@ class CrowdRatings:
     left_out: Counter[str] = field(default_factory=Counter)
 
 
-def draw_batches(items: Sequence[RatedPair], how: BatchOptions, seed: int) -> list[list[RatedPair]]:
+def draw_rating_batches(
+    items: Sequence[PairToRate], how: RatingBatchOptions, seed: int
+) -> list[list[PairToRate]]:
     """The pairs of one language in batches, all dummies in each, in an order that depends on the seed alone.
 
     UsageError where nothing is left after a pilot.
@@ -89,11 +97,13 @@ def draw_batches(items: Sequence[RatedPair], how: BatchOptions, seed: int) -> li
     return [[*pairs[at : at + how.batch], *dummies] for at in range(0, len(pairs), how.batch)]
 
 
-def write_batches(study: Study, platform: Platform, how: BatchOptions, out: Path) -> list[Path]:
+def write_platform_batches(
+    study: DrawnStudy, platform: Platform, how: RatingBatchOptions, out: Path
+) -> list[Path]:
     """Write what a platform takes, a file per language, with instructions; where they are."""
     written = []
-    for lang, items in group_by_language(study.items).items():
-        made = draw_batches(items, how, study.seed)
+    for lang, items in group_pairs_by_language(study.items).items():
+        made = draw_rating_batches(items, how, study.seed)
         name = f"{platform}-{slugify_name(lang)}{f'-{PILOT}' if how.pilot else ''}"
         shown = [
             make_rating_sheet(batch, f"{name}-{number}", study.seed) for number, batch in enumerate(made, 1)
@@ -103,19 +113,19 @@ def write_batches(study: Study, platform: Platform, how: BatchOptions, out: Path
     instructions = (study.path / RATERS / "instructions.md").read_text("utf-8")
     if platform == "mturk":
         largest = how.batch + max(
-            sum(item.is_dummy for item in batch) for batch in group_by_language(study.items).values()
+            sum(item.is_dummy for item in batch) for batch in group_pairs_by_language(study.items).values()
         )
-        write_atomic(out / "mturk.html", _render_hit_layout(largest, instructions))
+        write_file_atomically(out / "mturk.html", _render_hit_layout(largest, instructions))
         written.append(out / "mturk.html")
     else:
-        write_atomic(out / "instructions.md", instructions)
+        write_file_atomically(out / "instructions.md", instructions)
         written.append(out / "instructions.md")
     return written
 
 
 def read_crowd_ratings(
     files: Iterable[Path],
-    items: Mapping[str, RatedPair],
+    items: Mapping[str, PairToRate],
     filters: SubmissionFilters,
     submissions: Sequence[Path] = (),
 ) -> CrowdRatings:
@@ -130,7 +140,7 @@ def read_crowd_ratings(
     for path in files:
         rows = list(_read_crowd_rows(path, filters))
         # Of MTurk a row is a submission; of Prolific all rows of a person are.
-        sizes = Counter(unescape_formula(_read_cell(row, PERSON)) for row in rows)
+        sizes = Counter(unescape_spreadsheet_formula(_read_cell(row, PERSON)) for row in rows)
         for row in rows:
             _collect_row_ratings(row, people, items, filters, kept, by_key, sizes)
     kept.rows = list(by_key.values())
@@ -181,7 +191,7 @@ def _read_report_rows(path: Path, rows: Iterable[Row], filters: SubmissionFilter
                 mend="Give the report of a batch whose dataset is the file from `validate crowd`."
             )  # fmt: skip
         # A report has the questions as lines: with one it is the rating, with several nobody says which.
-        asked.setdefault(read_cell(row, "Question"), row)
+        asked.setdefault(read_stripped_cell(row, "Question"), row)
         if len(asked) > 1:
             raise DataError(
                 "the report has answers to several questions", path=path, line=row.line, found=" | ".join(asked),
@@ -189,7 +199,7 @@ def _read_report_rows(path: Path, rows: Iterable[Row], filters: SubmissionFilter
             )  # fmt: skip
         fields = {name: value for name, value in row.cells.items() if not name.startswith("Annotator")}
         for name in row.cells:
-            if ANNOTATOR.fullmatch(name) and read_cell(row, name):
+            if ANNOTATOR.fullmatch(name) and read_stripped_cell(row, name):
                 answer = row.cells.get(name.removesuffix("_ID") + RESPONSE)
                 yield Row(row.path, row.line, {**fields, PERSON[1]: row.cells[name], filters.rating: answer})
 
@@ -202,7 +212,7 @@ def _find_column(columns: Iterable[str], names: Sequence[str]) -> str | None:
 
 def _read_cell(row: Row, names: Sequence[str]) -> str:
     column = _find_column(row.cells, names)
-    return "" if column is None else read_cell(row, column)
+    return "" if column is None else read_stripped_cell(row, column)
 
 
 def write_kept_ratings(path: Path, kept: CrowdRatings) -> None:
@@ -219,17 +229,17 @@ def write_kept_ratings(path: Path, kept: CrowdRatings) -> None:
 
 
 def _collect_row_ratings(
-    row: Row, people: Mapping[str, Submission] | None, items: Mapping[str, RatedPair], filters: SubmissionFilters,
+    row: Row, people: Mapping[str, CrowdSubmission] | None, items: Mapping[str, PairToRate], filters: SubmissionFilters,
     kept: CrowdRatings, by_key: dict[tuple[str, str], dict[str, Any]], sizes: Mapping[str, int]
 ) -> None:  # fmt: skip
-    person = unescape_formula(_read_cell(row, PERSON))
+    person = unescape_spreadsheet_formula(_read_cell(row, PERSON))
     if not person:
         raise DataError("the row has no participant", path=row.path, line=row.line, mend="Delete the line.")
-    rated, submission = list(_read_rated_pairs(row, items, filters)), Submission.of(row)
+    rated, submission = list(_read_rated_pairs(row, items, filters)), CrowdSubmission.of(row)
     if people is not None and person not in people:
         kept.left_out["not among the submissions"] += 1
         return
-    about = submission.merge_export(people[person]) if people is not None else submission
+    about = submission.merge_exported_submission(people[person]) if people is not None else submission
     if reason := about.reason(
         len(rated) if _find_column(row.cells, ("WorkerId",)) else sizes[person], filters
     ):
@@ -251,8 +261,8 @@ def _collect_row_ratings(
 
 
 def _read_rated_pairs(
-    row: Row, items: Mapping[str, RatedPair], filters: SubmissionFilters
-) -> Iterator[tuple[RatedPair, float]]:
+    row: Row, items: Mapping[str, PairToRate], filters: SubmissionFilters
+) -> Iterator[tuple[PairToRate, float]]:
     """The pairs of a row with their ratings; blank ones are not rated."""
     names = [name for name in row.cells if name.startswith("Input.pair_")]
     places = [(name, f"{RATING}{name.rpartition('_')[2]}") for name in names] or [
@@ -260,7 +270,7 @@ def _read_rated_pairs(
     ]
     told = _expand_crowd_form_answers(row)
     for column, rating in places:
-        pair = unescape_formula(read_cell(row, column))
+        pair = unescape_spreadsheet_formula(read_stripped_cell(row, column))
         if not pair:
             continue
         if pair not in items:
@@ -268,14 +278,14 @@ def _read_rated_pairs(
                 f"the pair {pair!r} is not in this study", path=row.path, line=row.line,
                 mend="Name the folder whose files were sent out."
             )  # fmt: skip
-        value = read_rating(told, rating) if rating in told.cells else None
+        value = read_rating_cell(told, rating) if rating in told.cells else None
         if value is not None:
             yield items[pair], value
 
 
 def _expand_crowd_form_answers(row: Row) -> Row:
     """The row with the answers of a `crowd-form` as columns of their own: it writes one list of one object."""
-    text = read_cell(row, TASK_ANSWERS)
+    text = read_stripped_cell(row, TASK_ANSWERS)
     if not text:
         return row
     try:
@@ -298,7 +308,7 @@ def _read_radio_choice(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Submission:
+class CrowdSubmission:
     """What a platform says of one: its `status` in small letters, its seconds (None: not told), all of its cells."""
 
     status: str
@@ -306,7 +316,7 @@ class Submission:
     cells: Mapping[str, str]
 
     @classmethod
-    def of(cls, row: Row) -> Submission:
+    def of(cls, row: Row) -> CrowdSubmission:
         """By a row of ratings or of an export. DataError, with file and line, for a state or a time that is none."""
         status = _read_cell(row, STATUS).lower().replace("_", " ")
         # The column that a requester marks before uploading the results again.
@@ -320,10 +330,10 @@ class Submission:
         cells = {name.strip(): str(value or "").strip() for name, value in row.cells.items()}
         return cls(status, _parse_seconds(row), cells)
 
-    def merge_export(self, exported: Submission) -> Submission:
+    def merge_exported_submission(self, exported: CrowdSubmission) -> CrowdSubmission:
         """With what the export of submissions says, where that is more than the row of ratings does."""
         told = exported.seconds if exported.seconds is not None else self.seconds
-        return Submission(exported.status or self.status, told, {**self.cells, **exported.cells})
+        return CrowdSubmission(exported.status or self.status, told, {**self.cells, **exported.cells})
 
     def reason(self, pairs: int, filters: SubmissionFilters) -> str:
         """Why it does not count; empty where it does."""
@@ -357,10 +367,10 @@ def _parse_seconds(row: Row) -> float | None:
     return seconds
 
 
-def _collect_submissions(files: Sequence[Path]) -> dict[str, Submission]:
+def _collect_submissions(files: Sequence[Path]) -> dict[str, CrowdSubmission]:
     """Person -> their submission. Who came back after one that does not count has the one that does; of several that
     count, as of several studies, the times are added. DataError for a submission that appears twice."""
-    people: dict[str, Submission] = {}
+    people: dict[str, CrowdSubmission] = {}
     seen: dict[str, Row] = {}
     for path in files:
         source = open_rating_table(path)
@@ -371,7 +381,10 @@ def _collect_submissions(files: Sequence[Path]) -> dict[str, Submission]:
                 found=", ".join(columns[:8]), mend="Give Prolific's export of the study."
             )  # fmt: skip
         for row in source.rows(columns):
-            person, number = unescape_formula(_read_cell(row, PERSON)), _read_cell(row, SUBMISSION)
+            person, number = (
+                unescape_spreadsheet_formula(_read_cell(row, PERSON)),
+                _read_cell(row, SUBMISSION),
+            )
             if number and number in seen:
                 raise DataError(
                     f"the submission {number} appears twice", path=row.path, line=row.line,
@@ -379,17 +392,17 @@ def _collect_submissions(files: Sequence[Path]) -> dict[str, Submission]:
                     mend="Give every export once."
                 )  # fmt: skip
             seen |= {number: row} if number else {}
-            people[person] = _join_submissions(people.get(person), Submission.of(row))
+            people[person] = _join_submissions(people.get(person), CrowdSubmission.of(row))
     return people
 
 
-def _join_submissions(before: Submission | None, now: Submission) -> Submission:
+def _join_submissions(before: CrowdSubmission | None, now: CrowdSubmission) -> CrowdSubmission:
     if before is None or before.status in LEFT_OUT:
         return now
     if now.status in LEFT_OUT:
         return before
     told = [seconds for seconds in (before.seconds, now.seconds) if seconds is not None]
-    return Submission(now.status, math.fsum(told) if told else None, {**before.cells, **now.cells})
+    return CrowdSubmission(now.status, math.fsum(told) if told else None, {**before.cells, **now.cells})
 
 
 def _make_hit_rows(shown: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
@@ -417,8 +430,8 @@ def _make_task_group_rows(shown: Sequence[Sequence[Mapping[str, Any]]]) -> list[
 
 
 def _write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
-    cells = ([escape_formula(value) for value in row.values()] for row in rows)
-    write_atomic(path, format_csv_sheet([rows[0], *cells]).encode())
+    cells = ([escape_spreadsheet_formula(value) for value in row.values()] for row in rows)
+    write_file_atomically(path, format_csv_sheet([rows[0], *cells]).encode())
     return path
 
 

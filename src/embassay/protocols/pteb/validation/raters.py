@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from embassay.data.lines import DelimitedTable
 from embassay.data.rows import (
     Row,
-    escape_formula,
+    escape_spreadsheet_formula,
     find_nearest_name,
     make_missing_column_error,
-    unescape_formula,
+    unescape_spreadsheet_formula,
 )
 from embassay.errors import DataError, UsageError
 from embassay.measures import krippendorff_alpha
@@ -28,15 +28,15 @@ from embassay.protocols.kernel.tables import format_csv_sheet
 from embassay.protocols.wordings.pairs import (
     HIGHEST,
     LOWEST,
-    RatedPair,
-    RatingRules,
+    PairToRate,
+    RatingAcceptanceRules,
     open_rating_table,
-    read_cell,
+    read_stripped_cell,
 )
-from embassay.randomness import make_generator
-from embassay.runs.folder import write_atomic
+from embassay.randomness import make_seeded_generator
+from embassay.runs.folder import write_file_atomically
 from embassay.stats import Estimate, percentile_interval, resample_means, stratified_means, wilson
-from embassay.stats.resampling import count_drawn_rows, draw_resamples
+from embassay.stats.resampling import count_drawn_rows, draw_resample_rows
 
 Fate = Literal["kept", "cleared", "rejected"]
 
@@ -104,10 +104,10 @@ class CheckedRatings:
     not_inspected: tuple[str, ...]
 
 
-def check_ratings(
+def apply_rating_checks(
     ratings: Sequence[RaterRating],
-    items: Mapping[str, RatedPair],
-    rules: RatingRules,
+    items: Mapping[str, PairToRate],
+    rules: RatingAcceptanceRules,
     *,
     estimates: Iterable[RaterRating] = (),
     decisions: InspectorDecisions = NO_DECISIONS,
@@ -140,7 +140,7 @@ def check_ratings(
     )
 
 
-def is_failed_dummy(rating: RaterRating, item: RatedPair, rules: RatingRules) -> bool:
+def is_failed_dummy(rating: RaterRating, item: PairToRate, rules: RatingAcceptanceRules) -> bool:
     """Whether this is a dummy rated too far from what is expected (step 1)."""
     return item.expected is not None and _are_ratings_apart(
         rating.value, item.expected, rules.dummy_tolerance
@@ -148,7 +148,7 @@ def is_failed_dummy(rating: RaterRating, item: RatedPair, rules: RatingRules) ->
 
 
 def _list_inspection_reasons(
-    rating: RaterRating, item: RatedPair, estimates: Mapping[str, float], rules: RatingRules
+    rating: RaterRating, item: PairToRate, estimates: Mapping[str, float], rules: RatingAcceptanceRules
 ) -> tuple[str, ...]:
     """Why a rating is to be inspected (steps 1 to 3); a dummy that passes never is."""
     if item.expected is not None:
@@ -162,7 +162,9 @@ def _list_inspection_reasons(
     return (*far_from, *((f"rated {rules.low:g} or lower",) if rating.value <= rules.low else ()))
 
 
-def _is_far_from_all(flag: FlaggedRating, rules: RatingRules, decisions: InspectorDecisions) -> bool:
+def _is_rating_far_from_all(
+    flag: FlaggedRating, rules: RatingAcceptanceRules, decisions: InspectorDecisions
+) -> bool:
     """Whether the rating is far both from the inspector's and from every model's (step 5); not where one of the two
     is missing."""
     inspected = decisions.inspected.get(flag.rating.pair_id)
@@ -181,8 +183,8 @@ def _judge_rater(
     rater: str,
     ratings: Sequence[RaterRating],
     flags: Sequence[FlaggedRating],
-    items: Mapping[str, RatedPair],
-    rules: RatingRules,
+    items: Mapping[str, PairToRate],
+    rules: RatingAcceptanceRules,
     decisions: InspectorDecisions,
 ) -> RaterVerdict:
     own = [rating for rating in ratings if rating.rater_id == rater]
@@ -195,9 +197,9 @@ def _judge_rater(
     far = tuple(
         flag.rating.pair_id
         for flag in flagged
-        if not items[flag.rating.pair_id].is_dummy and _is_far_from_all(flag, rules, decisions)
+        if not items[flag.rating.pair_id].is_dummy and _is_rating_far_from_all(flag, rules, decisions)
     )
-    fate, reason = _decide_rater(rater, failed, far, items, rules, decisions)
+    fate, reason = _decide_rater_fate(rater, failed, far, items, rules, decisions)
     return RaterVerdict(
         rater_id=rater,
         langs=langs,
@@ -213,12 +215,12 @@ def _judge_rater(
     )
 
 
-def _decide_rater(
+def _decide_rater_fate(
     rater: str,
     failed: Sequence[RaterRating],
     far: Sequence[str],
-    items: Mapping[str, RatedPair],
-    rules: RatingRules,
+    items: Mapping[str, PairToRate],
+    rules: RatingAcceptanceRules,
     decisions: InspectorDecisions,
 ) -> tuple[Fate, str]:
     """Step 5. The inspector's word stands above the rules, and both are told."""
@@ -244,7 +246,7 @@ CLASSES = tuple(range(int(HIGHEST) + 1))
 
 
 @dataclass(frozen=True)
-class LanguageResult:
+class LanguageRatingResult:
     """One language, or all of them (`lang` empty).
 
     `pairs` were drawn, `rated` have a rating that counts and `incomplete` of those fewer than were asked for. `mean`
@@ -272,9 +274,10 @@ class LanguageResult:
 
 
 def summarise_language_ratings(
-    kept: Sequence[RaterRating], items: Iterable[RatedPair], raters: Sequence[RaterVerdict], rules: RatingRules, *,
+    kept: Sequence[RaterRating], items: Iterable[PairToRate], raters: Sequence[RaterVerdict],
+    rules: RatingAcceptanceRules, *,
     per_pair: int, seed: int
-) -> tuple[LanguageResult, ...]:  # fmt: skip
+) -> tuple[LanguageRatingResult, ...]:  # fmt: skip
     """Every language in the order of the study, then all of them. `per_pair` ratings of each pair were asked for."""
     pairs = [item for item in items if not item.is_dummy]
     langs = list(dict.fromkeys(item.lang for item in pairs))
@@ -301,7 +304,7 @@ class _RatingTable:
         self,
         lang: str,
         kept: Sequence[RaterRating],
-        pairs: Sequence[RatedPair],
+        pairs: Sequence[PairToRate],
         raters: Sequence[RaterVerdict],
         per_pair: int,
     ) -> None:
@@ -336,10 +339,10 @@ class _RatingTable:
 def _summarise_language(
     ratings: _RatingTable,
     mean: Estimate | None,
-    rules: RatingRules,
+    rules: RatingAcceptanceRules,
     seed: int,
-    results: Sequence[LanguageResult] = (),
-) -> LanguageResult:
+    results: Sequence[LanguageRatingResult] = (),
+) -> LanguageRatingResult:
     reason = ratings.too_few_reason
     open_langs = [result.lang for result in results if result.accepted is None]
     if open_langs:
@@ -349,7 +352,7 @@ def _summarise_language(
         accepted = all(result.accepted for result in results)
     high = int((ratings.pair_means >= rules.threshold).sum())
     n = len(ratings.pair_means)
-    return LanguageResult(
+    return LanguageRatingResult(
         lang=ratings.lang,
         pairs=len(ratings.rated),
         rated=n,
@@ -378,7 +381,7 @@ def _estimate_mean_rating(ratings: _RatingTable, seed: int) -> Estimate | None:
 
 
 def _estimate_mean_of_languages(
-    tables: Sequence[_RatingTable], results: Sequence[LanguageResult], seed: int
+    tables: Sequence[_RatingTable], results: Sequence[LanguageRatingResult], seed: int
 ) -> Estimate | None:
     means = [result.mean for result in results]
     if any(mean is None for mean in means):
@@ -403,7 +406,7 @@ def _estimate_alpha(ratings: _RatingTable, seed: int) -> Estimate | None:
     draws = np.concatenate(
         [
             np.asarray(krippendorff_alpha(ratings.table, counts=count_drawn_rows(rows)))
-            for rows in draw_resamples(n, RESAMPLES, rng, most=RESAMPLES)
+            for rows in draw_resample_rows(n, RESAMPLES, rng, most=RESAMPLES)
         ]
     )
     method = f"Krippendorff's alpha, ordinal, 95% percentile bootstrap over pairs, {RESAMPLES} resamples"
@@ -417,7 +420,7 @@ def _count_rating_values(values: Sequence[float]) -> tuple[int, ...]:
 
 
 def _make_generator(seed: int, purpose: str) -> np.random.Generator:
-    return make_generator(seed, "bootstrap", "validation", purpose)
+    return make_seeded_generator(seed, "bootstrap", "validation", purpose)
 
 
 NEEDED = ("pair_id", "rater_id", "rating")
@@ -439,7 +442,7 @@ class RatingFileRow:
     line: int
 
 
-def read_ratings(path: Path) -> list[RatingFileRow]:
+def read_rating_file_rows(path: Path) -> list[RatingFileRow]:
     """The rows of a rating file, blank ratings included; rows without anything are passed over.
 
     CSV may be separated by commas, semicolons or tabs, and write 3,5 for 3.5: spreadsheets of half of Europe do.
@@ -454,13 +457,13 @@ def read_ratings(path: Path) -> list[RatingFileRow]:
     return [
         _read_rated_row(row, texts)
         for row in source.rows(wanted)
-        if any(read_cell(row, column) for column in wanted)
+        if any(read_stripped_cell(row, column) for column in wanted)
     ]
 
 
-def read_rating(row: Row, column: str) -> float | None:
+def read_rating_cell(row: Row, column: str) -> float | None:
     """The number from 0 to 5 in a cell, None where it is blank; DataError with file and line for anything else."""
-    text = read_cell(row, column)
+    text = read_stripped_cell(row, column)
     if not text:
         return None
     value = float(text.replace(",", ".")) if _NUMBER.fullmatch(text) else None
@@ -474,8 +477,8 @@ def read_rating(row: Row, column: str) -> float | None:
 
 def _read_rated_row(row: Row, texts: Sequence[str]) -> RatingFileRow:
     pair_id, rater_id = (
-        unescape_formula(read_cell(row, "pair_id")),
-        unescape_formula(read_cell(row, "rater_id")),
+        unescape_spreadsheet_formula(read_stripped_cell(row, "pair_id")),
+        unescape_spreadsheet_formula(read_stripped_cell(row, "rater_id")),
     )
     for column, value in (("pair_id", pair_id), ("rater_id", rater_id)):
         if not value:
@@ -483,14 +486,20 @@ def _read_rated_row(row: Row, texts: Sequence[str]) -> RatingFileRow:
                 f"the row has no {column}.", path=row.path, line=row.line,
                 mend="Fill it in as in the file that was sent out."
             )  # fmt: skip
-    meanings = tuple(unescape_formula(str(row.cells.get(column) or "")) for column in texts)
+    meanings = tuple(unescape_spreadsheet_formula(str(row.cells.get(column) or "")) for column in texts)
     return RatingFileRow(
-        pair_id, rater_id, read_rating(row, "rating"), meanings, read_cell(row, "ts"), row.path, row.line
+        pair_id,
+        rater_id,
+        read_rating_cell(row, "rating"),
+        meanings,
+        read_stripped_cell(row, "ts"),
+        row.path,
+        row.line,
     )
 
 
-def collect_ratings(
-    files: Iterable[Path], items: Mapping[str, RatedPair], *, estimates: bool = False
+def collect_ratings_from_files(
+    files: Iterable[Path], items: Mapping[str, PairToRate], *, estimates: bool = False
 ) -> list[RaterRating]:
     """The ratings in the files; blank ones are not rated and left out. Of `estimates` the rater is a language model.
 
@@ -499,7 +508,7 @@ def collect_ratings(
     """
     by_pair: dict[tuple[str, str], RatingFileRow] = {}
     for path in files:
-        for row in read_ratings(path):
+        for row in read_rating_file_rows(path):
             _check_pair(row, items, estimates=estimates)
             key = (row.rater_id, row.pair_id)
             if row.rating is None:
@@ -519,8 +528,8 @@ def collect_ratings(
     ]
 
 
-def check_decisions(
-    decisions: InspectorDecisions, ratings: Sequence[RaterRating], items: Mapping[str, RatedPair]
+def check_inspector_decisions(
+    decisions: InspectorDecisions, ratings: Sequence[RaterRating], items: Mapping[str, PairToRate]
 ) -> None:
     """UsageError for a pair or rater in the inspector's file that the study does not know."""
     raters = {rating.rater_id for rating in ratings}
@@ -537,7 +546,7 @@ def check_decisions(
                 )
 
 
-def _check_pair(row: RatingFileRow, items: Mapping[str, RatedPair], *, estimates: bool) -> None:
+def _check_pair(row: RatingFileRow, items: Mapping[str, PairToRate], *, estimates: bool) -> None:
     item = items.get(row.pair_id)
     if item is None:
         raise DataError(
@@ -565,7 +574,7 @@ DECISION_COLUMNS = ("pair_id", "rater_id", "inspection", "decision", "reason")
 DECISIONS = ("clear", "reject")
 
 
-def read_decisions(path: Path) -> InspectorDecisions:
+def read_inspector_decisions(path: Path) -> InspectorDecisions:
     """Read a CSV or JSON Lines file with the columns `pair_id` and `inspection` (the inspector's rating from 0 to 5),
     and `rater_id`, `decision` (clear or reject) and `reason` in rows about a rater; other columns are passed over.
 
@@ -579,7 +588,7 @@ def read_decisions(path: Path) -> InspectorDecisions:
     inspected: dict[str, float] = {}
     decided: dict[str, dict[str, str]] = {name: {} for name in DECISIONS}
     for row in source.rows([column for column in DECISION_COLUMNS if column in source.columns()]):
-        pair_id, value = read_cell(row, "pair_id"), read_rating(row, "inspection")
+        pair_id, value = read_stripped_cell(row, "pair_id"), read_rating_cell(row, "inspection")
         if value is not None:
             if inspected.get(pair_id, value) != value:
                 raise DataError(
@@ -587,12 +596,14 @@ def read_decisions(path: Path) -> InspectorDecisions:
                     mend="Keep one of them."
                 )  # fmt: skip
             inspected[pair_id] = value
-        _read_decision(row, decided)
+        _read_inspector_decision(row, decided)
     return InspectorDecisions(inspected, decided["clear"], decided["reject"])
 
 
-def _read_decision(row: Row, decided: dict[str, dict[str, str]]) -> None:
-    decision, rater, reason = (read_cell(row, column) for column in ("decision", "rater_id", "reason"))
+def _read_inspector_decision(row: Row, decided: dict[str, dict[str, str]]) -> None:
+    decision, rater, reason = (
+        read_stripped_cell(row, column) for column in ("decision", "rater_id", "reason")
+    )
     if not decision:
         return
     if decision not in DECISIONS:
@@ -626,11 +637,13 @@ INSPECTION_COLUMNS = tuple(_INSPECTION_COLUMNS_IN_WORDS.split())
 reject) and `reason` are about the rater."""
 
 
-def update_inspection_list(path: Path, flags: Sequence[FlaggedRating], items: Mapping[str, RatedPair]) -> int:
+def update_inspection_list(
+    path: Path, flags: Sequence[FlaggedRating], items: Mapping[str, PairToRate]
+) -> int:
     """Write the list, or add to it what it does not have: not a cell of what is there is changed, and a list that has
     everything is not touched. Returns how many rows are new."""
     header, rows, delimiter = _read_inspection_list(path)
-    listed = {(row.get("pair_id", ""), unescape_formula(row.get("rater_id", ""))) for row in rows}
+    listed = {(row.get("pair_id", ""), unescape_spreadsheet_formula(row.get("rater_id", ""))) for row in rows}
     new = [
         _make_flagged_rating_row(flag, items[flag.rating.pair_id])
         for flag in flags
@@ -640,7 +653,7 @@ def update_inspection_list(path: Path, flags: Sequence[FlaggedRating], items: Ma
         columns = [*header, *(name for name in INSPECTION_COLUMNS if name not in header)]
         cells = ([row.get(column, "") for column in columns] for row in [*rows, *new])
         # The byte order mark tells spreadsheets that it is UTF-8.
-        write_atomic(path, format_csv_sheet([columns, *cells], delimiter).encode("utf-8-sig"))
+        write_file_atomically(path, format_csv_sheet([columns, *cells], delimiter).encode("utf-8-sig"))
     return len(new)
 
 
@@ -650,17 +663,17 @@ def _read_inspection_list(path: Path) -> tuple[list[str], list[dict[str, str]], 
         return [], [], ","
     source = open_rating_table(path)
     columns = list(source.columns())
-    rows = [{column: read_cell(row, column) for column in columns} for row in source.rows(columns)]
+    rows = [{column: read_stripped_cell(row, column) for column in columns} for row in source.rows(columns)]
     return columns, rows, source.delimiter if isinstance(source, DelimitedTable) else ","
 
 
-def _make_flagged_rating_row(flag: FlaggedRating, item: RatedPair) -> dict[str, Any]:
+def _make_flagged_rating_row(flag: FlaggedRating, item: PairToRate) -> dict[str, Any]:
     return {
         "pair_id": item.pair_id,
-        "rater_id": escape_formula(flag.rating.rater_id),
+        "rater_id": escape_spreadsheet_formula(flag.rating.rater_id),
         "lang": item.lang,
-        "text": escape_formula(item.text),
-        "text2": escape_formula(item.text2),
+        "text": escape_spreadsheet_formula(item.text),
+        "text2": escape_spreadsheet_formula(item.text2),
         "rating": f"{flag.rating.value:g}",
         "why": "; ".join(flag.reasons),
         "estimates": "; ".join(f"{judge}: {value:g}" for judge, value in flag.estimates.items()),

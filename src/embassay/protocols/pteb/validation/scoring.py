@@ -14,46 +14,52 @@ import numpy as np
 from embassay import __version__
 from embassay.errors import UsageError
 from embassay.protocols.kernel import inputs as opening
-from embassay.protocols.kernel.outcome import current_time, describe_spending
+from embassay.protocols.kernel.outcome import current_utc_time, describe_spending
 from embassay.protocols.kernel.quantities import (
     JudgeAssistedMean,
     JudgeBias,
-    biases_table,
     estimate_judge_assisted_mean,
-    measure_biases,
-    quantities_table,
+    judge_assisted_means_table,
+    judge_biases_table,
+    measure_judge_biases,
 )
 from embassay.protocols.kernel.tables import (
     ColumnTable,
     format_noun_count,
     number_column,
     text,
-    whole_column,
+    whole_number_column,
     write_tables,
 )
 from embassay.protocols.pteb.judging import forecast_ratings
 from embassay.protocols.pteb.options import RatingOptions
-from embassay.protocols.pteb.paraphrasing import load_judge_prompt
-from embassay.protocols.pteb.ratings import Judge, Pair, RatingInstructions, check_judge_specs, rate_pairs
+from embassay.protocols.pteb.paraphrasing import load_similarity_judge_prompt
+from embassay.protocols.pteb.ratings import (
+    Judge,
+    Pair,
+    RatingInstructions,
+    check_judge_specs,
+    rate_text_pairs,
+)
 from embassay.protocols.pteb.validation.raters import (
     CLASSES,
     FILE,
     NO_DECISIONS,
     CheckedRatings,
-    LanguageResult,
+    LanguageRatingResult,
     RaterRating,
     RaterVerdict,
-    check_decisions,
-    check_ratings,
-    collect_ratings,
-    read_decisions,
+    apply_rating_checks,
+    check_inspector_decisions,
+    collect_ratings_from_files,
+    read_inspector_decisions,
     summarise_language_ratings,
     update_inspection_list,
 )
-from embassay.protocols.pteb.validation.study import Study
-from embassay.protocols.wordings.pairs import RatedPair, make_rating_sheet, write_rating_table
+from embassay.protocols.pteb.validation.study import DrawnStudy
+from embassay.protocols.wordings.pairs import PairToRate, make_rating_sheet, write_rating_table
 from embassay.records import Result
-from embassay.runs.folder import RunFolder, hardware_facts, list_versions, slugify_name
+from embassay.runs.folder import RunFolder, collect_hardware_facts, list_package_versions, slugify_name
 from embassay.runs.forecast import CellForecast, RunForecast
 from embassay.runs.spending import RunSpendingJournal
 from embassay.stats import Estimate
@@ -63,7 +69,7 @@ ESTIMATES = "estimates"
 
 
 def rate_pairs_by_models(
-    study: Study,
+    study: DrawnStudy,
     judges: Sequence[str],
     *,
     ledger: Ledger | None = None,
@@ -81,8 +87,8 @@ def rate_pairs_by_models(
     for judge in _open_judges(study, judges):
         with judge.open_with_kept_answers(ledger, cache) as chat:
             rows, pairs = _list_pairs_for_judge(study, chat.name)
-            with opening.charge_calls(ledger, chat.name):
-                ratings = rate_pairs(chat, pairs, _make_rating_instructions(study, options), hear)
+            with opening.charge_calls_to_account(ledger, chat.name):
+                ratings = rate_text_pairs(chat, pairs, _make_rating_instructions(study, options), hear)
         path = study.path / ESTIMATES / f"{slugify_name(chat.name)}.csv"
         write_rating_table(
             path, [{**row, "rating": rating.value} for row, rating in zip(rows, ratings, strict=True)]
@@ -92,7 +98,7 @@ def rate_pairs_by_models(
 
 
 def forecast_model_ratings(
-    study: Study,
+    study: DrawnStudy,
     judges: Sequence[str],
     *,
     cache: Path | None = None,
@@ -108,25 +114,25 @@ def forecast_model_ratings(
     return RunForecast(tuple(costs))
 
 
-def _open_judges(study: Study, specs: Sequence[str]) -> list[Judge]:
+def _open_judges(study: DrawnStudy, specs: Sequence[str]) -> list[Judge]:
     check_judge_specs(specs)
     # Of both texts together: the model reads them in one question.
     longest = max(len(f"{item.text}{item.text2}".encode()) for item in study.items)
     return [Judge(spec, longest) for spec in dict.fromkeys(specs)]
 
 
-def _list_pairs_for_judge(study: Study, judge: str) -> tuple[list[dict[str, Any]], list[Pair]]:
+def _list_pairs_for_judge(study: DrawnStudy, judge: str) -> tuple[list[dict[str, Any]], list[Pair]]:
     """The pairs as a judge sees them, with the rows they are from."""
     # In an order of its own and with the sides drawn, exactly as a person gets them.
     rows = make_rating_sheet(study.items, judge, study.seed)
     return rows, [(row["text"], row["text2"]) for row in rows]
 
 
-def _make_rating_instructions(study: Study, options: RatingOptions) -> RatingInstructions:
-    return RatingInstructions(load_judge_prompt().text, options, study.seed)
+def _make_rating_instructions(study: DrawnStudy, options: RatingOptions) -> RatingInstructions:
+    return RatingInstructions(load_similarity_judge_prompt().text, options, study.seed)
 
 
-def list_estimate_files(study: Study) -> list[Path]:
+def list_estimate_files(study: DrawnStudy) -> list[Path]:
     """The estimates that the study's folder has."""
     folder = study.path / ESTIMATES
     return sorted(folder.iterdir()) if folder.is_dir() else []
@@ -137,7 +143,9 @@ TOTAL = "Total"
 VERDICTS = {True: "accepted", False: "rejected", None: "no verdict"}
 
 
-def make_rating_result_rows(results: Sequence[LanguageResult], system: str, seed: int) -> Iterator[Result]:
+def make_rating_result_rows(
+    results: Sequence[LanguageRatingResult], system: str, seed: int
+) -> Iterator[Result]:
     """The results: per language (`subset` and `lang`) and of all together (both empty; `mul` as `lang`).
 
     `mean_rating` and `median_rating` are on the scale of 0 to 5; `share_at_threshold`, `ratings` and `pairs` (variant
@@ -163,8 +171,8 @@ def make_rating_result_rows(results: Sequence[LanguageResult], system: str, seed
                 yield _make_language_row(result, system, seed, measure, share, none, f"rating={grade}")
 
 
-def make_tables(
-    results: Sequence[LanguageResult], raters: Sequence[RaterVerdict], threshold: float
+def make_study_rating_tables(
+    results: Sequence[LanguageRatingResult], raters: Sequence[RaterVerdict], threshold: float
 ) -> Iterator[ColumnTable]:
     """`pteb_table11`, `rating_distribution` and `raters`."""
     yield _make_table_11(results, threshold)
@@ -189,11 +197,13 @@ def make_corrected_tables(found: Sequence[CorrectedLanguageMean]) -> Iterator[Co
     """`corrected_judges` and `judge_bias`."""
     named = [(f"{language.judge}, {language.lang or TOTAL}", language) for language in found]
     title = "Mean ratings by people and judge"
-    yield quantities_table("corrected_judges", title, [(name, language.mean) for name, language in named])
-    yield biases_table("judge_bias", [(name, off) for name, language in named for off in language.off])
+    yield judge_assisted_means_table(
+        "corrected_judges", title, [(name, language.mean) for name, language in named]
+    )
+    yield judge_biases_table("judge_bias", [(name, off) for name, language in named for off in language.off])
 
 
-def describe_verdict(result: LanguageResult, results: Sequence[LanguageResult]) -> str:
+def describe_language_verdict(result: LanguageRatingResult, results: Sequence[LanguageRatingResult]) -> str:
     """The verdict in words; of all languages together, how many were accepted."""
     if result.lang:
         return VERDICTS[result.accepted]
@@ -202,7 +212,7 @@ def describe_verdict(result: LanguageResult, results: Sequence[LanguageResult]) 
 
 
 def _make_language_row(
-    result: LanguageResult,
+    result: LanguageRatingResult,
     system: str,
     seed: int,
     measure: str,
@@ -228,24 +238,24 @@ class RatingClassCounts(NamedTuple):
     counts: Sequence[int]
 
 
-def _make_table_11(results: Sequence[LanguageResult], threshold: float) -> ColumnTable:
+def _make_table_11(results: Sequence[LanguageRatingResult], threshold: float) -> ColumnTable:
     return ColumnTable.of(
-        "pteb_table11", "PTEB table 11: human validation", results, _LANG, whole_column("n_pairs", "rated"),
-        whole_column("n_incomplete", "incomplete"),
-        whole_column("n_ratings", "ratings"), whole_column("raters"),
-        whole_column("raters_rejected", "rejected"), number_column("mean_similarity", "mean.value"),
+        "pteb_table11", "PTEB table 11: human validation", results, _LANG, whole_number_column("n_pairs", "rated"),
+        whole_number_column("n_incomplete", "incomplete"),
+        whole_number_column("n_ratings", "ratings"), whole_number_column("raters"),
+        whole_number_column("raters_rejected", "rejected"), number_column("mean_similarity", "mean.value"),
         number_column("ci_low", "mean.low"), number_column("ci_high", "mean.high"),
         number_column("median_similarity", "median"), number_column("share_at_threshold", "share.value"),
         number_column("alpha", "alpha.value"), number_column("alpha_low", "alpha.low"),
         number_column("alpha_high", "alpha.high"),
-        text("verdict", lambda result: describe_verdict(result, results)),
+        text("verdict", lambda result: describe_language_verdict(result, results)),
         text("reason"),
         note=f"Ratings from 0 to 5; a language is accepted at a mean of {threshold:g} or more. The total is the mean "
         "of the languages; medians are over ratings; alpha is Krippendorff's, ordinal.",
     )  # fmt: skip
 
 
-def _make_distribution_table(results: Sequence[LanguageResult]) -> ColumnTable:
+def _make_distribution_table(results: Sequence[LanguageRatingResult]) -> ColumnTable:
     rows = [
         RatingClassCounts(result.lang, what, counts)
         for result in results
@@ -253,7 +263,7 @@ def _make_distribution_table(results: Sequence[LanguageResult]) -> ColumnTable:
     ]
     return ColumnTable.of(
         "rating_distribution", "PTEB figure 6: ratings", rows, _LANG, text("of"),
-        *(whole_column(str(rating), partial(_read_class_count, place)) for place,
+        *(whole_number_column(str(rating), partial(_read_class_count, place)) for place,
             rating in enumerate(CLASSES)),
         note="Counted at the nearest whole number, halves rounded up; a pair's rating is the mean of its ratings.",
     )  # fmt: skip
@@ -267,8 +277,8 @@ def _make_raters_table(raters: Sequence[RaterVerdict]) -> ColumnTable:
     counts = ("ratings", "missing", "dummies_passed", "dummies_failed", "dummies_missing", "flagged")
     return ColumnTable.of(
         "raters", "Raters, and why any was rejected", raters, text("rater_id"),
-        text("lang", lambda rater: "; ".join(rater.langs)), *map(whole_column, counts),
-        whole_column("far", lambda rater: len(rater.far)), text("fate"), text("reason"),
+        text("lang", lambda rater: "; ".join(rater.langs)), *map(whole_number_column, counts),
+        whole_number_column("far", lambda rater: len(rater.far)), text("fate"), text("reason"),
     )  # fmt: skip
 
 
@@ -288,7 +298,7 @@ class CorrectedLanguageMean:
 
 
 def correct_means_by_judges(
-    study: Study, kept: Sequence[RaterRating], estimates: Sequence[RaterRating]
+    study: DrawnStudy, kept: Sequence[RaterRating], estimates: Sequence[RaterRating]
 ) -> Iterator[CorrectedLanguageMean]:
     """For each judge that has rated more pairs than people have, and each language, then all pairs together.
 
@@ -314,18 +324,18 @@ def correct_means_by_judges(
             spoken = {item.pair_id: item.lang for item in pairs}
             both = ~np.isnan(theirs)
             strata = [spoken[pair] for pair, is_known in zip(rated, both, strict=True) if is_known]
-            off = measure_biases(mine[both], theirs[both], strata)
+            off = measure_judge_biases(mine[both], theirs[both], strata)
             yield CorrectedLanguageMean(lang, judge, mean, off)
 
 
 @dataclass(frozen=True)
-class ScoredStudy:
+class ScoredRatingStudy:
     """A study with all its ratings: what was checked, the results per language and, last, of all, and warnings."""
 
-    study: Study
+    study: DrawnStudy
     ratings: tuple[RaterRating, ...]
     checked: CheckedRatings
-    results: tuple[LanguageResult, ...]
+    results: tuple[LanguageRatingResult, ...]
     warnings: tuple[str, ...]
     corrected: tuple[CorrectedLanguageMean, ...] = ()
 
@@ -335,36 +345,40 @@ class ScoredStudy:
         return tuple(result.lang for result in self.results if result.lang and result.accepted)
 
 
-def score_study(
-    study: Study, files: Sequence[Path] = (), *, estimates: Sequence[Path] = (), decisions: Path | None = None
-) -> ScoredStudy:
+def score_rating_study(
+    study: DrawnStudy,
+    files: Sequence[Path] = (),
+    *,
+    estimates: Sequence[Path] = (),
+    decisions: Path | None = None,
+) -> ScoredRatingStudy:
     """Apply the study's rules to the rating files, by default those in its folder, and to the folder's estimates and
     `estimates`. `decisions` is the inspector's file, by default the list in the folder where there is one.
 
     UsageError where nothing was rated, DataError with file and line for files that are not what they should be.
     """
     items = {item.pair_id: item for item in study.items}
-    ratings = collect_ratings(files or study.list_rater_files(), items)
+    ratings = collect_ratings_from_files(files or study.list_rater_files(), items)
     if not ratings:
         raise UsageError(
             f"There are no ratings for the study in {study.path}.",
             mend="Put the raters' files into for-raters/, or name them.",
         )
-    said = collect_ratings([*list_estimate_files(study), *estimates], items, estimates=True)
+    said = collect_ratings_from_files([*list_estimate_files(study), *estimates], items, estimates=True)
     listed = study.path / FILE
     file = decisions or (listed if listed.exists() else None)
-    decided = read_decisions(file) if file else NO_DECISIONS
-    check_decisions(decided, ratings, items)
-    checked = check_ratings(ratings, items, study.rules, estimates=said, decisions=decided)
+    decided = read_inspector_decisions(file) if file else NO_DECISIONS
+    check_inspector_decisions(decided, ratings, items)
+    checked = apply_rating_checks(ratings, items, study.rules, estimates=said, decisions=decided)
     results = summarise_language_ratings(
         checked.kept, study.items, checked.raters, study.rules, per_pair=study.raters, seed=study.seed
     )
     warnings = [*_list_study_warnings(study, checked, said, items), *_describe_verdict_doubts(results, study)]
     corrected = tuple(correct_means_by_judges(study, checked.kept, said))
-    return ScoredStudy(study, tuple(ratings), checked, results, tuple(warnings), corrected)
+    return ScoredRatingStudy(study, tuple(ratings), checked, results, tuple(warnings), corrected)
 
 
-def write_study_run(scored: ScoredStudy, *, command: str = "") -> RunFolder:
+def write_study_run(scored: ScoredRatingStudy, *, command: str = "") -> RunFolder:
     """Write what came of the study into its folder, as a run folder that `embassay report` reads, with the list to
     inspect (`inspect.csv`) and all ratings with the key (`ratings.csv`)."""
     study = scored.study
@@ -377,16 +391,21 @@ def write_study_run(scored: ScoredStudy, *, command: str = "") -> RunFolder:
         *make_corrected_mean_rows(scored.corrected, study.system, study.seed),
     ]
     folder.write_results(found)
-    write_tables(study.path, make_tables(scored.results, scored.checked.raters, study.rules.threshold))
+    write_tables(
+        study.path, make_study_rating_tables(scored.results, scored.checked.raters, study.rules.threshold)
+    )
     if scored.corrected:
         write_tables(study.path, make_corrected_tables(scored.corrected))
     write_rating_table(study.path / "ratings.csv", _join_ratings_with_key(scored))
-    folder.write_manifest(_make_manifest(scored, command, folder))
+    folder.write_manifest(_make_study_manifest(scored, command, folder))
     return folder
 
 
 def _list_study_warnings(
-    study: Study, checked: CheckedRatings, estimates: Sequence[RaterRating], items: Mapping[str, RatedPair]
+    study: DrawnStudy,
+    checked: CheckedRatings,
+    estimates: Sequence[RaterRating],
+    items: Mapping[str, PairToRate],
 ) -> list[str]:
     judges = dict.fromkeys(rating.rater_id for rating in estimates)
     told = []
@@ -415,7 +434,7 @@ def _list_study_warnings(
     return told
 
 
-def _describe_verdict_doubts(results: Sequence[LanguageResult], study: Study) -> Iterator[str]:
+def _describe_verdict_doubts(results: Sequence[LanguageRatingResult], study: DrawnStudy) -> Iterator[str]:
     """What speaks against relying on a language's verdict."""
     for result in results:
         if not result.lang:
@@ -430,7 +449,7 @@ def _describe_verdict_doubts(results: Sequence[LanguageResult], study: Study) ->
             yield f"The raters of {result.lang} may agree no better than chance (alpha {result.alpha.point:.2f})."
 
 
-def _join_ratings_with_key(scored: ScoredStudy) -> list[dict[str, Any]]:
+def _join_ratings_with_key(scored: ScoredRatingStudy) -> list[dict[str, Any]]:
     """All ratings, those of dummies and of rejected raters too, in the shared format; `text` is the original."""
     items = {item.pair_id: item for item in scored.study.items}
     return [
@@ -445,10 +464,10 @@ def _join_ratings_with_key(scored: ScoredStudy) -> list[dict[str, Any]]:
     ]
 
 
-def _make_manifest(scored: ScoredStudy, command: str, folder: RunFolder) -> dict[str, Any]:
+def _make_study_manifest(scored: ScoredRatingStudy, command: str, folder: RunFolder) -> dict[str, Any]:
     study, checked = scored.study, scored.checked
     previous = folder.read_manifest() or {}
-    with closing(RunSpendingJournal(folder.spending_path, current_time("milliseconds"))) as spending:
+    with closing(RunSpendingJournal(folder.spending_path, current_utc_time("milliseconds"))) as spending:
         paid = describe_spending(spending, None)
     return {
         "embassay": __version__,
@@ -456,7 +475,7 @@ def _make_manifest(scored: ScoredStudy, command: str, folder: RunFolder) -> dict
         "name": study.path.name,
         "status": "finished" if not checked.not_inspected else "partial",
         "created": previous.get("created", study.facts["created"]),
-        "updated": current_time(),
+        "updated": current_utc_time(),
         "command": command,
         "step": "validation",
         "arguments": {
@@ -466,8 +485,8 @@ def _make_manifest(scored: ScoredStudy, command: str, folder: RunFolder) -> dict
         },
         "systems": [{"name": study.system, "kind": "llm", "identity": study.facts["identity"], "facts": {}}],
         "datasets": [],
-        "hardware": hardware_facts(),
-        "versions": list_versions(),
+        "hardware": collect_hardware_facts(),
+        "versions": list_package_versions(),
         "cells": [],
         "study": study.facts,
         "rules": study.rules.describe_rules(),

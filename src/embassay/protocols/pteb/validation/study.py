@@ -17,15 +17,15 @@ from typing import Any
 
 from embassay.errors import DataError, UsageError
 from embassay.limits import parse_bounded_json, read_bounded_file
-from embassay.protocols.kernel.outcome import current_time
+from embassay.protocols.kernel.outcome import current_utc_time
 from embassay.protocols.pteb.options import StudyPool
 from embassay.protocols.wordings.pairs import (
     SHOWN,
-    RatedPair,
-    RatingRules,
-    SampleSize,
-    group_by_language,
-    list_candidates,
+    PairSampleSize,
+    PairToRate,
+    RatingAcceptanceRules,
+    group_pairs_by_language,
+    list_candidate_wordings,
     make_rating_sheet,
     parse_rating_rules,
     sample_rated_pairs,
@@ -33,7 +33,7 @@ from embassay.protocols.wordings.pairs import (
     write_rating_table,
 )
 from embassay.protocols.wordings.sets import ParaphraseSet, WordingSource
-from embassay.runs.folder import slugify_name, to_json, write_atomic, write_json
+from embassay.runs.folder import format_value_as_json, slugify_name, write_file_atomically, write_json
 
 FORMAT, SCHEMA = "embassay-validation", 1
 RATERS = "for-raters"
@@ -63,13 +63,13 @@ Seal of the rules by which ratings are evaluated: `{seal}`
 
 
 @dataclass(frozen=True)
-class Study:
+class DrawnStudy:
     """A study as it was drawn: its facts (`study.json`), rules and key."""
 
     path: Path
     facts: dict[str, Any]
-    rules: RatingRules
-    items: tuple[RatedPair, ...]
+    rules: RatingAcceptanceRules
+    items: tuple[PairToRate, ...]
 
     @property
     def system(self) -> str:
@@ -91,15 +91,15 @@ class Study:
         return sorted(path for path in (self.path / RATERS).iterdir() if path.suffix in (".csv", ".jsonl"))
 
 
-def draw_study(
+def draw_rating_study(
     of: ParaphraseSet,
     target: Path,
     drawing: StudyPool,
-    size: SampleSize,
-    rules: RatingRules,
+    size: PairSampleSize,
+    rules: RatingAcceptanceRules,
     *,
     ending: str = "csv",
-) -> Study:
+) -> DrawnStudy:
     """Draw pairs, make the raters' files and seal rules and key. UsageError where `target` holds anything, for a
     source or language that the set does not have, and for several sources with none named."""
     if target.exists() and any(target.iterdir()):
@@ -107,16 +107,16 @@ def draw_study(
             f"{target} is not empty, and a study is never changed.", mend="Choose another --out folder."
         )
     source = _find_wording_source(of, drawing.source)
-    pools = list_candidates(of, source.name, datasets=drawing.datasets, run_seed=drawing.run_seed)
+    pools = list_candidate_wordings(of, source.name, datasets=drawing.datasets, run_seed=drawing.run_seed)
     langs = _choose_languages(pools, drawing.langs)
     fit = {lang: select_candidates_in_language(pools[lang], lang, size) for lang in langs}
     items = tuple(item for lang in langs for item in sample_rated_pairs(fit[lang][0], lang, size))
-    rules_text = to_json(rules.as_dict(), indent=1) + "\n"
-    key = "".join(f"{to_json(item.as_dict())}\n" for item in items)
+    rules_text = format_value_as_json(rules.as_dict(), indent=1) + "\n"
+    key = "".join(f"{format_value_as_json(item.as_dict())}\n" for item in items)
     facts = {
         "format": FORMAT,
         "schema": SCHEMA,
-        "created": current_time(),
+        "created": current_utc_time(),
         "paraphrases": str(of.path),
         "source": source.name,
         "paraphraser": source.paraphraser,
@@ -135,15 +135,15 @@ def draw_study(
         "sha256": {"rules.json": _hash_text(rules_text), "key.jsonl": _hash_text(key)},
     }
     _write_rating_sheets(target, items, size, _hash_text(rules_text), ending)
-    write_atomic(target / "rules.json", rules_text)
-    write_atomic(target / "rules.md", _format_rules_page(rules, _hash_text(rules_text)))
-    write_atomic(target / "key.jsonl", key)
+    write_file_atomically(target / "rules.json", rules_text)
+    write_file_atomically(target / "rules.md", _format_rules_page(rules, _hash_text(rules_text)))
+    write_file_atomically(target / "key.jsonl", key)
     # Last, so that a folder with it is whole.
     write_json(target / "study.json", facts)
-    return Study(target, facts, rules, items)
+    return DrawnStudy(target, facts, rules, items)
 
 
-def read_study(path: Path) -> Study:
+def read_study(path: Path) -> DrawnStudy:
     """The study in a folder. DataError where there is none, and where rules or key are not what was sealed."""
     facts = _read_study_facts(path / "study.json")
     texts = {name: _read_sealed_file(path / name, seal) for name, seal in facts["sha256"].items()}
@@ -151,14 +151,14 @@ def read_study(path: Path) -> Study:
         rules = parse_rating_rules(parse_bounded_json(texts["rules.json"]))
         rows = [parse_bounded_json(line) for line in texts["key.jsonl"].split("\n") if line]
         items = tuple(
-            RatedPair(**{name: value for name, value in row.items() if name != "is_dummy"}) for row in rows
+            PairToRate(**{name: value for name, value in row.items() if name != "is_dummy"}) for row in rows
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise DataError(
             "the study was written by another version of Embassay", path=path, found=str(error),
             mend="Use the version that wrote it."
         ) from error  # fmt: skip
-    return Study(path, facts, rules, items)
+    return DrawnStudy(path, facts, rules, items)
 
 
 def _read_study_facts(path: Path) -> dict[str, Any]:
@@ -210,7 +210,7 @@ def _choose_languages(pools: dict[str, Any], asked: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(asked)) or sorted(pools)
 
 
-def _count_items(items: Sequence[RatedPair], lang: str) -> dict[str, int]:
+def _count_items(items: Sequence[PairToRate], lang: str) -> dict[str, int]:
     of_lang = [item for item in items if item.lang == lang]
     return {
         "pairs": sum(not item.is_dummy for item in of_lang),
@@ -220,9 +220,9 @@ def _count_items(items: Sequence[RatedPair], lang: str) -> dict[str, int]:
 
 
 def _write_rating_sheets(
-    target: Path, items: Sequence[RatedPair], size: SampleSize, seal: str, ending: str
+    target: Path, items: Sequence[PairToRate], size: PairSampleSize, seal: str, ending: str
 ) -> None:
-    for lang, of_lang in group_by_language(items).items():
+    for lang, of_lang in group_pairs_by_language(items).items():
         for number in range(1, size.raters + 1):
             rater = f"{lang}-rater{number}"
             write_rating_table(
@@ -230,10 +230,10 @@ def _write_rating_sheets(
                 make_rating_sheet(of_lang, rater, size.seed),
                 columns=SHOWN,
             )
-    write_atomic(target / RATERS / "instructions.md", INSTRUCTIONS.format(seal=seal))
+    write_file_atomically(target / RATERS / "instructions.md", INSTRUCTIONS.format(seal=seal))
 
 
-def _format_rules_page(rules: RatingRules, seal: str) -> str:
+def _format_rules_page(rules: RatingAcceptanceRules, seal: str) -> str:
     lines = "\n".join(f"- {sentence}" for sentence in rules.describe_rules())
     return f"# Rules of this study, written down before anybody rated\n\n{lines}\n\nSeal: `{seal}`\n"
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from embassay.errors import UsageError
 from embassay.protocols.pteb.drops import Score
 from embassay.stats import wilson
-from embassay.stats.few_labels import FEWEST, CorrectedMean, corrected_mean
+from embassay.stats.few_labels import FEWEST, HumanAndJudgeMean, compute_judge_corrected_mean
 from embassay.stats.influence import (
     ScoreWithInfluence,
     average_precision_with_influence,
@@ -56,7 +56,7 @@ class RunUnitValues:
 
 
 @dataclass(frozen=True)
-class RatedUnits:
+class UnitValidityRatings:
     """Which units were rated, (n,), and the share of raters that call each valid, (n,); NaN where nobody could say."""
 
     unit: Ints
@@ -69,7 +69,7 @@ class RatedUnits:
 
 
 @dataclass(frozen=True)
-class ValidChange:
+class ValidScoreChange:
     """The change of a score over `all` units and over `valid` ones, and what invalid ones add to it (`invalid`, all
     minus valid), as fractions; the share of units that are valid. `rated` counts those with an answer, `refused` those
     without; `worth` is how many ratings alone would tell as much. None with a `reason` where ratings are too few."""
@@ -85,7 +85,9 @@ class ValidChange:
     reason: str = ""
 
 
-def estimate_valid_change(score: Score, units: RunUnitValues, ratings: RatedUnits) -> ValidChange:
+def estimate_valid_change(
+    score: Score, units: RunUnitValues, ratings: UnitValidityRatings
+) -> ValidScoreChange:
     """The change over valid units from a random sample of rated ones.
 
     Where somebody could not say, the value is of the others, and the interval covers that all of these are valid, and
@@ -95,7 +97,7 @@ def estimate_valid_change(score: Score, units: RunUnitValues, ratings: RatedUnit
     if len(ratings.unit) != len(ratings.valid) or len(units.original) != n or len(units.paraphrased) != n:
         raise UsageError("Units and ratings do not match.", mend="Give one value per unit and per rating.")
     known = ~np.isnan(ratings.valid)
-    answered = RatedUnits(ratings.unit[known], ratings.valid[known])
+    answered = UnitValidityRatings(ratings.unit[known], ratings.valid[known])
     everything = _linearise_change(score, units, np.ones(n))
     count = len(answered.unit)
     if np.isnan(everything.value):
@@ -117,7 +119,9 @@ def estimate_valid_change(score: Score, units: RunUnitValues, ratings: RatedUnit
         )
     ends = [main.ends()]
     if ratings.refused:
-        filled = (RatedUnits(ratings.unit, np.where(known, ratings.valid, end)) for end in (0.0, 1.0))
+        filled = (
+            UnitValidityRatings(ratings.unit, np.where(known, ratings.valid, end)) for end in (0.0, 1.0)
+        )
         ends += [made.ends() for part in filled if (made := _estimate_change(score, units, part, everything))]
     low, high = min(end[0] for end in ends), max(end[1] for end in ends)
     value, whole = main.value.point, everything.value
@@ -125,19 +129,19 @@ def estimate_valid_change(score: Score, units: RunUnitValues, ratings: RatedUnit
     # The rest of the whole change: its low end belongs to the high end of the valid part.
     invalid = Estimate(whole - value, whole - high, whole - low, count, METHOD)
     share = wilson(float(answered.valid.mean()), count)
-    return ValidChange(whole, valid, invalid, share, count, ratings.refused, n, main.effective)
+    return ValidScoreChange(whole, valid, invalid, share, count, ratings.refused, n, main.effective)
 
 
 def _make_undefined_change(
-    ratings: RatedUnits, count: int, n: int, change: float, reason: str
-) -> ValidChange:
+    ratings: UnitValidityRatings, count: int, n: int, change: float, reason: str
+) -> ValidScoreChange:
     share = wilson(float(np.nanmean(ratings.valid)), count) if count else None
-    return ValidChange(change, None, None, share, count, ratings.refused, n, reason=reason)
+    return ValidScoreChange(change, None, None, share, count, ratings.refused, n, reason=reason)
 
 
 def _estimate_change(
-    score: Score, units: RunUnitValues, ratings: RatedUnits, everything: ScoreWithInfluence
-) -> CorrectedMean | None:
+    score: Score, units: RunUnitValues, ratings: UnitValidityRatings, everything: ScoreWithInfluence
+) -> HumanAndJudgeMean | None:
     rows = ratings.unit
     rated = _select_units(units, rows)
     valid = _linearise_change(score, rated, ratings.valid)
@@ -151,7 +155,7 @@ def _estimate_change(
     added = np.array([center - far, center + far])
     own = units.item.max() + 1 + np.arange(len(added))
     # Changes of scores between -1 and 1; the ends are cut at what a change can be later.
-    return corrected_mean(
+    return compute_judge_corrected_mean(
         np.r_[people, np.full(len(added), valid.value)],
         np.r_[every[rows], added],
         np.r_[every, added],

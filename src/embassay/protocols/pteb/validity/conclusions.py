@@ -9,24 +9,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from embassay.protocols.kernel.tables import ColumnTable, number_column, text, whole_column
+from embassay.protocols.kernel.tables import ColumnTable, number_column, text, whole_number_column
 from embassay.protocols.pteb.conclusions import VALUES, read_item_values
 from embassay.protocols.pteb.drops import SCORES, Score
 from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan
 from embassay.protocols.pteb.validity.change import (
     METHOD,
-    RatedUnits,
     RunUnitValues,
-    ValidChange,
+    UnitValidityRatings,
+    ValidScoreChange,
     estimate_valid_change,
 )
 from embassay.protocols.pteb.validity.sheet import Drawn, GroupValidityRatings, RatingGroup, RatingUnit
 from embassay.protocols.wordings.scores import ORIGINAL
-from embassay.protocols.wordings.tables import signed_points_column
+from embassay.protocols.wordings.tables import make_signed_points_column
 from embassay.records import Result
 from embassay.runs.folder import CellRecord, RunFolder
 from embassay.stats import Estimate
-from embassay.stats.intervals import average_independent
+from embassay.stats.intervals import average_independent_estimates
 
 VALID, INVALID, SHARE, DOUBT = "delta_valid", "delta_invalid", "valid", "in_doubt"
 """The measures: the change on valid paraphrases, what invalid ones add to the change, the share of rated items that is
@@ -47,7 +47,7 @@ class ValidityCheckedChange(NamedTuple):
     system: str
     variant: str
     change: float | None
-    valid: ValidChange
+    valid: ValidScoreChange
     ratings: GroupValidityRatings
 
     @property
@@ -113,7 +113,7 @@ class RatedRun:
         result = estimate_valid_change(
             SCORES[group.task],
             units,
-            RatedUnits(np.array([place[unit] for unit in rated], dtype=np.int64), values),
+            UnitValidityRatings(np.array([place[unit] for unit in rated], dtype=np.int64), values),
         )
         return ValidityCheckedChange(
             group, system, label, change, _anchor_to_run_change(result, change, SCORES[group.task]), ratings
@@ -143,7 +143,7 @@ class RatedRun:
         )
 
 
-def _anchor_to_run_change(result: ValidChange, change: float | None, score: Score) -> ValidChange:
+def _anchor_to_run_change(result: ValidScoreChange, change: float | None, score: Score) -> ValidScoreChange:
     """With the run's own change, the mean over its runs, less what invalid paraphrases add; ends are cut at what a
     change can be."""
     if result.invalid is None or change is None:
@@ -174,11 +174,11 @@ def _average_over_datasets(lines: Sequence[ValidityCheckedChange]) -> Iterator[V
         if len(parts) == 1 or not len(changes) == len(valid) == len(invalid) == len(share) == len(parts):
             continue
         method = f"mean of {len(parts)} datasets; {METHOD} of each"
-        average = ValidChange(
+        average = ValidScoreChange(
             all=fmean(result.all for result in results),
-            valid=average_independent(valid, method),
-            invalid=average_independent(invalid, method),
-            share=average_independent(share, method),
+            valid=average_independent_estimates(valid, method),
+            invalid=average_independent_estimates(invalid, method),
+            share=average_independent_estimates(share, method),
             rated=sum(result.rated for result in results),
             refused=sum(result.refused for result in results),
             units=sum(result.units for result in results),
@@ -225,15 +225,15 @@ def make_valid_change_table(lines: Sequence[ValidityCheckedChange]) -> ColumnTab
     return ColumnTable.of(
         "pteb_valid", "Change on valid paraphrases only, x 100, with 95% intervals", lines,
         text("task", "group.task"), text("dataset", "group.dataset"), text("language", "group.lang"),
-        text("paraphraser", "group.source"), text("system"), signed_points_column("change"),
-        *(signed_points_column(name, f"valid.valid.{end}") for name, end in VALID_ENDS),
-        *(signed_points_column(name, f"valid.invalid.{end}") for name, end in INVALID_ENDS),
+        text("paraphraser", "group.source"), text("system"), make_signed_points_column("change"),
+        *(make_signed_points_column(name, f"valid.valid.{end}") for name, end in VALID_ENDS),
+        *(make_signed_points_column(name, f"valid.invalid.{end}") for name, end in INVALID_ENDS),
         number_column("share_valid", "valid.share.value", 3),
         number_column("share_low", "valid.share.low", 3),
         number_column("share_high", "valid.share.high", 3),
-        whole_column("rated", "valid.rated"), whole_column("in_doubt", "valid.refused"),
-        whole_column("left_blank", "ratings.skipped"),
-        whole_column("items", "valid.units"), text("notes", _join_notes),
+        whole_number_column("rated", "valid.rated"), whole_number_column("in_doubt", "valid.refused"),
+        whole_number_column("left_blank", "ratings.skipped"),
+        whole_number_column("items", "valid.units"), text("notes", _join_notes),
         note="Change: the run's change, on all paraphrases. Added: what invalid paraphrases add to it (the change "
             "minus the change on valid ones). The columns rated, in doubt and items count an item once per run. In "
             "doubt: nobody could say, or the item was left blank before others; the intervals cover both extremes, "

@@ -13,15 +13,15 @@ from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from embassay.data.rows import Row, make_missing_column_error, unescape_formula
+from embassay.data.rows import Row, make_missing_column_error, unescape_spreadsheet_formula
 from embassay.errors import DataError
 from embassay.protocols.kernel.tables import ColumnTable, replace_control_characters, text
 from embassay.protocols.pteb.conclusions import list_tasks_scored_per_text
 from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan
-from embassay.protocols.wordings.pairs import open_rating_table, read_cell
+from embassay.protocols.wordings.pairs import open_rating_table, read_stripped_cell
 from embassay.protocols.wordings.protocol import PlannedWordedDataset, Seeds
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.protocols.wordings.work import find_task as task_named
+from embassay.protocols.wordings.work import find_registered_task as task_named
 from embassay.randomness import draw_random_bytes
 
 TABLE = "pteb_to_rate"
@@ -205,12 +205,12 @@ def read_rating_sheet(path: Path) -> list[RatingSheetLine]:
     return [
         _parse_sheet_line(row)
         for row in source.rows(COLUMNS)
-        if any(read_cell(row, column) for column in COLUMNS)
+        if any(read_stripped_cell(row, column) for column in COLUMNS)
     ]
 
 
 def _parse_sheet_line(row: Row) -> RatingSheetLine:
-    words = {column: unescape_formula(read_cell(row, column)) for column in COLUMNS}
+    words = {column: unescape_spreadsheet_formula(read_stripped_cell(row, column)) for column in COLUMNS}
     if not words["run"].isdigit():
         raise DataError(
             "the run is not a seed", path=row.path, line=row.line, found=repr(words["run"]),

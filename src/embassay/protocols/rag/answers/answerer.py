@@ -10,15 +10,20 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from embassay.contracts import ChatModel, Completion, Message, SamplingSettings
+from embassay.contracts import ChatMessage, ChatModel, Completion, SamplingSettings
 from embassay.errors import Unanswered, UsageError, Why
-from embassay.protocols.kernel.inputs import Prompt, compute_fence_mark, fence_text, read_prompt
-from embassay.protocols.rag.judges import Question, make_unreadable_error
+from embassay.protocols.kernel.inputs import (
+    Prompt,
+    compute_fence_mark,
+    fence_text_with_mark,
+    read_packaged_prompt,
+)
+from embassay.protocols.rag.judges import Question, make_unreadable_answers_error
 from embassay.randomness import draw_random_bytes
-from embassay.runs.store import AnswerCache, CachedChat
+from embassay.runs.store import CachedChatModel, ChatAnswerCache
 from embassay.spec import Value
-from embassay.systems.chat import fit_context, open_chat_with_options
-from embassay.systems.chat.answers import UnfitAnswer, find_json, strip_code_fence
+from embassay.systems.chat import fit_chat_model_to_context, open_chat_with_options
+from embassay.systems.chat.answers import UnfitAnswer, extract_answer_json, strip_code_fence
 from embassay.systems.remote.ledger import Ledger
 
 VERSION = "1"
@@ -33,36 +38,43 @@ _CONTEXT = 16_384
 
 
 @cache
-def load_answer_prompt(kind: Kind) -> Prompt:
+def load_answer_or_grade_prompt(kind: Kind) -> Prompt:
     """The instructions for answering, or for grading an answer."""
-    return Prompt(kind, VERSION, read_prompt("embassay.protocols.rag.answers", kind))
+    return Prompt(kind, VERSION, read_packaged_prompt("embassay.protocols.rag.answers", kind))
 
 
-def build_answer_messages(question: Question, passages: Sequence[str], more: str = "") -> list[Message]:
+def build_answer_messages(question: Question, passages: Sequence[str], more: str = "") -> list[ChatMessage]:
     """What is sent for an answer: the instructions, then the passages best first, then the question."""
     mark = compute_fence_mark([question.text, *passages])
-    shown = [fence_text(f"passage {number}", mark, text) for number, text in enumerate(passages, start=1)]
-    shown += [fence_text("question", mark, question.text), *([more] if more else [])]
-    return [Message("system", load_answer_prompt("answer").text), Message("user", "\n\n".join(shown))]
+    shown = [
+        fence_text_with_mark(f"passage {number}", mark, text) for number, text in enumerate(passages, start=1)
+    ]
+    shown += [fence_text_with_mark("question", mark, question.text), *([more] if more else [])]
+    return [
+        ChatMessage("system", load_answer_or_grade_prompt("answer").text),
+        ChatMessage("user", "\n\n".join(shown)),
+    ]
 
 
-def build_answer_grade_messages(question: Question, reference: Sequence[str], answer: str) -> list[Message]:
+def build_answer_grade_messages(
+    question: Question, reference: Sequence[str], answer: str
+) -> list[ChatMessage]:
     """What is sent for the grade of an answer."""
     mark = compute_fence_mark([question.text, answer, *reference])
     shown = [
-        fence_text("question", mark, question.text),
-        *(fence_text("reference", mark, text) for text in reference),
+        fence_text_with_mark("question", mark, question.text),
+        *(fence_text_with_mark("reference", mark, text) for text in reference),
     ]
     return [
-        Message("system", load_answer_prompt("correct").text),
-        Message("user", "\n\n".join([*shown, fence_text("answer", mark, answer)])),
+        ChatMessage("system", load_answer_or_grade_prompt("correct").text),
+        ChatMessage("user", "\n\n".join([*shown, fence_text_with_mark("answer", mark, answer)])),
     ]
 
 
-def is_abstaining(text: str) -> bool:
+def is_abstaining_answer(text: str) -> bool:
     """Whether an answer is that there is none.
 
-    >>> is_abstaining("NO ANSWER."), is_abstaining("There is no answer to that in passage 2.")
+    >>> is_abstaining_answer("NO ANSWER."), is_abstaining_answer("There is no answer to that in passage 2.")
     (True, False)
     """
     return _ABSTAINED.fullmatch(text) is not None
@@ -76,7 +88,7 @@ def is_contentless_answer(text: str) -> bool:
     ... is_contentless_answer("The answer is 42."))
     (True, True, False, False)
     """
-    return not is_abstaining(text) and _VOID.fullmatch(text) is not None
+    return not is_abstaining_answer(text) and _VOID.fullmatch(text) is not None
 
 
 class MalformedGrade(ValueError):
@@ -93,7 +105,7 @@ def parse_answer_grade(text: str) -> bool:
     text = strip_code_fence(text)
     try:
         # The last words too: an answer that gives two grades gives none.
-        said = find_json(text)
+        said = extract_answer_json(text)
         graded = json.loads(said) if "{" not in text.replace(said, "", 1) else None
     except (UnfitAnswer, ValueError, RecursionError):
         raise MalformedGrade("no JSON object" if text else "empty") from None
@@ -103,7 +115,7 @@ def parse_answer_grade(text: str) -> bool:
 
 
 @dataclass(frozen=True)
-class AnswerOptions:
+class AnswerSamplingOptions:
     """How a model answers or grades: sampling, the longest answer in tokens, and the `attempts` at one that can be
     read."""
 
@@ -135,7 +147,7 @@ class ModelAnswer:
     @property
     def is_abstention(self) -> bool:
         """Whether it says that the passages hold no answer."""
-        return is_abstaining(self.text)
+        return is_abstaining_answer(self.text)
 
     @property
     def is_contentless(self) -> bool:
@@ -143,11 +155,16 @@ class ModelAnswer:
         return is_contentless_answer(self.text)
 
 
-class Answerer:
+class PassageAnswererAndGrader:
     """`chat` behind its cache, answering from passages and grading answers; `seed` names its draws."""
 
     def __init__(
-        self, chat: CachedChat, options: AnswerOptions = AnswerOptions(), *, seed: int = 1337, name: str = ""
+        self,
+        chat: CachedChatModel,
+        options: AnswerSamplingOptions = AnswerSamplingOptions(),
+        *,
+        seed: int = 1337,
+        name: str = "",
     ) -> None:
         self._chat, self.options, self._seed = chat, options, seed
         self.name = name or chat.name
@@ -155,9 +172,7 @@ class Answerer:
     def identity(self, kind: Kind) -> str:
         """Everything that its answers, or its grades, depend on."""
         knobs = " ".join(f"{key}={value:g}" for key, value in asdict(self.options).items())
-        return (
-            f"answers/1:{self._chat.identity} {load_answer_prompt(kind).identity} {knobs} seed={self._seed}"
-        )
+        return f"answers/1:{self._chat.identity} {load_answer_or_grade_prompt(kind).identity} {knobs} seed={self._seed}"
 
     @property
     def model(self) -> ChatModel:
@@ -165,7 +180,7 @@ class Answerer:
         return self._chat.model
 
     @property
-    def chat(self) -> CachedChat:
+    def chat(self) -> CachedChatModel:
         """The model with its cache, and what it was asked."""
         return self._chat
 
@@ -193,9 +208,9 @@ class Answerer:
             except Unanswered as error:
                 why = error.why
                 rejected.append(f"{error.why}: {error.message}")
-        raise make_unreadable_error(self.name, rejected, why)
+        raise make_unreadable_answers_error(self.name, rejected, why)
 
-    async def _ask_until_answered(self, messages: Sequence[Message]) -> ModelAnswer:
+    async def _ask_until_answered(self, messages: Sequence[ChatMessage]) -> ModelAnswer:
         failure: Unanswered | None = None
         for attempt in range(self.options.attempts):
             try:
@@ -206,7 +221,7 @@ class Answerer:
         assert failure is not None
         raise failure
 
-    async def _complete_chat(self, messages: Sequence[Message], attempt: int) -> Completion:
+    async def _complete_chat(self, messages: Sequence[ChatMessage], attempt: int) -> Completion:
         return await self._chat.complete(
             messages, sampling=self.build_sampling_for_attempt(attempt), attempt=attempt
         )
@@ -227,16 +242,17 @@ def open_answerer(
     target: str,
     *,
     ledger: Ledger | None = None,
-    cache: AnswerCache | Path | None = None,
+    cache: ChatAnswerCache | Path | None = None,
     seed: int = 1337,
     longest: int | None = None,
     **parameters: Value,
-) -> Answerer:
+) -> PassageAnswererAndGrader:
     """The model that `target` names (`openai:gpt-5-mini`) as one that answers and grades. Of its parameters those of
-    `AnswerOptions` say how, the others belong to the model; `longest` is `output_tokens` where it names none."""
+    `AnswerSamplingOptions` say how,
+    the others belong to the model; `longest` is `output_tokens` where it names none."""
     if longest is not None and "output_tokens" not in target:
         parameters["output_tokens"] = longest
-    chat, options, name = open_chat_with_options(target, AnswerOptions, parameters, ledger=ledger)
-    chat = fit_context(chat, _CONTEXT)
-    answers = cache if isinstance(cache, AnswerCache) else AnswerCache.open(cache)
-    return Answerer(CachedChat(chat, answers), options, seed=seed, name=name)
+    chat, options, name = open_chat_with_options(target, AnswerSamplingOptions, parameters, ledger=ledger)
+    chat = fit_chat_model_to_context(chat, _CONTEXT)
+    answers = cache if isinstance(cache, ChatAnswerCache) else ChatAnswerCache.open(cache)
+    return PassageAnswererAndGrader(CachedChatModel(chat, answers), options, seed=seed, name=name)

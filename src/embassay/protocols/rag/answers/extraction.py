@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Role, Similarity
-from embassay.protocols.rag.answers.answerer import AnswerOptions, Kind, ModelAnswer
+from embassay.protocols.rag.answers.answerer import AnswerSamplingOptions, Kind, ModelAnswer
 from embassay.protocols.rag.judges import Question
 from embassay.systems import open_system
-from embassay.systems.cosine import scale_rows
-from embassay.systems.remote.ledger import Price
+from embassay.systems.cosine import scale_rows_to_unit_length
+from embassay.systems.remote.ledger import TokenPrice
 from embassay.text import open_tokenizer, split_sentences
 
 NAME = "extract"
@@ -27,13 +27,13 @@ ABSTENTION = "NO ANSWER"
 
 
 @dataclass(frozen=True)
-class FreeOfChargeModel:
+class FreeModelPlaceholder:
     """What stands where a reader has no language model: it costs nothing."""
 
-    price: Price = field(default_factory=lambda: Price(0.0, 0.0))
+    price: TokenPrice = field(default_factory=lambda: TokenPrice(0.0, 0.0))
 
 
-class SentenceExtractor:
+class NearestSentenceAnswerer:
     """Quotes the sentence that a system finds nearest to the question, the first of equals; abstains where none is
     like it at all. As a grader it finds right what stands in a reference, or holds one whole.
 
@@ -41,8 +41,8 @@ class SentenceExtractor:
     opens no system where it only grades.
     """
 
-    options = AnswerOptions()
-    model = FreeOfChargeModel()
+    options = AnswerSamplingOptions()
+    model = FreeModelPlaceholder()
 
     def __init__(self, target: str, *, seed: int = 1337) -> None:
         self.name = target
@@ -91,16 +91,16 @@ class SentenceExtractor:
         """Of the question with each sentence, (n,)."""
         if not hasattr(self.system, "vectors"):
             return np.asarray(self.system.pairs([question] * len(sentences), sentences), dtype=np.float64)
-        asked = self._encode_normalized([question], "query")
-        stored = self._encode_normalized(sentences, "document")
+        asked = self._encode_unit_vectors([question], "query")
+        stored = self._encode_unit_vectors(sentences, "document")
         return np.asarray(stored @ asked[0], dtype=np.float64)
 
-    def _encode_normalized(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
+    def _encode_unit_vectors(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
         """Vectors of length 1; passages come again with every planting, so they are kept."""
         new = [text for text in dict.fromkeys(texts) if f"{role}:{text}" not in self._vectors]
         if new:
             system: Any = self.system
-            vectors = scale_rows(np.asarray(system.vectors(new, role), dtype=np.float32))
+            vectors = scale_rows_to_unit_length(np.asarray(system.vectors(new, role), dtype=np.float32))
             self._vectors |= {f"{role}:{text}": vector for text, vector in zip(new, vectors, strict=True)}
         return np.stack([self._vectors[f"{role}:{text}"] for text in texts])
 

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.protocols.kernel.estimates import Estimate, Items, make_undefined_score
-from embassay.protocols.kernel.groups import Labels, describe_bootstrap
+from embassay.protocols.kernel.groups import Labels, describe_bootstrap_units
 from embassay.protocols.rag.answers.answerer import ModelAnswer
 from embassay.protocols.rag.answers.options import AnswerRequest
 from embassay.protocols.rag.answers.prompts import HARMFUL, USEFUL, QuestionWithPassages
 from embassay.protocols.rag.sweep.collection import SweepCollection
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.records import RetrievalSet, Score, SkippedItems, TaskOutcome
 from embassay.runs.execution import CallFailure
-from embassay.stats.resampling import effective_units, resample_defined_means
+from embassay.stats.resampling import count_effective_groups, resample_defined_means
 
 Floats = NDArray[np.float64]
 TASK = "answer"
@@ -42,7 +42,7 @@ Outcomes = Mapping[str, Sequence[GradedAnswer | CallFailure]]
 
 
 @dataclass(frozen=True)
-class AnswerFigure:
+class AnswerMeasureValues:
     """A measure under a variant: its value for every question, (q,), NaN where there is none; or two columns (q, 2),
     the mean of the first over that of the second being the value."""
 
@@ -57,7 +57,7 @@ class AnswerFigure:
 
 
 @dataclass(frozen=True)
-class AnswerOutcomes:
+class AnswerOutcomesByQuestion:
     """Of one kind of prompt, for every question, (q,), NaN where there is none: whether the answer is right, or an
     abstention; whether all useful passages are shown; the share of useless ones; and how many were planted."""
 
@@ -72,13 +72,13 @@ class AnswerOutcomes:
         """The same where all useful passages are shown."""
         return np.asarray(np.where(self.hit == 1, self.right, np.nan))
 
-    def list_answer_figures(self, k: int, variant: str) -> Iterator[AnswerFigure]:
+    def list_answer_measures(self, k: int, variant: str) -> Iterator[AnswerMeasureValues]:
         """As measures of prompts of `k` passages."""
-        yield AnswerFigure(HEADLINE, variant, self.right)
-        yield AnswerFigure("abstained", variant, self.abstained)
-        yield AnswerFigure(f"Hit@{k}", variant, self.hit)
-        yield AnswerFigure(f"Harm@{k}", variant, self.harm)
-        yield AnswerFigure(f"Acc|Hit@{k}", variant, self.right_where_all_evidence_shown)
+        yield AnswerMeasureValues(HEADLINE, variant, self.right)
+        yield AnswerMeasureValues("abstained", variant, self.abstained)
+        yield AnswerMeasureValues(f"Hit@{k}", variant, self.hit)
+        yield AnswerMeasureValues(f"Harm@{k}", variant, self.harm)
+        yield AnswerMeasureValues(f"Acc|Hit@{k}", variant, self.right_where_all_evidence_shown)
 
 
 def collect_answer_outcomes(
@@ -86,10 +86,10 @@ def collect_answer_outcomes(
     prompts: Sequence[QuestionWithPassages],
     outcomes: Sequence[GradedAnswer | CallFailure],
     k: int,
-) -> AnswerOutcomes:
+) -> AnswerOutcomesByQuestion:
     """What the answers to one kind of prompt are, over all questions of the collection."""
     n = len(collection.query_ids)
-    levels = AnswerOutcomes(*(np.full(n, np.nan) for _ in range(5)))
+    levels = AnswerOutcomesByQuestion(*(np.full(n, np.nan) for _ in range(5)))
     for prompt, outcome in zip(prompts, outcomes, strict=True):
         grades, row = collection.grades[prompt.row], prompt.row
         useful = {place for place, grade in grades.items() if grade >= USEFUL}
@@ -103,7 +103,7 @@ def collect_answer_outcomes(
     return levels
 
 
-def cell_outcome(
+def build_answers_outcome(
     request: AnswerRequest,
     collection: SweepCollection,
     kinds: Mapping[str, Sequence[QuestionWithPassages]],
@@ -115,26 +115,26 @@ def cell_outcome(
         kind: collect_answer_outcomes(collection, prompts, outcomes[kind], request.k)
         for kind, prompts in kinds.items()
     }
-    figures = [figure for kind, own in levels.items() for figure in own.list_answer_figures(request.k, kind)]
+    figures = [figure for kind, own in levels.items() for figure in own.list_answer_measures(request.k, kind)]
     figures += measure_distractor_effects(request, levels)
     items, scores, components = Items(), [], {}
     for figure in figures:
-        estimate = _estimate_figure(figure, request, collection.groups)
-        scores.append(_score_answer_figure(figure, estimate))
+        estimate = _estimate_answer_measure(figure, request, collection.groups)
+        scores.append(_make_answer_measure_score(figure, estimate))
         if figure.name == HEADLINE:
             components[HEADLINE] = estimate.component()
         # A slope is of all questions together: none has one of its own.
         if figure.values.ndim == 1:
             items.add(list(collection.query_ids), figure.values, figure.name)
     return TaskOutcome(
-        tuple(scores), components, items.columns, _skipped_questions(collection, kinds[""], outcomes),
+        tuple(scores), components, items.columns, _list_skipped_questions(collection, kinds[""], outcomes),
         counts={**calls, "questions": len(kinds[""]), **_count_contentless_answers(outcomes)}
     )  # fmt: skip
 
 
 def measure_distractor_effects(
-    request: AnswerRequest, levels: Mapping[str, AnswerOutcomes]
-) -> Iterator[AnswerFigure]:
+    request: AnswerRequest, levels: Mapping[str, AnswerOutcomesByQuestion]
+) -> Iterator[AnswerMeasureValues]:
     """What distractors change, each against the same question without them: by planting, per distractor of each
     nearness, by nearness for the same number, and per share of useless passages."""
     plain = levels[""]
@@ -142,8 +142,8 @@ def measure_distractor_effects(
         # The run as it is has no name, and nothing to be compared with.
         if kind:
             variant = "" if kind == DISTRACTED else kind
-            yield AnswerFigure(CHANGE, variant, own.right - plain.right)
-            yield AnswerFigure(
+            yield AnswerMeasureValues(CHANGE, variant, own.right - plain.right)
+            yield AnswerMeasureValues(
                 f"Acc|Hit@{request.k} {CHANGE}",
                 variant,
                 own.right_where_all_evidence_shown - plain.right_where_all_evidence_shown,
@@ -154,22 +154,22 @@ def measure_distractor_effects(
         alike = [levels[planting.name] for planting in request.plantings if planting.nearness == nearness]
         series = [plain, *alike]
         planted = np.stack([own.planted for own in series])
-        yield AnswerFigure(
-            PER_DISTRACTOR, nearness, _split_slopes_within_questions(planted, _average_right_answers(series))
+        yield AnswerMeasureValues(
+            PER_DISTRACTOR, nearness, _compute_question_slope_parts(planted, _average_right_answers(series))
         )
     for near, drawn in _list_distractor_contrasts(request):
         difference = levels[near].right - levels[drawn].right
-        yield AnswerFigure("change by nearness", f"{near} against random", difference)
+        yield AnswerMeasureValues("change by nearness", f"{near} against random", difference)
     every = list(levels.values())
     harm = np.stack([own.harm for own in every])
-    yield AnswerFigure(
+    yield AnswerMeasureValues(
         f"accuracy per Harm@{request.k}",
         "",
-        _split_slopes_within_questions(harm, _average_right_answers(every)),
+        _compute_question_slope_parts(harm, _average_right_answers(every)),
     )
 
 
-def _average_right_answers(series: Sequence[AnswerOutcomes]) -> Floats:
+def _average_right_answers(series: Sequence[AnswerOutcomesByQuestion]) -> Floats:
     return np.stack([own.right for own in series])
 
 
@@ -182,7 +182,7 @@ def _list_distractor_contrasts(request: AnswerRequest) -> Iterator[tuple[str, st
             yield planting.name, drawn
 
 
-def _split_slopes_within_questions(x: Floats, y: Floats) -> Floats:
+def _compute_question_slope_parts(x: Floats, y: Floats) -> Floats:
     """The parts of a slope within questions, (q, 2): how x and y (kinds, q) vary together around the question's own
     means, and how x varies. NaN for a question that lacks a value anywhere."""
     apart = x - x.mean(axis=0)
@@ -191,15 +191,17 @@ def _split_slopes_within_questions(x: Floats, y: Floats) -> Floats:
     return np.column_stack([together, spread])
 
 
-def _estimate_figure(figure: AnswerFigure, request: AnswerRequest, groups: Labels | None) -> Estimate:
+def _estimate_answer_measure(
+    figure: AnswerMeasureValues, request: AnswerRequest, groups: Labels | None
+) -> Estimate:
     table = figure.values.reshape(len(figure.values), -1)
     has_value = ~np.isnan(table).any(axis=1)
-    n, method = int(has_value.sum()), describe_bootstrap("questions", RetrievalSet, groups)
+    n, method = int(has_value.sum()), describe_bootstrap_units("questions", RetrievalSet, groups)
     if not n:
         return Estimate(float("nan"), 0, np.empty(0), "")
-    stream = make_generator(request.seed, TASK, "questions")
+    stream = make_seeded_generator(request.seed, TASK, "questions")
     drawn = resample_defined_means(table, n_resamples=request.resamples, rng=stream, groups=groups)
-    units = None if groups is None else effective_units(groups[has_value])
+    units = None if groups is None else count_effective_groups(groups[has_value])
     means = table[has_value].mean(axis=0)
     if len(means) == 1:
         is_share = groups is None and not figure.measure.startswith("Harm") and "change" not in figure.measure
@@ -210,7 +212,7 @@ def _estimate_figure(figure: AnswerFigure, request: AnswerRequest, groups: Label
     return Estimate(float(slope), n, slopes, method, units=units)
 
 
-def _score_answer_figure(figure: AnswerFigure, estimate: Estimate) -> Score:
+def _make_answer_measure_score(figure: AnswerMeasureValues, estimate: Estimate) -> Score:
     """As a row of results; a slope has none where its x never varies."""
     if figure.values.ndim > 1 and estimate.n and estimate.reason:
         return make_undefined_score(
@@ -229,7 +231,7 @@ def _count_contentless_answers(outcomes: Outcomes) -> dict[str, int]:
     return {"void": void} if void else {}
 
 
-def _skipped_questions(
+def _list_skipped_questions(
     collection: SweepCollection, asked: Sequence[QuestionWithPassages], outcomes: Outcomes
 ) -> tuple[SkippedItems, ...]:
     """Questions without a reference, and those that a model failed, by reason."""

@@ -11,7 +11,7 @@ from embassay.protocols.kernel.request import (
     DATA,
     SYSTEMS,
     RunRequest,
-    as_lists,
+    convert_tuples_to_lists,
     option,
     parse_column_pairs,
     redeclare_option,
@@ -23,7 +23,7 @@ Nearness = Literal["near", "middle", "random"]
 
 
 @dataclass(frozen=True)
-class DistractorPlanting:
+class DistractorCountAndNearness:
     """So many distractors of one nearness in the prompt."""
 
     number: int
@@ -33,7 +33,7 @@ class DistractorPlanting:
     def name(self) -> str:
         """How rows of results call it.
 
-        >>> DistractorPlanting(3, "random").name
+        >>> DistractorCountAndNearness(3, "random").name
         '3 random'
         """
         return f"{self.number} {self.nearness}"
@@ -112,10 +112,10 @@ class AnswerRequest:
             raise UsageError(f"resamples is {self.resamples}.", mend="Use a positive whole number.")
 
     @property
-    def plantings(self) -> tuple[DistractorPlanting, ...]:
+    def plantings(self) -> tuple[DistractorCountAndNearness, ...]:
         """What is planted: each number of each nearness."""
         pairs = product(dict.fromkeys(sorted(self.distractors)), dict.fromkeys(self.nearness))
-        return tuple(DistractorPlanting(number, nearness) for number, nearness in pairs)
+        return tuple(DistractorCountAndNearness(number, nearness) for number, nearness in pairs)
 
     @property
     def plants_once(self) -> bool:
@@ -143,4 +143,4 @@ class AnswerRequest:
             plain["distractors"] = sum(self.distractors)
         else:
             plain["nearness"] = list(nearness)
-        return as_lists(plain)
+        return convert_tuples_to_lists(plain)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, islice
 
-from embassay.protocols.rag.answers.options import DistractorPlanting
+from embassay.protocols.rag.answers.options import DistractorCountAndNearness
 from embassay.protocols.rag.judges import Question
 from embassay.protocols.rag.sweep.collection import SweepCollection
 from embassay.randomness import draw_random_bytes
@@ -60,7 +60,7 @@ class DistractorPlanter:
     seed: int
 
     def plant_prompt_distractors(
-        self, prompt: QuestionWithPassages, planting: DistractorPlanting
+        self, prompt: QuestionWithPassages, planting: DistractorCountAndNearness
     ) -> QuestionWithPassages:
         """The prompt with distractors before the run's passages, in the place of its last ones. There are fewer where
         too few passages share a word with the question."""
@@ -88,7 +88,9 @@ class DistractorPlanter:
         """What may be planted among the passages that share words with the question, most words first."""
         known = len(prompt.places) + len(self.collection.grades[prompt.row])
         hits = self.index.search(prompt.question.text, depth + known)
-        return [place for hit in hits if self._is_plantable(prompt, place := self.index.place(hit.id))]
+        return [
+            place for hit in hits if self._is_plantable_distractor(prompt, place := self.index.place(hit.id))
+        ]
 
     def _draw_random_distractors(self, prompt: QuestionWithPassages, _: int) -> Iterator[int]:
         """Passages of the whole collection in an order drawn from the seed, each once."""
@@ -96,10 +98,10 @@ class DistractorPlanter:
         for draw in islice(count(), 100 * size):
             stream = ("distractor", prompt.question.id, str(draw))
             place = int.from_bytes(draw_random_bytes(8, self.seed, *stream), "big") % size
-            if place not in seen and self._is_plantable(prompt, place):
+            if place not in seen and self._is_plantable_distractor(prompt, place):
                 seen.add(place)
                 yield place
 
-    def _is_plantable(self, prompt: QuestionWithPassages, place: int) -> bool:
+    def _is_plantable_distractor(self, prompt: QuestionWithPassages, place: int) -> bool:
         grade = self.collection.grades[prompt.row].get(place, 0)
         return place not in prompt.places and grade <= HARMFUL

@@ -16,13 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import CellPartExecutor
-from embassay.data.judged_runs import CorpusTexts, read_run
+from embassay.data.judged_runs import AnswerTextMatcher, read_run_entries
 from embassay.data.rows import make_missing_column_error, read_row_id
-from embassay.data.tables import open_table
+from embassay.data.tables import open_table_file
 from embassay.errors import Unanswered
 from embassay.protocols.kernel import plan as planning
-from embassay.protocols.kernel.comparisons import ALPHA, CORRECTION, METHOD, SystemHeadline, compare_headlines
-from embassay.protocols.kernel.inputs import charge_calls
+from embassay.protocols.kernel.comparisons import (
+    ALPHA,
+    CORRECTION,
+    METHOD,
+    SystemHeadlineValue,
+    compare_headlines,
+)
+from embassay.protocols.kernel.inputs import charge_calls_to_account
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import (
     PlannedDataset,
@@ -31,23 +37,29 @@ from embassay.protocols.kernel.plan import (
     check_unique_dataset_names,
 )
 from embassay.protocols.kernel.protocol import Protocol
-from embassay.protocols.kernel.request import make_request
-from embassay.protocols.kernel.session import Conclusion, SilentListener, make_unknown_price_error
-from embassay.protocols.kernel.tables import ColumnTable, format_csv, number_column, text, whole_column
+from embassay.protocols.kernel.request import make_request_from_call
+from embassay.protocols.kernel.session import RunConclusions, SilentListener, make_unknown_price_error
+from embassay.protocols.kernel.tables import (
+    ColumnTable,
+    format_csv_rows,
+    number_column,
+    text,
+    whole_number_column,
+)
 from embassay.protocols.rag.answers.answerer import (
-    Answerer,
+    PassageAnswererAndGrader,
     build_answer_grade_messages,
     build_answer_messages,
     open_answerer,
 )
-from embassay.protocols.rag.answers.extraction import SentenceExtractor, is_extractor_spec
+from embassay.protocols.rag.answers.extraction import NearestSentenceAnswerer, is_extractor_spec
 from embassay.protocols.rag.answers.figures import (
     DISTRACTED,
     HEADLINE,
     TASK,
     UNKNOWN,
     GradedAnswer,
-    cell_outcome,
+    build_answers_outcome,
 )
 from embassay.protocols.rag.answers.options import AnswerRequest
 from embassay.protocols.rag.answers.prompts import (
@@ -55,20 +67,20 @@ from embassay.protocols.rag.answers.prompts import (
     QuestionWithPassages,
     build_prompts_from_run,
 )
-from embassay.protocols.rag.scoring.inputs import hash_entries, parse_named_path
-from embassay.protocols.rag.sweep.collection import SweepCollection, read_collection
+from embassay.protocols.rag.scoring.inputs import hash_run_or_qrels_entries, parse_named_path
+from embassay.protocols.rag.sweep.collection import SweepCollection, read_retrieval_collection
 from embassay.protocols.rag.sweep.config import DatasetEntry, SweepRequest
 from embassay.records import Result, TaskOutcome
-from embassay.runs.execution import HERE, CallFailure, run_jobs
-from embassay.runs.folder import CellRecord, RunCell, digest_json, slugify_name, write_atomic
-from embassay.runs.forecast import CellForecast, RunForecast, remote_seconds
+from embassay.runs.execution import HERE, CallFailure, run_concurrent_jobs
+from embassay.runs.folder import CellRecord, RunCell, digest_json, slugify_name, write_file_atomically
+from embassay.runs.forecast import CellForecast, RunForecast, estimate_server_seconds
 from embassay.search.bm25 import BM25Index
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.calls import wait_in_remote_loop
-from embassay.systems.remote.ledger import estimate_tokens
+from embassay.systems.remote.ledger import estimate_server_tokens
 
 Floats = NDArray[np.float64]
-Reader = Answerer | SentenceExtractor
+Reader = PassageAnswererAndGrader | NearestSentenceAnswerer
 """Who answers, or grades."""
 VERSION = 3
 """Raised when the same request would give other numbers; part of every cell's key."""
@@ -88,19 +100,19 @@ class AnswerJob:
 
 
 @lru_cache(maxsize=2)
-def load_collection(request: AnswerRequest) -> SweepCollection:
+def load_graded_retrieval_set(request: AnswerRequest) -> SweepCollection:
     """The retrieval set with its grades; the last two stay in memory."""
     entry = DatasetEntry(request.dataset, dict(request.mapping), request.split, request.grades)
     # A sweep always draws some queries; this is more than any set has.
     size = 2**31 - 1 if request.limit is None else request.limit
-    return read_collection(entry, SweepRequest((entry,), (), queries=size, seed=request.seed))
+    return read_retrieval_collection(entry, SweepRequest((entry,), (), queries=size, seed=request.seed))
 
 
 def read_reference_answers(request: AnswerRequest) -> dict[str, list[str]]:
     """People's answers by question, several where the file has several lines of one; empty without a file."""
     if request.references is None:
         return {}
-    source = open_table(Path(request.references))
+    source = open_table_file(Path(request.references))
     for column in ("query_id", "answer"):
         if column not in source.columns():
             raise make_missing_column_error(source, column)
@@ -113,11 +125,11 @@ def read_reference_answers(request: AnswerRequest) -> dict[str, list[str]]:
 def read_run_ranking(given: str, collection: SweepCollection) -> dict[str, list[str]]:
     """Documents of the collection by question, best first: highest score first, equal scores by document id, last first
     (trec_eval)."""
-    known = CorpusTexts(
+    known = AnswerTextMatcher(
         dict(zip(collection.ids, collection.texts, strict=True)),
         dict(zip(collection.query_ids, collection.queries, strict=True)),
     )
-    run = read_run(parse_named_path(given)[1], {}, known)
+    run = read_run_entries(parse_named_path(given)[1], {}, known)
     frame = run.frame.sort(["query", "value", "doc"], descending=[False, True, True])
     ranking: dict[str, list[str]] = {}
     for query, doc, _ in frame.select("query", "doc", "value").iter_rows():
@@ -134,7 +146,7 @@ def answer_and_grade_run(
 ) -> TaskOutcome:
     """Answer and grade all questions of a run. Servers do the work: there is nothing to spread."""
     del spread
-    request, collection = job.request, load_collection(job.request)
+    request, collection = job.request, load_graded_retrieval_set(job.request)
     questions = list(
         build_prompts_from_run(
             collection, read_run_ranking(job.run, collection), request.k, read_reference_answers(request)
@@ -144,7 +156,7 @@ def answer_and_grade_run(
     outcomes: dict[str, list[GradedAnswer | CallFailure]] = {}
     with (
         open_generator_and_grader(request, job.generator, job.cache, ledger) as readers,
-        charge_calls(ledger, job.name) as calls,
+        charge_calls_to_account(ledger, job.name) as calls,
     ):
         # First, while nothing else is in flight; the answers are then kept.
         times = wait_in_remote_loop(
@@ -155,7 +167,7 @@ def answer_and_grade_run(
                 partial(_answer_and_grade_prompts, readers, collection, prompts, advance)
             )
     _write_answer_lines(job, collection, kinds, outcomes)
-    return cell_outcome(request, collection, kinds, outcomes, {**calls, **times})
+    return build_answers_outcome(request, collection, kinds, outcomes, {**calls, **times})
 
 
 def build_prompt_variants(
@@ -178,7 +190,9 @@ def open_generator_and_grader(
     request: AnswerRequest, generator: str, cache: Path | None = None, ledger: Ledger | None = None
 ) -> Iterator[tuple[Reader, Reader]]:
     """One of the generators and the grader, closed at the end."""
-    pair = tuple(_open_reader(target, request, cache, ledger) for target in (generator, request.judge))
+    pair = tuple(
+        _open_generator_or_grader(target, request, cache, ledger) for target in (generator, request.judge)
+    )
     try:
         yield pair[0], pair[1]
     finally:
@@ -186,9 +200,11 @@ def open_generator_and_grader(
             reader.close()
 
 
-def _open_reader(target: str, request: AnswerRequest, cache: Path | None, ledger: Ledger | None) -> Reader:
+def _open_generator_or_grader(
+    target: str, request: AnswerRequest, cache: Path | None, ledger: Ledger | None
+) -> Reader:
     if is_extractor_spec(target):
-        return SentenceExtractor(target, seed=request.seed)
+        return NearestSentenceAnswerer(target, seed=request.seed)
     return open_answerer(target, ledger=ledger, cache=cache, seed=request.seed)
 
 
@@ -236,7 +252,7 @@ async def _answer_and_grade_prompts(
         return GradedAnswer(answer, await judging.is_right(prompt.question, prompt.reference, answer.text))
 
     outcomes: dict[int, GradedAnswer | CallFailure] = {}
-    async for position, outcome in run_jobs(
+    async for position, outcome in run_concurrent_jobs(
         [partial(answer_and_grade_prompt, prompt) for prompt in asked], progress=advance
     ):
         outcomes[position] = outcome
@@ -244,7 +260,7 @@ async def _answer_and_grade_prompts(
     return [outcomes[position] for position in range(len(asked))]
 
 
-def answers_path(folder: str | Path, name: str) -> Path:
+def build_cell_answers_path(folder: str | Path, name: str) -> Path:
     """Where the answers of a cell are, a line of JSON each."""
     return Path(folder) / "answers" / f"{slugify_name(name)}.jsonl"
 
@@ -266,7 +282,7 @@ def _write_answer_lines(
         for kind, prompts in kinds.items()
         for prompt, outcome in zip(prompts, outcomes[kind], strict=True)
     ]  # fmt: skip
-    write_atomic(answers_path(job.folder, job.name), "\n".join(lines) + "\n")
+    write_file_atomically(build_cell_answers_path(job.folder, job.name), "\n".join(lines) + "\n")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -279,7 +295,7 @@ class AnswerPlan(planning.Plan):
 
 def make_plan(request: AnswerRequest, folder: Path, cache: Path | None, ledger: Ledger | None) -> AnswerPlan:
     """Read the data and the runs, and open the models. UsageError and DataError for what is wrong in them."""
-    collection, references = load_collection(request), read_reference_answers(request)
+    collection, references = load_graded_retrieval_set(request), read_reference_answers(request)
     pairs = list(product(request.runs, dict.fromkeys(request.generator)))
     names = [_name_answer_cell(request, run, generator) for run, generator in pairs]
     check_unique_dataset_names(names)
@@ -295,7 +311,7 @@ def make_plan(request: AnswerRequest, folder: Path, cache: Path | None, ledger: 
     nearness = {"nearness": planted["nearness"]} if "nearness" in planted else {}
     systems, cells = [], []
     for name, (run, generator) in zip(names, pairs, strict=True):
-        print_ = hash_entries([read_run(parse_named_path(run)[1])])
+        print_ = hash_run_or_qrels_entries([read_run_entries(parse_named_path(run)[1])])
         systems.append(PlannedSystem(run, name, print_, "classical", {"summary": "a run of passages"}))
         key = digest_json({
             "protocol": "rag", "step": TASK, "version": VERSION, "run": [name, print_],
@@ -356,7 +372,7 @@ def _warn_of_self_grading(plan: AnswerPlan) -> Iterator[str]:
         yield f"{generator} grades its own answers: models tend to favour them. Let another one grade (-j)."
 
 
-def _ungraded_notes(records: Sequence[CellRecord]) -> Iterator[str]:
+def _note_unscored_answers(records: Sequence[CellRecord]) -> Iterator[str]:
     """What no run could be scored by: answers that nobody could grade, or that are not there."""
     for record in records:
         failed = [skip for skip in record.skipped if skip.reason != UNKNOWN]
@@ -391,7 +407,7 @@ class AnswerAttempt(Protocol):
         """The calls of both models; what they answered before is not asked, and not known here."""
         del measure
         request: AnswerRequest = plan.request
-        collection, references = load_collection(request), read_reference_answers(request)
+        collection, references = load_graded_retrieval_set(request), read_reference_answers(request)
         cells = []
         for cell in plan.cells:
             prompts = list(
@@ -423,11 +439,11 @@ class AnswerAttempt(Protocol):
 
     def draw_conclusions(
         self, plan: AnswerPlan, records: Sequence[CellRecord], rows: Sequence[Result]
-    ) -> Conclusion:
+    ) -> RunConclusions:
         """Which runs can be told apart by their answers; and the grades as `rag score --answers` takes them."""
         done = [record for record in records if record.done]
         headlines = [
-            SystemHeadline.of(cell.system, cell.components[HEADLINE], "bootstrap over questions")
+            SystemHeadlineValue.of(cell.system, cell.components[HEADLINE], "bootstrap over questions")
             for cell in done
         ]
         comparisons = {
@@ -435,21 +451,21 @@ class AnswerAttempt(Protocol):
         }  # fmt: skip
         for record in done:
             self._write_answer_grades(record)
-        warnings = (*_warn_of_self_grading(plan), *_ungraded_notes(done))
-        return Conclusion((), comparisons, tuple(_answer_tables(rows, done)), warnings=warnings)
+        warnings = (*_warn_of_self_grading(plan), *_note_unscored_answers(done))
+        return RunConclusions((), comparisons, tuple(_build_answer_tables(rows, done)), warnings=warnings)
 
     def _write_answer_grades(self, record: CellRecord) -> None:
         import polars as pl
 
         from embassay.parquet import read_parquet
 
-        path = self.folder.items_path(TASK, record.dataset, record.system)
+        path = self.folder.locate_cell_items(TASK, record.dataset, record.system)
         if not path.is_file():
             return
         frame = read_parquet(path).filter((pl.col("measure") == HEADLINE) & pl.col("value").is_not_null())
         lines = [["query_id", "correct"], *frame.select("item_id", "value").rows()]
         name = f"{path.stem}.csv" if path.stem else "answers.csv"
-        write_atomic(self.folder.path / "answers" / name, format_csv(lines))
+        write_file_atomically(self.folder.path / "answers" / name, format_csv_rows(lines))
 
 
 def _forecast_answer_calls(
@@ -463,11 +479,11 @@ def _forecast_answer_calls(
         written = generating.options.output_tokens
         read = _estimate_prompt_tokens(asked[:50], texts, written)
         for reader, size, out in ((generating, read[0], written), (judging, read[1], 8)):
-            if isinstance(reader, SentenceExtractor):
+            if isinstance(reader, NearestSentenceAnswerer):
                 continue
             price = getattr(reader.model, "price", None)
             usd = None if price is None or usd is None else usd + price.usd(round(n * size), n * out)
-            seconds += remote_seconds(reader.model, n, round(n * (size + out)), n * out)  # type: ignore[arg-type]
+            seconds += estimate_server_seconds(reader.model, n, round(n * (size + out)), n * out)  # type: ignore[arg-type]
             tokens += round(n * (size + out))
             requests += n
     head = CellForecast(cell.task, cell.dataset, cell.system, len(asked), 0, tokens)
@@ -482,7 +498,9 @@ def _estimate_prompt_tokens(
     for ask in asked:
         shown = build_answer_messages(ask.question, [texts[place] for place in ask.places])
         graded = build_answer_grade_messages(ask.question, ask.reference, "x" * 4 * written)
-        lengths.append([estimate_tokens([m.content for m in messages]) for messages in (shown, graded)])
+        lengths.append(
+            [estimate_server_tokens([m.content for m in messages]) for messages in (shown, graded)]
+        )
     means = np.mean(lengths, axis=0) if lengths else np.zeros(2)
     return float(means[0]), float(means[1])
 
@@ -496,13 +514,13 @@ def _describe_generation_timing(records: Sequence[CellRecord]) -> str:
     return f"First token after {counts[FIRST_MS]:,} ms{rate} (medians of {counts[TIMED]} questions asked singly)."
 
 
-def _answer_tables(rows: Sequence[Result], records: Sequence[CellRecord]) -> Iterator[ColumnTable]:
+def _build_answer_tables(rows: Sequence[Result], records: Sequence[CellRecord]) -> Iterator[ColumnTable]:
     """`rag_answers`: every figure of every run, and how fast the generator was."""
     yield ColumnTable.of(
         "rag_answers", "Answers from the passages of each run", rows, text("Run", "system"), text("Measure", "measure"),
         text("Prompt", _describe_prompt_variant), number_column("Value", "value", 3),
         number_column("95% low", "ci_low", 3), number_column("95% high", "ci_high", 3),
-        whole_column("n"),
+        whole_number_column("n"),
         note="An abstention counts as wrong. Acc|Hit is accuracy on questions where all useful passages were shown. "
         + _describe_generation_timing(records)
     )  # fmt: skip
@@ -536,7 +554,7 @@ def answer(
     for name in ("distractors", "nearness"):
         if isinstance(arguments.get(name), list):
             arguments[name] = tuple(arguments[name])
-    request = make_request(
+    request = make_request_from_call(
         AnswerRequest, answer, arguments, str(dataset), tuple(map(str, runs)), generator, judge,
         mapping=tuple(sorted(dict(mapping).items()))
     )  # fmt: skip

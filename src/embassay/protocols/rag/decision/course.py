@@ -15,16 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.measures.judgements import GRADES, UNJUDGED
-from embassay.protocols.rag.decision.population import Floats, Ints, ItemPopulation, Key, Labels
+from embassay.protocols.rag.decision.population import ComparisonItemPopulation, Floats, Ints, Key, Labels
 from embassay.protocols.rag.scoring.options import DecisionRequest
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.stats.sequences import (
     RemainingPopulation,
     SequentialDraws,
     build_block_draws,
-    decide_totals,
+    decide_totals_against_bars,
     draw_block_order,
-    join_draws,
+    join_sequential_draws,
 )
 
 BANDS = np.array([1, 2, 4, 6, 11])
@@ -35,17 +35,17 @@ LEAST_SPREAD = 0.2
 
 
 @dataclass(frozen=True)
-class ItemForecast:
+class RemainingItemForecast:
     """What is foretold of the items that are left: `values` (n, k), and `weight` (n,), what chances are like."""
 
     values: Floats
     weight: Floats
 
 
-class LabelItemChooser:
+class UnlabelledItemForecaster:
     """Foretells from ranks, from the grades of a judge (`guide`) where there are some, and from labels so far."""
 
-    def __init__(self, population: ItemPopulation, guide: Labels) -> None:
+    def __init__(self, population: ComparisonItemPopulation, guide: Labels) -> None:
         self._population = population
         self._guide = guide
         self._judged = np.array([guide.get(key, UNJUDGED) for key in population.keys], dtype=np.int64)
@@ -54,19 +54,19 @@ class LabelItemChooser:
         first = np.where(population.ranks > 0, population.ranks, population.asked.cutoff + 1).argmin(axis=1)
         cell = ((first * (len(BANDS) + 1) + band) * 3 + shared) * (len(GRADES) + 1) + self._judged
         self._cell = np.unique(cell, return_inverse=True)[1]
-        self._query_guess = self._value_queries_by_judge() if population.asked.linear is None else None
+        self._query_guess = self._estimate_judged_query_values() if population.asked.linear is None else None
 
     def forecast_unlabelled_items(
         self, labelled: Sequence[int], labels: Labels, active: NDArray[np.bool_]
-    ) -> ItemForecast:
+    ) -> RemainingItemForecast:
         """From `labelled` items (places) with their `labels`, for the comparisons that are still `active` (k,)."""
         if self._population.asked.linear is not None:
-            return self._forecast_passages(labelled, labels, active)
-        return self._forecast_queries(labelled, labels, active)
+            return self._forecast_unlabelled_passages(labelled, labels, active)
+        return self._forecast_unlabelled_queries(labelled, labels, active)
 
-    def _forecast_passages(
+    def _forecast_unlabelled_passages(
         self, labelled: Sequence[int], labels: Labels, active: NDArray[np.bool_]
-    ) -> ItemForecast:
+    ) -> RemainingItemForecast:
         population = self._population
         assert population.asked.linear is not None
         members = np.array([places[0] for places in population.passages_by_item], dtype=np.int64)
@@ -76,7 +76,7 @@ class LabelItemChooser:
         # The spread of a gain of 0 or 1; a guess near either is less sure than it looks.
         spread = np.maximum(np.sqrt(likely * (1 - likely)), LEAST_SPREAD)
         reach = np.abs(population.coefficients[:, active]).max(axis=1, initial=0.0)
-        return ItemForecast(population.coefficients * likely[:, None], reach * spread)
+        return RemainingItemForecast(population.coefficients * likely[:, None], reach * spread)
 
     def _estimate_passage_gains(self, labelled: Ints, gain: Floats) -> Floats:
         """The expected gain of every passage: each cell leans on the judge's grade, and that on all labels."""
@@ -84,12 +84,12 @@ class LabelItemChooser:
         overall = (gain.sum() + _FIRST_GUESS * _STRENGTH) / (len(gain) + _STRENGTH)
         by_grade = self._population.asked.linear.gain * _SHY + overall * (1 - _SHY)
         by_grade[UNJUDGED] = overall
-        wider = _smooth_gain(self._judged, labelled, gain, by_grade[self._judged])
-        return _smooth_gain(self._cell, labelled, gain, wider)
+        wider = _shrink_cell_gains_to_prior(self._judged, labelled, gain, by_grade[self._judged])
+        return _shrink_cell_gains_to_prior(self._cell, labelled, gain, wider)
 
-    def _forecast_queries(
+    def _forecast_unlabelled_queries(
         self, labelled: Sequence[int], labels: Labels, active: NDArray[np.bool_]
-    ) -> ItemForecast:
+    ) -> RemainingItemForecast:
         population = self._population
         values = np.zeros_like(population.low)
         if self._query_guess is not None and self._guide:
@@ -97,26 +97,26 @@ class LabelItemChooser:
             y = population.values(labelled, labels)
             x = foretold[list(labelled)]
             # Least squares through 0, pulled towards a slope of one half by the weight of the prior.
-            slope = ((x * y).sum() + _SHY * _compute_prior_weight(foretold)) / (
-                (x**2).sum() + _compute_prior_weight(foretold)
+            slope = ((x * y).sum() + _SHY * _weigh_prior_as_five_queries(foretold)) / (
+                (x**2).sum() + _weigh_prior_as_five_queries(foretold)
             )
             values = np.clip(foretold * np.clip(slope, 0.0, 1.0), population.low, population.high)
         width = (population.high - population.low)[:, active].max(axis=1, initial=0.0) / 4
         reach = np.sqrt(width**2 + (values[:, active] ** 2).max(axis=1, initial=0.0))
-        return ItemForecast(values, reach / np.sqrt(population.cost))
+        return RemainingItemForecast(values, reach / np.sqrt(population.cost))
 
-    def _value_queries_by_judge(self) -> Floats:
+    def _estimate_judged_query_values(self) -> Floats:
         """What the judge's grades say of every query."""
         every = {key: int(grade) for key, grade in zip(self._population.keys, self._judged, strict=True)}
         return self._population.values(range(len(self._population.low)), every)
 
 
-def _compute_prior_weight(foretold: Floats) -> float:
+def _weigh_prior_as_five_queries(foretold: Floats) -> float:
     """As much as five queries weigh."""
     return float(_STRENGTH * (foretold**2).mean()) + 1e-12
 
 
-def _smooth_gain(cell: Ints, labelled: Ints, gain: Floats, prior: Floats) -> Floats:
+def _shrink_cell_gains_to_prior(cell: Ints, labelled: Ints, gain: Floats, prior: Floats) -> Floats:
     """The mean gain of each passage's cell, leaning on the `prior` of the passage."""
     size = int(cell.max()) + 1
     count = np.bincount(cell[labelled], minlength=size)
@@ -158,13 +158,13 @@ class ComparisonVerdicts:
 
 
 @dataclass(frozen=True)
-class LabellingCourse:
+class LabellingStudyState:
     """Where a study stands. `drawn` are the items of `draws`, in order; `waiting` passages that shall be labelled now,
     in order; `asked` are all that ever were, `counted` those whose blocks are whole. `used` is how many labels stand
     behind the decision, `given` how many there are, `unasked` those that nobody asked for.
     """
 
-    population: ItemPopulation
+    population: ComparisonItemPopulation
     draws: SequentialDraws
     drawn: tuple[int, ...]
     decided: ComparisonVerdicts
@@ -181,36 +181,38 @@ class LabellingCourse:
         return int(self.population.cost.sum())
 
 
-def replay_study(population: ItemPopulation, labels: Labels, terms: DecisionSettings) -> LabellingCourse:
+def replay_labelling_study(
+    population: ComparisonItemPopulation, labels: Labels, terms: DecisionSettings
+) -> LabellingStudyState:
     """Replay a study up to the labels that there are."""
-    return _StudyReplay(population, labels, terms).replay_to_course()
+    return _StudyReplay(population, labels, terms).replay_labelled_blocks()
 
 
 class _StudyReplay:
-    def __init__(self, population: ItemPopulation, labels: Labels, terms: DecisionSettings) -> None:
+    def __init__(self, population: ComparisonItemPopulation, labels: Labels, terms: DecisionSettings) -> None:
         self.population, self.labels, self.terms = population, labels, terms
-        self.chooser = LabelItemChooser(population, terms.guide)
+        self.chooser = UnlabelledItemForecaster(population, terms.guide)
         self.left = np.ones(len(population.low), dtype=bool)
         self.blocks: list[list[int]] = []
-        self.parts: list[SequentialDraws] = [_make_empty_draws(len(population.comparisons))]
+        self.parts: list[SequentialDraws] = [_make_empty_sequential_draws(len(population.comparisons))]
         self.drawn: list[int] = []
         self.decisions = [decide_comparisons(population, self.parts[0], terms.alpha)]
         self.counted: list[int] = []
 
-    def replay_to_course(self) -> LabellingCourse:
+    def replay_labelled_blocks(self) -> LabellingStudyState:
         """Block after block, until one is not labelled whole or nothing is left to decide."""
         ahead: list[list[int]] = []
-        for order, left, names in self._draw_blocks():
+        for order, left, names in self._draw_item_blocks():
             whole = not ahead and self._add_labelled_items(order, left, names)
             if self.decisions[-1].done:
-                return self._build_course_so_far([])
+                return self._build_labelling_course([])
             if not whole:
                 ahead.append(names)
                 if len(ahead) == AHEAD:
                     break
-        return self._build_course_so_far([item for names in ahead for item in names])
+        return self._build_labelling_course([item for names in ahead for item in names])
 
-    def _draw_blocks(self) -> Iterator[tuple[Ints, RemainingPopulation, list[int]]]:
+    def _draw_item_blocks(self) -> Iterator[tuple[Ints, RemainingPopulation, list[int]]]:
         """The next block: places in what is left, what that is, and the items."""
         while self.left.any():
             number = len(self.blocks)
@@ -224,7 +226,9 @@ class _StudyReplay:
             left = RemainingPopulation(
                 self.population.low[places], self.population.high[places], guess.values[places], weight
             )
-            order = draw_block_order(weight, make_generator(self.terms.seed, "until decided", str(number)))
+            order = draw_block_order(
+                weight, make_seeded_generator(self.terms.seed, "until decided", str(number))
+            )
             order = order[: self._count_items_in_block(order, places)]
             names = places[order].tolist()
             self.left[names] = False
@@ -240,12 +244,12 @@ class _StudyReplay:
     def _find_open_comparisons(self, blocks: int) -> NDArray[np.bool_]:
         """The comparisons that the first `blocks` left open."""
         decided = self.decisions[min(blocks, len(self.decisions) - 1)]
-        return mark_relevant_comparisons(self.population, decided)
+        return mark_comparisons_for_best_run(self.population, decided)
 
     def _add_labelled_items(self, order: Ints, left: RemainingPopulation, names: list[int]) -> bool:
         """Add what is labelled of a block, up to the first item that is not; whether that is all of it."""
         ready = 0
-        while ready < len(names) and self.population.is_labelled(names[ready], self.labels):
+        while ready < len(names) and self.population.is_item_labelled(names[ready], self.labels):
             ready += 1
         drawn_sum = sum((part.values.sum(axis=0) for part in self.parts), np.zeros(left.low.shape[1]))
         if ready:
@@ -254,13 +258,13 @@ class _StudyReplay:
             self.parts.append(build_block_draws(left, order[:ready], values, drawn_sum))
             self.drawn += names[:ready]
             self.decisions.append(
-                decide_comparisons(self.population, join_draws(self.parts), self.terms.alpha)
+                decide_comparisons(self.population, join_sequential_draws(self.parts), self.terms.alpha)
             )
         if ready == len(names) or self.decisions[-1].done:
             self.counted += names[:ready]
         return ready == len(names)
 
-    def _build_course_so_far(self, ahead: Sequence[int]) -> LabellingCourse:
+    def _build_labelling_course(self, ahead: Sequence[int]) -> LabellingStudyState:
         population, decided = self.population, self.decisions[-1]
         used = self.drawn[: decided.since] if decided.done else self.drawn
         asked = [
@@ -276,26 +280,26 @@ class _StudyReplay:
         keys = set(population.keys)
         labelled = sum(key in keys for key in self.labels)
         unasked = labelled - sum(key in self.labels for key in asked)
-        return LabellingCourse(
-            population, join_draws(self.parts), tuple(self.drawn), decided, tuple(waiting), tuple(asked),
+        return LabellingStudyState(
+            population, join_sequential_draws(self.parts), tuple(self.drawn), decided, tuple(waiting), tuple(asked),
             tuple(counted),
             int(population.cost[used].sum()), labelled, unasked
         )  # fmt: skip
 
 
-def _make_empty_draws(k: int) -> SequentialDraws:
+def _make_empty_sequential_draws(k: int) -> SequentialDraws:
     return SequentialDraws(*(np.zeros((0, k)) for _ in range(7)))
 
 
 def decide_comparisons(
-    population: ItemPopulation, draws: SequentialDraws, alpha: float
+    population: ComparisonItemPopulation, draws: SequentialDraws, alpha: float
 ) -> ComparisonVerdicts:
     """What the draws decide. All comparisons together are wrong in at most `alpha` of studies."""
     k = len(population.comparisons)
     if len(draws) == 0 and not len(population.low):
         return ComparisonVerdicts(np.zeros(k, int), np.zeros(k, int), None, True, 0, True)
     # Bonferroni: all comparisons together keep alpha.
-    verdict = decide_totals(draws, population.bars, alpha / max(k, 1))
+    verdict = decide_totals_against_bars(draws, population.bars, alpha / max(k, 1))
     sign = np.where(verdict.above >= 0, 1, np.where(verdict.below >= 0, -1, 0))
     at = np.where(sign > 0, verdict.above, verdict.below)
     exhausted = len(draws) == len(population.low)
@@ -308,14 +312,14 @@ def decide_comparisons(
     return ComparisonVerdicts(sign, at, best, done, since if since >= 0 else len(draws), certain)
 
 
-def _find_unbeaten_run(population: ItemPopulation, sign: Ints, at: Ints) -> tuple[int | None, int]:
+def _find_unbeaten_run(population: ComparisonItemPopulation, sign: Ints, at: Ints) -> tuple[int | None, int]:
     """The one run that none is known to beat, and after how many draws it is the only one; (None, -1) with several."""
-    beaten = _find_beaten(population, sign, at)
+    beaten = _find_beaten_runs(population, sign, at)
     left = [run for run in range(len(population.runs)) if run not in beaten]
     return (left[0], max(beaten.values())) if len(left) == 1 and beaten else (None, -1)
 
 
-def _find_beaten(population: ItemPopulation, sign: Ints, at: Ints) -> dict[int, int]:
+def _find_beaten_runs(population: ComparisonItemPopulation, sign: Ints, at: Ints) -> dict[int, int]:
     """The runs that another one is known to be better than, and after how many draws that was known first."""
     better = 1 if population.asked.higher else -1
     beaten: dict[int, int] = {}
@@ -326,9 +330,11 @@ def _find_beaten(population: ItemPopulation, sign: Ints, at: Ints) -> dict[int, 
     return beaten
 
 
-def mark_relevant_comparisons(population: ItemPopulation, decided: ComparisonVerdicts) -> NDArray[np.bool_]:
+def mark_comparisons_for_best_run(
+    population: ComparisonItemPopulation, decided: ComparisonVerdicts
+) -> NDArray[np.bool_]:
     """Those that can still change which run is best: of two runs that no other is known to beat."""
-    beaten = _find_beaten(population, decided.sign, decided.at).keys()
+    beaten = _find_beaten_runs(population, decided.sign, decided.at).keys()
     return np.array([
         sign == 0 and (comparison.b is None or not {comparison.a, comparison.b} & beaten)
         for comparison, sign in zip(population.comparisons, decided.sign, strict=True)
@@ -336,13 +342,13 @@ def mark_relevant_comparisons(population: ItemPopulation, decided: ComparisonVer
 
 
 def list_comparisons_to_decide(
-    population: ItemPopulation, decided: ComparisonVerdicts, values: Sequence[float]
+    population: ComparisonItemPopulation, decided: ComparisonVerdicts, values: Sequence[float]
 ) -> list[int]:
     """The comparisons that have to be decided before the study is, by their estimated `values` (k,): those of the run
     that is likely the best with every other one that nothing is known to beat; for a bar, all that are open."""
     if population.bar is not None:
         return np.flatnonzero(decided.sign == 0).tolist()
-    beaten = _find_beaten(population, decided.sign, decided.at)
+    beaten = _find_beaten_runs(population, decided.sign, decided.at)
     better = 1 if population.asked.higher else -1
     lead = {run: 0.0 for run in range(len(population.runs)) if run not in beaten}
     alive = [

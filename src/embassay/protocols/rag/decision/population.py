@@ -46,7 +46,7 @@ class RunContrast:
 
 
 @dataclass(frozen=True)
-class RankWeightedSum:
+class RankWeightedMeasure:
     """A measure that is a sum over passages: the weight of each rank, and the gain of a passage of grade 0 (nobody can
     judge it) to 5, from 0 to 1."""
 
@@ -62,10 +62,10 @@ class DecisionMeasure:
     spec: Spec
     cutoff: int
     higher: bool
-    linear: RankWeightedSum | None
+    linear: RankWeightedMeasure | None
 
 
-def parse_measure(measure: str, *, bar: bool) -> DecisionMeasure:
+def parse_decision_measure(measure: str, *, bar: bool) -> DecisionMeasure:
     """A measure by its name. UsageError for one that is none of rankings, or has no cutoff: without it every passage of
     every list would have to be graded."""
     built = MEASURES.build(measure)
@@ -90,7 +90,7 @@ def parse_measure(measure: str, *, bar: bool) -> DecisionMeasure:
     )
 
 
-def _express_as_rank_weighted_sum(spec: Spec, *, bar: bool) -> RankWeightedSum | None:
+def _express_as_rank_weighted_sum(spec: Spec, *, bar: bool) -> RankWeightedMeasure | None:
     """How a measure is a sum over passages. P and DCG are undefined for a query without a relevant passage: no matter
     where two runs are compared, which have 0 there alike, but a bar is for the mean over the other queries."""
     k = spec.cutoff or 0
@@ -98,18 +98,18 @@ def _express_as_rank_weighted_sum(spec: Spec, *, bar: bool) -> RankWeightedSum |
     level = int(spec.params.get("rel", HARMFUL if spec.name == "Harm" else RELEVANT))  # type: ignore[arg-type]
     plain = not set(spec.params) - {"rel"}
     if spec.name == "Precision4+" and plain:
-        return RankWeightedSum(np.full(k, 1 / k), (grades >= level).astype(float))
+        return RankWeightedMeasure(np.full(k, 1 / k), (grades >= level).astype(float))
     if spec.name == "Harm" and plain:
-        return RankWeightedSum(np.full(k, 1 / k), ((grades >= 1) & (grades <= level)).astype(float))
+        return RankWeightedMeasure(np.full(k, 1 / k), ((grades >= 1) & (grades <= level)).astype(float))
     if spec.name == "P" and plain and not bar:
-        return RankWeightedSum(np.full(k, 1 / k), (grades >= level).astype(float))
+        return RankWeightedMeasure(np.full(k, 1 / k), (grades >= level).astype(float))
     if spec.name == "DCG" and not spec.params and not bar:
-        return RankWeightedSum(4 / np.log2(np.arange(k) + 2), np.maximum(grades - 1, 0) / 4)
+        return RankWeightedMeasure(4 / np.log2(np.arange(k) + 2), np.maximum(grades - 1, 0) / 4)
     return None
 
 
 @dataclass(frozen=True)
-class ItemPopulation:
+class ComparisonItemPopulation:
     """The items, (n,) of them, and what each can do to the `k` comparisons.
 
     `keys` are all passages that are among the first of a run, `ranks` (passages, runs) where they stand, from 1,
@@ -155,7 +155,7 @@ class ItemPopulation:
         linear = self.asked.linear is not None and self.bar is not None
         return np.full(len(self.comparisons), self.bar if linear else 0.0)
 
-    def is_labelled(self, item: int, labels: Labels) -> bool:
+    def is_item_labelled(self, item: int, labels: Labels) -> bool:
         """Whether all that an item needs is there."""
         return all(self.keys[place] in labels for place in self.passages_by_item[item])
 
@@ -167,9 +167,9 @@ class ItemPopulation:
         if linear is not None:
             grades = np.array([labels[self.keys[self.passages_by_item[item][0]]] for item in items])
             return np.asarray(self.coefficients[list(items)] * linear.gain[grades][:, None])
-        return self._value_labelled_queries(items, labels) / len(self.queries)
+        return self._compute_query_differences(items, labels) / len(self.queries)
 
-    def _value_labelled_queries(self, items: Sequence[int], labels: Labels) -> Floats:
+    def _compute_query_differences(self, items: Sequence[int], labels: Labels) -> Floats:
         """Differences of whole queries: 0 where the measure is undefined."""
         runs, k = len(self.runs), self.asked.cutoff
         top = np.full((runs, len(items), k), np.int8(ABSENT))
@@ -189,14 +189,14 @@ class ItemPopulation:
         ])  # fmt: skip
 
 
-def make_population_from_runs(
+def make_item_population_from_runs(
     runs: Mapping[str, RunOrQrelsEntries], measure: str, bar: float | None = None
-) -> ItemPopulation:
+) -> ComparisonItemPopulation:
     """All that may be asked about `runs`, name -> entries: every two of them, or each against the `bar`.
 
     UsageError for one run without a bar, and for a measure that cannot be decided like this.
     """
-    asked = parse_measure(measure, bar=bar is not None)
+    asked = parse_decision_measure(measure, bar=bar is not None)
     if len(runs) < 2 and bar is None:
         raise UsageError("With one run there is nothing to decide.", mend="Name another --run, or a --bar.")
     if (
@@ -218,7 +218,7 @@ def build_population_from_ranks(
     keys: tuple[Key, ...],
     ranks: Ints,
     bar: float | None,
-) -> ItemPopulation:
+) -> ComparisonItemPopulation:
     """The population of passages `keys`, by query, at these `ranks` (passages, runs) of the runs."""
     number = {query: place for place, query in enumerate(queries)}
     query = np.array([number[key[0]] for key in keys], dtype=np.int64)
@@ -227,7 +227,7 @@ def build_population_from_ranks(
     ) or tuple(RunContrast(a, b) for a, b in combinations(range(len(runs)), 2))  # fmt: skip
     build = _build_passage_items if asked.linear is not None else _build_query_items
     item, low, high, coefficients = build(asked, comparisons, query, ranks, len(queries))
-    return ItemPopulation(
+    return ComparisonItemPopulation(
         asked, runs, queries, comparisons, bar, keys, query, ranks, item, low, high, coefficients
     )
 

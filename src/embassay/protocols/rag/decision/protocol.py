@@ -20,40 +20,44 @@ from typing import Any
 import numpy as np
 
 from embassay.data import open_dataset
-from embassay.data.documents import read_placed_passages
-from embassay.data.judged_runs import CorpusTexts, read_qrels, read_run
-from embassay.data.rows import read_text
-from embassay.data.sources import prefer_own_path
-from embassay.data.tables import open_table
+from embassay.data.documents import read_passages_with_origin
+from embassay.data.judged_runs import AnswerTextMatcher, read_qrels, read_run_entries
+from embassay.data.rows import read_text_cell
+from embassay.data.sources import prefer_path_over_catalogue
+from embassay.data.tables import open_table_file
 from embassay.errors import DataError, TextRefused, UsageError
 from embassay.limits import parse_bounded_json, read_bounded_file
 from embassay.measures.judgements import GRADES, UNJUDGED
-from embassay.protocols.kernel.claims import Claim, claim_count
-from embassay.protocols.kernel.outcome import current_time
+from embassay.protocols.kernel.claims import Claim, make_count_claim
+from embassay.protocols.kernel.outcome import current_utc_time
 from embassay.protocols.kernel.tables import format_noun_count
 from embassay.protocols.rag.decision.course import (
     DecisionSettings,
-    LabellingCourse,
+    LabellingStudyState,
     list_comparisons_to_decide,
-    replay_study,
+    replay_labelling_study,
 )
 from embassay.protocols.rag.decision.population import (
-    ItemPopulation,
+    ComparisonItemPopulation,
     Key,
     Labels,
     RunContrast,
     build_population_from_ranks,
-    make_population_from_runs,
-    parse_measure,
+    make_item_population_from_runs,
+    parse_decision_measure,
 )
 from embassay.protocols.rag.judges import Judge, Passage, Question, open_judge
-from embassay.protocols.rag.scoring.inputs import make_run_names_distinct, map_grades, parse_named_path
+from embassay.protocols.rag.scoring.inputs import (
+    make_run_names_distinct,
+    map_judgement_grades,
+    parse_named_path,
+)
 from embassay.protocols.rag.scoring.options import DecisionRequest
-from embassay.runs.folder import to_json, write_atomic, write_json
+from embassay.runs.folder import format_value_as_json, write_file_atomically, write_json
 from embassay.runs.spending import RunSpendingJournal
 from embassay.stats import Estimate
-from embassay.stats.few_labels import NEARER, MoreLabelsOutlook, forecast_labels
-from embassay.stats.sequences import confidence_interval
+from embassay.stats.few_labels import NEARER, MoreLabelsOutlook, forecast_extra_labels
+from embassay.stats.sequences import compute_totals_interval
 from embassay.systems.remote import Ledger
 
 SCHEMA = 1
@@ -63,7 +67,7 @@ SLOWER_BY_QUERY = 0.75
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComparisonStanding(Estimate):
+class RunComparisonEstimate(Estimate):
     """A comparison: run `a` minus run `b`, or minus the bar where `b` is empty, over all queries; its interval holds at
     every look. `sign` is 1 where `a` is surely higher, -1 lower, 0 open."""
 
@@ -74,7 +78,7 @@ class ComparisonStanding(Estimate):
 
 
 @dataclass(frozen=True)
-class LabelOutlook:
+class MoreLabelsForecast:
     """What `more` labels would buy: half of the interval of the comparison that is likely decided last, the chance that
     the study is decided, and what they cost, None where a label has no price."""
 
@@ -85,7 +89,7 @@ class LabelOutlook:
 
 
 @dataclass(frozen=True)
-class DecisionRecord:
+class DecisionStudyRecord:
     """Where a study stands. `used` labels stand behind it, `given` are there, `unasked` among them were not asked for,
     `waiting` are asked for now, and `needed` could be asked for at most. `why` says why it stopped, or what it waits
     for: `decided`, `certain`, `equal` or `open`."""
@@ -98,13 +102,13 @@ class DecisionRecord:
     seed: int
     why: str
     best: str
-    standings: tuple[ComparisonStanding, ...]
+    standings: tuple[RunComparisonEstimate, ...]
     used: int
     given: int
     unasked: int
     waiting: int
     needed: int
-    ahead: tuple[LabelOutlook, ...]
+    ahead: tuple[MoreLabelsForecast, ...]
     verdict: str
     lede: tuple[str, ...]
     schema: int = SCHEMA
@@ -124,17 +128,19 @@ class DecisionRecord:
         return asdict(self)
 
 
-def claim_decision(decision: DecisionRecord) -> Iterator[Claim]:
+def list_decision_claims(decision: DecisionStudyRecord) -> Iterator[Claim]:
     """What a study says: after how many labels, which comparisons are decided, and which run is best."""
-    yield claim_count("labels", decision.used, decision.needed)
-    yield claim_count("set aside", decision.unused_label_count, decision.given)
-    yield from (_claim_standing(standing, decision) for standing in decision.standings if standing.sign)
+    yield make_count_claim("labels", decision.used, decision.needed)
+    yield make_count_claim("set aside", decision.unused_label_count, decision.given)
+    yield from (
+        _make_comparison_claim(standing, decision) for standing in decision.standings if standing.sign
+    )
     if decision.best:
         others = tuple(run for run in decision.runs if run != decision.best)
         yield Claim(decision.best, "first", decision.measure, others, n=1, of=len(decision.runs))
 
 
-def _claim_standing(standing: ComparisonStanding, decision: DecisionRecord) -> Claim:
+def _make_comparison_claim(standing: RunComparisonEstimate, decision: DecisionStudyRecord) -> Claim:
     """A threshold is kept or missed, or one run beats the other: by the better minus the worse."""
     is_kept = standing.better == standing.a
     (low, high), other = standing.ends, standing.b if is_kept else standing.a
@@ -147,8 +153,8 @@ def _claim_standing(standing: ComparisonStanding, decision: DecisionRecord) -> C
 
 
 def make_decision_record(
-    course: LabellingCourse, terms: DecisionSettings, price: float | None = None
-) -> DecisionRecord:
+    course: LabellingStudyState, terms: DecisionSettings, price: float | None = None
+) -> DecisionStudyRecord:
     """The record of a course."""
     population = course.population
     standings = tuple(
@@ -156,24 +162,24 @@ def make_decision_record(
         for place, comparison in enumerate(population.comparisons)
     )
     best = "" if course.decided.best is None else population.runs[course.decided.best]
-    why = _explain_stop(course)
+    why = _explain_why_labelling_stopped(course)
     ahead = _forecast_more_labels(course, standings, terms.alpha, price) if why == "open" else ()
-    decision = DecisionRecord(
+    decision = DecisionStudyRecord(
         population.asked.name, population.runs, len(population.queries), population.bar, terms.alpha, terms.seed,
         why, best, standings, course.used, course.given, course.unasked, len(course.waiting),
         course.max_labels_needed, ahead,
         "", ()
     )  # fmt: skip
-    return DecisionRecord(
+    return DecisionStudyRecord(
         **{
             **vars(decision),
-            "verdict": _decision_verdict(decision),
+            "verdict": _phrase_decision_verdict(decision),
             "lede": tuple(_phrase_decision_lede(decision)),
         }
     )
 
 
-def _explain_stop(course: LabellingCourse) -> str:
+def _explain_why_labelling_stopped(course: LabellingStudyState) -> str:
     decided = course.decided
     if not decided.done:
         return "open"
@@ -184,25 +190,25 @@ def _explain_stop(course: LabellingCourse) -> str:
 
 
 def _make_comparison_standing(
-    course: LabellingCourse, place: int, comparison: RunContrast, alpha: float
-) -> ComparisonStanding:
+    course: LabellingStudyState, place: int, comparison: RunContrast, alpha: float
+) -> RunComparisonEstimate:
     population = course.population
     offset = 0.0 if population.asked.linear is None or population.bar is None else population.bar
     low, high = (float(ends[:, place].sum()) for ends in (population.low, population.high))
     draws = course.draws.first(course.decided.since) if course.decided.done else course.draws
-    bound = confidence_interval(draws, place, low, high, alpha / len(population.comparisons))
+    bound = compute_totals_interval(draws, place, low, high, alpha / len(population.comparisons))
     # What was drawn after the decision is set aside, also where it would tell two others apart.
     is_late = course.decided.done and int(course.decided.at[place]) > course.decided.since
     sign = 0 if is_late else int(course.decided.sign[place])
     a, b = population.runs[comparison.a], "" if comparison.b is None else population.runs[comparison.b]
     winner = a if (sign > 0) == population.asked.higher else b
     value, low, high = (number - offset for number in (bound.point, *bound.ends))
-    return ComparisonStanding(value, low, high, a=a, b=b, sign=sign, better=winner if sign else "")
+    return RunComparisonEstimate(value, low, high, a=a, b=b, sign=sign, better=winner if sign else "")
 
 
 def _forecast_more_labels(
-    course: LabellingCourse, standings: Sequence[ComparisonStanding], alpha: float, price: float | None
-) -> tuple[LabelOutlook, ...]:
+    course: LabellingStudyState, standings: Sequence[RunComparisonEstimate], alpha: float, price: float | None
+) -> tuple[MoreLabelsForecast, ...]:
     """What more labels would achieve: the chance that the whole study is decided, and the interval of the comparison
     that
     is likely the last to be."""
@@ -215,7 +221,7 @@ def _forecast_more_labels(
     # About as far from its end is a bet that is held at every look, in standard errors (Ville 1939).
     reach = math.sqrt(2 * math.log(2 * len(standings) / alpha))
     rows = [
-        forecast_labels(
+        forecast_extra_labels(
             abs(standings[place].point), standings[place].width / 2, course.used,
             course.max_labels_needed, steps=STEPS, reach=reach, nearer=_measure_selection_bias(population)
         )
@@ -224,12 +230,12 @@ def _forecast_more_labels(
     last = min(rows, key=lambda steps: sum(step.chance for step in steps))
     chances = [math.prod(step.chance for step in steps) for steps in zip(*rows, strict=True)]
     return tuple(
-        LabelOutlook(step.more, step.half, chance, _price_more_labels(step, price))
+        MoreLabelsForecast(step.more, step.half, chance, _price_more_labels(step, price))
         for step, chance in zip(last, chances, strict=True)
     )
 
 
-def _measure_selection_bias(population: ItemPopulation) -> float:
+def _measure_selection_bias(population: ComparisonItemPopulation) -> float:
     """By how many standard errors a lead is likely less than it looks, measured on five collections."""
     # The best was picked by its lead; nobody picks a bar by how far a run is from it.
     picked = NEARER if population.bar is None else 0.0
@@ -240,7 +246,7 @@ def _price_more_labels(row: MoreLabelsOutlook, price: float | None) -> float | N
     return None if price is None else row.more * price
 
 
-def _decision_verdict(decision: DecisionRecord) -> str:
+def _phrase_decision_verdict(decision: DecisionStudyRecord) -> str:
     used = format_noun_count(decision.used, "label")
     labels = f"after {used} of {decision.needed:,}"
     if decision.why == "open":
@@ -257,7 +263,7 @@ def _decision_verdict(decision: DecisionRecord) -> str:
     )
 
 
-def _phrase_decision_lede(decision: DecisionRecord) -> list[str]:
+def _phrase_decision_lede(decision: DecisionStudyRecord) -> list[str]:
     sure = f"{1 - decision.alpha:.0%}"
     reasons = {
         "open": (
@@ -281,10 +287,10 @@ def _phrase_decision_lede(decision: DecisionRecord) -> list[str]:
     return lines
 
 
-def format_difference(one: ComparisonStanding) -> str:
+def format_difference_interval(one: RunComparisonEstimate) -> str:
     """A difference with its interval.
 
-    >>> format_difference(ComparisonStanding(0.031, 0.002, 0.06, a="a", b="b", sign=1, better="a"))
+    >>> format_difference_interval(RunComparisonEstimate(0.031, 0.002, 0.06, a="a", b="b", sign=1, better="a"))
     '+0.031 (+0.002 to +0.060)'
     """
     low, high = one.ends
@@ -298,7 +304,7 @@ _AT_ONCE, _HOPELESS = 8, 8
 
 
 @dataclass(frozen=True)
-class StudyTexts:
+class QueryAndDocumentTexts:
     """What people and judges read: texts by query and by document."""
 
     queries: Mapping[str, str]
@@ -309,18 +315,18 @@ class StudyTexts:
 class DecisionStudy:
     """A population with its terms, and the texts of its passages where they are known."""
 
-    population: ItemPopulation
+    population: ComparisonItemPopulation
     terms: DecisionSettings
-    texts: StudyTexts | None = None
+    texts: QueryAndDocumentTexts | None = None
 
-    def replay_labels(self, labels: Labels) -> LabellingCourse:
+    def replay_study_with_labels(self, labels: Labels) -> LabellingStudyState:
         """Where it stands with these labels."""
-        return replay_study(self.population, labels, self.terms)
+        return replay_labelling_study(self.population, labels, self.terms)
 
 
-def run_decision(
+def run_decision_study(
     request: DecisionRequest, out: Path | None = None, *, max_usd: float | None = None
-) -> DecisionRecord:
+) -> DecisionStudyRecord:
     """Where the study of a request stands, with the judge asked until it is decided if there is one; into `out`.
 
     Raises DataError for files that are not what they should be, UsageError where `out` holds another study,
@@ -328,23 +334,27 @@ def run_decision(
     """
     study = _make_decision_study(request)
     if out is not None:
-        save_study(out, study)
-    labels = read_labels(Path(request.labels), request.grades, request.mapping)
+        save_decision_study(out, study)
+    labels = read_passage_grades(Path(request.labels), request.grades, request.mapping)
     if request.judge is not None:
         labels = _judge_until_decided(study, labels, request, out, max_usd)
-    course = study.replay_labels(labels)
+    course = study.replay_study_with_labels(labels)
     decision = make_decision_record(course, study.terms, request.price)
     if out is not None:
-        write_study_standing(out, study, course, decision)
+        write_study_progress(out, study, course, decision)
     return decision
 
 
 def _make_decision_study(request: DecisionRequest) -> DecisionStudy:
     named = make_run_names_distinct([parse_named_path(given) for given in request.runs])
-    known = _known_texts(request)
-    runs = {name: read_run(path, request.mapping, known) for name, path in named}
-    population = make_population_from_runs(runs, request.measure, request.bar)
-    guide = {} if request.guide is None else read_labels(Path(request.guide), request.grades, request.mapping)
+    known = _read_corpus_and_questions(request)
+    runs = {name: read_run_entries(path, request.mapping, known) for name, path in named}
+    population = make_item_population_from_runs(runs, request.measure, request.bar)
+    guide = (
+        {}
+        if request.guide is None
+        else read_passage_grades(Path(request.guide), request.grades, request.mapping)
+    )
     if request.guide is not None and not set(guide) & set(population.keys):
         raise DataError(
             "none of the runs' passages is graded", path=request.guide,
@@ -358,12 +368,12 @@ def _make_decision_study(request: DecisionRequest) -> DecisionStudy:
     )
 
 
-def _known_texts(request: DecisionRequest) -> CorpusTexts | None:
+def _read_corpus_and_questions(request: DecisionRequest) -> AnswerTextMatcher | None:
     """The corpus and its questions, which runs of texts are matched with; None where they are not named."""
     if request.corpus is None or request.queries is None:
         return None
     queries = _read_text_table(Path(request.queries).expanduser(), request.mapping)
-    return CorpusTexts(_read_corpus(request), queries)
+    return AnswerTextMatcher(_read_corpus(request), queries)
 
 
 def _read_corpus(request: DecisionRequest) -> dict[str, str]:
@@ -373,13 +383,15 @@ def _read_corpus(request: DecisionRequest) -> dict[str, str]:
         return _read_text_table(path, request.mapping)
     return {
         passage.id: passage.body
-        for passage in read_placed_passages(open_dataset(prefer_own_path(request.corpus or "")))
+        for passage in read_passages_with_origin(
+            open_dataset(prefer_path_over_catalogue(request.corpus or ""))
+        )
     }
 
 
 def _collect_study_texts(
-    request: DecisionRequest, population: ItemPopulation, known: CorpusTexts | None
-) -> StudyTexts | None:
+    request: DecisionRequest, population: ComparisonItemPopulation, known: AnswerTextMatcher | None
+) -> QueryAndDocumentTexts | None:
     if known is None:
         return None
     queries, documents = set(population.queries), {key[1] for key in population.keys}
@@ -392,14 +404,14 @@ def _collect_study_texts(
                 f"{len(missing)} of the runs' {what} ids have no text, such as {min(missing)!r}", path=path,
                 mend="Give the texts that the runs were made from."
             )  # fmt: skip
-    return StudyTexts(
+    return QueryAndDocumentTexts(
         {query: known.questions[query] for query in population.queries},
         {doc: known.passages[doc] for doc in sorted(documents)},
     )
 
 
 def _read_text_table(path: Path, mapping: Mapping[str, str]) -> dict[str, str]:
-    source = open_table(path)
+    source = open_table_file(path)
     columns = source.columns()
     identity = next(
         (name for name in (mapping.get("id", "id"), "_id", "query_id", "doc_id") if name in columns), "id"
@@ -409,11 +421,11 @@ def _read_text_table(path: Path, mapping: Mapping[str, str]) -> dict[str, str]:
     for row in source.rows(tuple(name for name in (identity, text, title) if name in columns)):
         key = str(row.cells.get(identity, ""))
         head = str(row.cells.get(title) or "")
-        texts[key] = "\n".join(filter(None, (head, read_text(row, text))))
+        texts[key] = "\n".join(filter(None, (head, read_text_cell(row, text))))
     return texts
 
 
-def read_labels(path: Path, grades: str | None, mapping: Mapping[str, str]) -> dict[Key, int]:
+def read_passage_grades(path: Path, grades: str | None, mapping: Mapping[str, str]) -> dict[Key, int]:
     """The grades in a file, none where it is missing or empty; 0 is a passage that nobody can judge.
 
     DataError for a value that is none, and for a passage with two grades that differ.
@@ -423,7 +435,7 @@ def read_labels(path: Path, grades: str | None, mapping: Mapping[str, str]) -> d
         return {}
     entries = read_qrels(path, mapping)
     if grades is not None:
-        frame = map_grades(entries, grades).frame
+        frame = map_judgement_grades(entries, grades).frame
         return {(str(q), str(d)): int(g) for q, d, g in frame.select("query", "doc", "grade").iter_rows()}
     labels: dict[Key, int] = {}
     for row, (query, doc, value) in enumerate(entries.frame.select("query", "doc", "value").iter_rows()):
@@ -442,14 +454,14 @@ def read_labels(path: Path, grades: str | None, mapping: Mapping[str, str]) -> d
     return labels
 
 
-def save_study(out: Path, study: DecisionStudy) -> None:
+def save_decision_study(out: Path, study: DecisionStudy) -> None:
     """Write what a study is about. UsageError where the folder holds another one."""
     population, terms = study.population, study.terms
     facts = {
         "schema": SAVED, "measure": population.asked.name, "runs": list(population.runs), "bar": population.bar,
         "queries": list(population.queries), "alpha": terms.alpha, "seed": terms.seed, "block": terms.block
     }  # fmt: skip
-    head = to_json(facts, indent=1) + "\n"
+    head = format_value_as_json(facts, indent=1) + "\n"
     rows = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in _list_pool_rows(study))
     for name, text in ((TERMS, head), (POOL, rows)):
         path = out / name
@@ -459,8 +471,8 @@ def save_study(out: Path, study: DecisionStudy) -> None:
                 mend="Give another --out, or use the runs, measure, guide and settings it was started with.",
             )
     out.mkdir(parents=True, exist_ok=True)
-    write_atomic(out / POOL, rows)
-    write_atomic(out / TERMS, head)
+    write_file_atomically(out / POOL, rows)
+    write_file_atomically(out / TERMS, head)
 
 
 def _list_pool_rows(study: DecisionStudy) -> Iterable[dict[str, Any]]:
@@ -477,7 +489,7 @@ def _list_pool_rows(study: DecisionStudy) -> Iterable[dict[str, Any]]:
         yield row
 
 
-def open_study(path: Path) -> DecisionStudy:
+def read_decision_study(path: Path) -> DecisionStudy:
     """The study in a folder. DataError for one that holds none."""
     mend = "Make it: embassay rag score --until-decided --corpus FILE --queries FILE --out FOLDER."
     try:
@@ -487,7 +499,7 @@ def open_study(path: Path) -> DecisionStudy:
         ]
         if head["schema"] != SAVED:
             raise ValueError(f"schema {head['schema']}")
-        asked = parse_measure(head["measure"], bar=head["bar"] is not None)
+        asked = parse_decision_measure(head["measure"], bar=head["bar"] is not None)
         keys = tuple((row["query_id"], row["doc_id"]) for row in rows)
         ranks = np.array([row["ranks"] for row in rows], dtype=np.int64).reshape(len(keys), len(head["runs"]))
         population = build_population_from_ranks(
@@ -496,7 +508,7 @@ def open_study(path: Path) -> DecisionStudy:
         guide = {key: row["guide"] for key, row in zip(keys, rows, strict=True) if "guide" in row}
         texts = None
         if rows and "text" in rows[0]:
-            texts = StudyTexts(
+            texts = QueryAndDocumentTexts(
                 {r["query_id"]: r["query"] for r in rows}, {r["doc_id"]: r["text"] for r in rows}
             )
         return DecisionStudy(
@@ -509,8 +521,8 @@ def open_study(path: Path) -> DecisionStudy:
         ) from error
 
 
-def write_study_standing(
-    out: Path, study: DecisionStudy, course: LabellingCourse, decision: DecisionRecord
+def write_study_progress(
+    out: Path, study: DecisionStudy, course: LabellingStudyState, decision: DecisionStudyRecord
 ) -> None:
     """Write what is asked next, and what is decided."""
     rows = []
@@ -519,11 +531,11 @@ def write_study_standing(
         if study.texts is not None:
             row |= {"query": study.texts.queries[query], "text": study.texts.documents[doc]}
         rows.append(json.dumps(row, ensure_ascii=False) + "\n")
-    write_atomic(out / ASK, "".join(rows))
+    write_file_atomically(out / ASK, "".join(rows))
     write_json(out / DECISION, decision.as_dict())
 
 
-def append_labels(path: Path, labels: Iterable[tuple[Key, int]]) -> None:
+def append_passage_grades(path: Path, labels: Iterable[tuple[Key, int]]) -> None:
     """Add grades to a file of JSON Lines; what is written is on the disk when this returns."""
     text = "".join(
         json.dumps({"query_id": query, "doc_id": doc, "relevance": grade}, ensure_ascii=False) + "\n"
@@ -553,29 +565,29 @@ def _judge_until_decided(
     grades = dict(labels)
 
     def keep_label(label: tuple[Key, int]) -> None:
-        append_labels(path, [label])
+        append_passage_grades(path, [label])
         grades.update([label])
 
-    with closing(RunSpendingJournal(folder / "spending.jsonl", current_time("milliseconds"))) as spending:
-        ledger = Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending)
+    with closing(RunSpendingJournal(folder / "spending.jsonl", current_utc_time("milliseconds"))) as spending:
+        ledger = Ledger(max_usd=max_usd, spent_usd=spending.usd_counted_by_limit, journal=spending)
         judge = open_judge(
-            request.judge or "", ledger=ledger, seed=request.seed, longest=_measure_longest_pair(study)
+            request.judge or "", ledger=ledger, seed=request.seed, longest=_measure_longest_text_pair(study)
         )
-        while waiting := study.replay_labels(grades).waiting:
+        while waiting := study.replay_study_with_labels(grades).waiting:
             asyncio.run(_grade_passages(judge, study, waiting, keep_label))
     return grades
 
 
-def _measure_longest_pair(study: DecisionStudy) -> int:
+def _measure_longest_text_pair(study: DecisionStudy) -> int:
     assert study.texts is not None
     longest = (
-        max(map(_count_bytes, texts.values()), default=0)
+        max(map(_count_utf8_bytes, texts.values()), default=0)
         for texts in (study.texts.queries, study.texts.documents)
     )
     return sum(longest)
 
 
-def _count_bytes(text: str) -> int:
+def _count_utf8_bytes(text: str) -> int:
     return len(text.encode("utf-8", "replace"))
 
 

@@ -13,34 +13,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import ModelError
-from embassay.protocols.rag.golden.corpus import SHARD, GoldenWork, estimate_search_memory
+from embassay.protocols.rag.golden.corpus import SHARD, GoldenRunResources, estimate_search_memory
 from embassay.protocols.rag.golden.stages import (
     Done,
-    RunQuery,
-    StageInput,
-    StageProduct,
+    QueryStageOutput,
+    QueryWithFolder,
+    StageInputFile,
     make_stage_input,
     read_json_line_rows,
 )
 from embassay.protocols.rag.judges import Question
-from embassay.runs.execution import CallFailure, run_jobs
-from embassay.runs.folder import format_json_lines, to_json
+from embassay.runs.execution import CallFailure, run_concurrent_jobs
+from embassay.runs.folder import format_json_lines, format_value_as_json
 from embassay.runs.memory import check_memory_fits
 from embassay.search import exact_search, merge
 from embassay.search.bm25 import BM25Index
 from embassay.search.exact import cut_range_into_blocks
 from embassay.search.fusion import fuse_by_reciprocal_rank
-from embassay.systems.cosine import scale_rows
+from embassay.systems.cosine import scale_rows_to_unit_length
 from embassay.systems.remote.calls import wait_in_remote_loop
 
 VERSION = 1
 
 
 @dataclass
-class RewritingStage:
+class QuestionRewritingStage:
     """S1 for all questions of a run: their vectors must not depend on which of them are still to be done."""
 
-    work: GoldenWork
+    work: GoldenRunResources
     stage: str = "S1"
 
     @property
@@ -54,10 +54,10 @@ class RewritingStage:
             "input_type": "query",
         }
 
-    def inputs(self, asked: RunQuery) -> Sequence[StageInput]:  # noqa: ARG002 - all are in one file
+    def inputs(self, asked: QueryWithFolder) -> Sequence[StageInputFile]:  # noqa: ARG002 - all are in one file
         return self.work.read.files["queries"]
 
-    def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
+    def do(self, waiting: Sequence[QueryWithFolder], done: Done) -> Mapping[str, str]:
         rewrites, failed = self._collect_rewrites(waiting)
         vectors = self._embed_rewrites(rewrites)
         cut = {text: self.work.encoder.is_text_truncated(text) for text in rewrites.values()}
@@ -70,15 +70,15 @@ class RewritingStage:
                 done(asked, self._build_rewrite_product(asked, rewrite, vector, cut[rewrite]))
         return failed
 
-    def _collect_rewrites(self, waiting: Sequence[RunQuery]) -> tuple[dict[str, str], dict[str, str]]:
+    def _collect_rewrites(self, waiting: Sequence[QueryWithFolder]) -> tuple[dict[str, str], dict[str, str]]:
         """Id -> rewriting for all questions of the run, done before or now; id -> why there is none."""
         rewrites: dict[str, str] = {}
-        asked_for: list[RunQuery] = []
+        asked_for: list[QueryWithFolder] = []
         now = {query.id for query in waiting}
         for asked in self.work.queries:
             rewrite = self.work.questions_by_id[asked.id].rewrite
             if asked.id not in now:
-                rewrites[asked.id] = read_rewrite(asked)["text_rewrite"]
+                rewrites[asked.id] = read_query_rewrite(asked)["text_rewrite"]
             elif rewrite is not None:
                 rewrites[asked.id] = self._normalize_rewrite(rewrite)
             else:
@@ -86,7 +86,7 @@ class RewritingStage:
         failed = self._ask_rewrites(asked_for, rewrites)
         return {asked.id: rewrites[asked.id] for asked in self.work.queries if asked.id in rewrites}, failed
 
-    def _ask_rewrites(self, asked_for: Sequence[RunQuery], rewrites: dict[str, str]) -> dict[str, str]:
+    def _ask_rewrites(self, asked_for: Sequence[QueryWithFolder], rewrites: dict[str, str]) -> dict[str, str]:
         """Have these rewritten, into `found`; id -> reason for those that could not be."""
         if not asked_for:
             return {}
@@ -95,7 +95,7 @@ class RewritingStage:
 
         async def rewrite_all_questions() -> None:
             jobs = [partial(work.rewriter.rewrite, Question(query.id, query.text)) for query in asked_for]
-            async for position, outcome in run_jobs(jobs, progress=work.listener.advanced_by):
+            async for position, outcome in run_concurrent_jobs(jobs, progress=work.listener.advanced_by):
                 key = asked_for[position].id
                 if isinstance(outcome, CallFailure):
                     failed[key] = f"no rewriting: {outcome.reason}"
@@ -125,8 +125,8 @@ class RewritingStage:
         return "" if np.isfinite(vector).all() else "its vector has values that are not finite"
 
     def _build_rewrite_product(
-        self, asked: RunQuery, rewrite: str, vector: NDArray[np.float32], cut: bool
-    ) -> StageProduct:
+        self, asked: QueryWithFolder, rewrite: str, vector: NDArray[np.float32], cut: bool
+    ) -> QueryStageOutput:
         posed = self.work.questions_by_id[asked.id]
         row = {
             "qid": asked.id,
@@ -141,13 +141,15 @@ class RewritingStage:
             "truncation": cut,
             "bm25_query": self._normalize_rewrite(posed.bm25_query) if posed.bm25_query else rewrite,
         }
-        return StageProduct({asked.folder.rewrite_path: to_json(row) + "\n"}, {"dimensions": len(vector)})
+        return QueryStageOutput(
+            {asked.folder.rewrite_path: format_value_as_json(row) + "\n"}, {"dimensions": len(vector)}
+        )
 
     def _normalize_rewrite(self, text: str) -> str:
         return unicodedata.normalize("NFC", text) if self.work.request.options.nfc else text
 
 
-def read_rewrite(asked: RunQuery) -> dict[str, Any]:
+def read_query_rewrite(asked: QueryWithFolder) -> dict[str, Any]:
     """What S1 made of a query."""
     row: dict[str, Any] = json.loads(asked.folder.rewrite_path.read_text("utf-8"))
     return row
@@ -160,7 +162,7 @@ Row = dict[str, Any]
 class RetrievalStage:
     """S2 for many questions: the corpus is encoded and indexed once."""
 
-    work: GoldenWork
+    work: GoldenRunResources
     stage: str = "S2"
 
     @property
@@ -178,11 +180,11 @@ class RetrievalStage:
             "mapping": dict(work.request.mapping),
         }
 
-    def inputs(self, asked: RunQuery) -> Sequence[StageInput]:
+    def inputs(self, asked: QueryWithFolder) -> Sequence[StageInputFile]:
         return (make_stage_input(asked.folder.rewrite_path, self.work.run), *self.work.read.files["corpus"])
 
-    def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
-        rewrites = [read_rewrite(asked) for asked in waiting]
+    def do(self, waiting: Sequence[QueryWithFolder], done: Done) -> Mapping[str, str]:
+        rewrites = [read_query_rewrite(asked) for asked in waiting]
         asked_words, options = [row["bm25_query"] for row in rewrites], self.work.request.options
         check_memory_fits(
             estimate_search_memory(
@@ -199,7 +201,7 @@ class RetrievalStage:
                 asked.folder.dense_hits_path(depth): format_json_lines({**head, **row} for row in by_vectors),
                 asked.folder.sparse_hits_path(depth): format_json_lines({**head, **row} for row in by_words),
             }
-            done(asked, StageProduct(files, {"dense": len(by_vectors), "sparse": len(by_words)}))
+            done(asked, QueryStageOutput(files, {"dense": len(by_vectors), "sparse": len(by_words)}))
         return {}
 
     def _search_by_vectors(self, queries: NDArray[np.float32]) -> list[list[Row]]:
@@ -212,12 +214,16 @@ class RetrievalStage:
         rankings = []
         with self.work.charge_calls_to("S2", self.work.encoder.name):
             for part in shards:
-                vectors = scale_rows(self.work.encoder.vectors(list(passages.texts[part]), "document"))
+                vectors = scale_rows_to_unit_length(
+                    self.work.encoder.vectors(list(passages.texts[part]), "document")
+                )
                 # A passage that cannot be encoded has NaN, which would stand anywhere; words may still find it.
                 usable = np.flatnonzero(np.isfinite(vectors).all(axis=1))
                 if not len(usable):
                     raise ModelError(f"{self.work.encoder.name!r} encoded no passage.")
-                ranked = exact_search(scale_rows(queries), vectors[usable], min(depth, len(usable)))
+                ranked = exact_search(
+                    scale_rows_to_unit_length(queries), vectors[usable], min(depth, len(usable))
+                )
                 places = np.where(ranked.indices < 0, -1, usable[ranked.indices])
                 rankings.append(type(ranked)(places, ranked.scores))
         self._warn_of_unencoded_passages()
@@ -225,7 +231,7 @@ class RetrievalStage:
         best = merge(rankings, [part.start for part in shards], depth)
         return [
             [
-                {**self._passage_as_row(place), "rank_dense": rank, "score_cos": score, "score_raw": score}
+                {**self._make_passage_row(place), "rank_dense": rank, "score_cos": score, "score_raw": score}
                 for rank, (place, score) in enumerate(zip(places, scores, strict=True), start=1)
                 if place >= 0
             ]
@@ -258,7 +264,7 @@ class RetrievalStage:
             rankings.append(
                 [
                     {
-                        **self._passage_as_row(index.place(hit.id)),
+                        **self._make_passage_row(index.place(hit.id)),
                         "rank_sparse": rank,
                         "score_bm25": hit.score,
                     }
@@ -268,7 +274,7 @@ class RetrievalStage:
             self.work.listener.advanced_by(1)
         return rankings
 
-    def _passage_as_row(self, place: int) -> Row:
+    def _make_passage_row(self, place: int) -> Row:
         passages = self.work.passages
         return {
             "doc_id": passages.ids[place],
@@ -285,7 +291,7 @@ _SOURCES = {(True, False): "dense", (False, True): "sparse", (True, True): "both
 class FusionStage:
     """S3 for many questions."""
 
-    work: GoldenWork
+    work: GoldenRunResources
     stage: str = "S3"
 
     @property
@@ -298,13 +304,15 @@ class FusionStage:
             "tokenizer": work.tokenizer.identity,
         }
 
-    def inputs(self, asked: RunQuery) -> Sequence[StageInput]:
+    def inputs(self, asked: QueryWithFolder) -> Sequence[StageInputFile]:
         depth = self.work.request.options.depth
         paths = [asked.folder.dense_hits_path(depth), asked.folder.sparse_hits_path(depth)]
-        paths += [asked.folder.added_by_runs_path] if asked.folder.added_by_runs_path.exists() else []
+        paths += (
+            [asked.folder.passages_from_runs_path] if asked.folder.passages_from_runs_path.exists() else []
+        )
         return tuple(make_stage_input(path, self.work.run) for path in paths)
 
-    def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
+    def do(self, waiting: Sequence[QueryWithFolder], done: Done) -> Mapping[str, str]:
         depth, failed = self.work.request.options.depth, dict[str, str]()
         for asked in waiting:
             dense, sparse = (
@@ -327,7 +335,7 @@ class FusionStage:
                 counts["added"] = len(added)
             done(
                 asked,
-                StageProduct(
+                QueryStageOutput(
                     {asked.folder.fused_list_path: format_json_lines(rows)},
                     {"candidates": len(rows), **counts},
                 ),
@@ -335,14 +343,14 @@ class FusionStage:
         return failed
 
     def _list_passages_added_by_runs(
-        self, asked: RunQuery, rows: Sequence[Mapping[str, Any]]
+        self, asked: QueryWithFolder, rows: Sequence[Mapping[str, Any]]
     ) -> Iterator[Row]:
         """The passages that runs brought and no search of ours found, after those, in the order of their ranks."""
-        if not asked.folder.added_by_runs_path.exists():
+        if not asked.folder.passages_from_runs_path.exists():
             return
         ids = {row["doc_id"] for row in rows}
-        rewrite = read_rewrite(asked)
-        for row in read_json_line_rows(asked.folder.added_by_runs_path):
+        rewrite = read_query_rewrite(asked)
+        for row in read_json_line_rows(asked.folder.passages_from_runs_path):
             if row["doc_id"] in ids or (place := self.work.places.get(row["doc_id"])) is None:
                 continue
             ids.add(row["doc_id"])

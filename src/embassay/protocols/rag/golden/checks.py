@@ -22,32 +22,38 @@ from embassay.protocols.kernel.quantities import (
     JudgeAssistedMean,
     JudgeBias,
     estimate_judge_assisted_mean,
-    measure_biases,
+    measure_judge_biases,
 )
 from embassay.protocols.rag.golden.conclusions import QueryProgress
-from embassay.protocols.rag.golden.corpus import GoldenWork
+from embassay.protocols.rag.golden.corpus import GoldenRunResources
 from embassay.protocols.rag.golden.final_lists import (
-    EditedPassage,
-    FinalList,
-    ListedPassage,
+    FinalListPassage,
+    PersonPassageJudgement,
+    QuestionFinalList,
     read_final_lists,
-    read_human_check,
-    write_human_check,
+    read_human_check_file,
+    write_human_check_file,
 )
 from embassay.protocols.rag.golden.grades import Key, Pair, grade_all_pairs
 from embassay.protocols.rag.golden.options import HumanCheckSampling
 from embassay.protocols.rag.golden.summary import (
-    HumanCheck,
-    HumanRemark,
+    HumanCheckOfJudge,
     JudgeRepeatability,
+    PersonPassageRemark,
     read_golden_record,
     write_golden_record,
 )
 from embassay.protocols.rag.golden.trust import estimate_share_of_pairs
 from embassay.protocols.rag.judges import Judge, Passage, Question
-from embassay.randomness import make_generator
-from embassay.runs.execution import CallFailure, run_jobs
-from embassay.runs.folder import build_dataclass, digest_json, slugify_name, to_json, write_atomic
+from embassay.randomness import make_seeded_generator
+from embassay.runs.execution import CallFailure, run_concurrent_jobs
+from embassay.runs.folder import (
+    build_dataclass_from_values,
+    digest_json,
+    format_value_as_json,
+    slugify_name,
+    write_file_atomically,
+)
 from embassay.stats import Estimate, bootstrap_ci, kendall_tau
 from embassay.stats.resampling import percentile_interval, resample_means
 from embassay.systems.remote.calls import wait_in_remote_loop
@@ -63,7 +69,7 @@ Statistic = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)
-class ListwiseOrder:
+class ShownPassageOrder:
     """A list that was ordered once: the passages as they were shown, and their positions best first."""
 
     question: Question
@@ -88,11 +94,15 @@ def sample_keys_across_questions(keys: Sequence[Key], n: int, seed: int) -> list
         by_query.setdefault(key[0], []).append(key)
     turns: list[tuple[int, str, Key]] = []
     for query, group in by_query.items():
-        drawn = make_generator(seed, "repeat", query).permutation(len(group))
+        drawn = make_seeded_generator(seed, "repeat", query).permutation(len(group))
         turns += [(turn, query, group[place]) for turn, place in enumerate(drawn.tolist())]
     names = list(by_query)
     lots = dict(
-        zip(names, make_generator(seed, "repeat questions").permutation(len(names)).tolist(), strict=True)
+        zip(
+            names,
+            make_seeded_generator(seed, "repeat questions").permutation(len(names)).tolist(),
+            strict=True,
+        )
     )
     # The turn before the lot: no question gives a second passage while another has given none.
     turns.sort(key=lambda turn: (turn[0], lots[turn[1]]))
@@ -103,7 +113,7 @@ def sample_keys_across_questions(keys: Sequence[Key], n: int, seed: int) -> list
 async def repeat_judge_calls(
     judge: Judge,
     graded: Sequence[Pair],
-    ordered: Sequence[ListwiseOrder],
+    ordered: Sequence[ShownPassageOrder],
     *,
     at_once: int = 256,
     progress: Callable[[int], None] | None = None,
@@ -114,7 +124,7 @@ async def repeat_judge_calls(
     )
     orders: list[tuple[int, ...] | None] = [None] * len(ordered)
     jobs = (partial(judge.order, order.question, order.passages, draw=ORDER_AGAIN) for order in ordered)
-    async for position, outcome in run_jobs(jobs, at_once=at_once, progress=progress):
+    async for position, outcome in run_concurrent_jobs(jobs, at_once=at_once, progress=progress):
         orders[position] = None if isinstance(outcome, CallFailure) else outcome.order
     grades = {key: verdict.grade for key, verdict in graded_again.verdicts.items()}
     return RepeatedJudgements(grades, orders, len(graded_again.ungraded) + orders.count(None))
@@ -122,7 +132,7 @@ async def repeat_judge_calls(
 
 def compare_judgements_with_repeat(
     first: Mapping[Key, int],
-    ordered: Sequence[ListwiseOrder],
+    ordered: Sequence[ShownPassageOrder],
     second: RepeatedJudgements,
     *,
     seed: int = 1337,
@@ -141,13 +151,13 @@ def compare_judgements_with_repeat(
         count_grade_transitions([(first[key], second.grades[key]) for key in keys if key[0] == query])
         for query in queries
     ]
-    agreement = grade_agreement(np.array(tables), seed=seed) if keys else {}
+    agreement = estimate_grade_agreement(np.array(tables), seed=seed) if keys else {}
     return JudgeRepeatability(
         items=len(keys),
         queries=len({key[0] for key in keys} | {order.question.id for order, _ in pairs}),
         table=tuple(tuple(map(int, row)) for row in np.sum(tables, axis=0)) if keys else (),
         calls=len(pairs),
-        discordant=pair_discordance(pairs, seed=seed) if pairs else None,
+        discordant=estimate_pair_discordance(pairs, seed=seed) if pairs else None,
         failed=second.failed,
         exact=agreement.get("exact"),
         within_one=agreement.get("within_one"),
@@ -164,7 +174,7 @@ def count_grade_transitions(pairs: Sequence[tuple[int, int]]) -> NDArray[np.int6
     return table
 
 
-def grade_agreement(tables: NDArray[np.int64], *, seed: int = 1337) -> dict[str, Estimate]:
+def estimate_grade_agreement(tables: NDArray[np.int64], *, seed: int = 1337) -> dict[str, Estimate]:
     """The agreement figures of one table per question, (q, 5, 5), with intervals over questions; with one question,
     over its passages."""
     n = int(tables.sum())
@@ -179,7 +189,9 @@ def grade_agreement(tables: NDArray[np.int64], *, seed: int = 1337) -> dict[str,
     }
 
 
-def pair_discordance(pairs: Sequence[tuple[ListwiseOrder, tuple[int, ...]]], *, seed: int = 1337) -> Estimate:
+def estimate_pair_discordance(
+    pairs: Sequence[tuple[ShownPassageOrder, tuple[int, ...]]], *, seed: int = 1337
+) -> Estimate:
     """The share of pairs of passages that the second order of a list puts the other way, over all lists."""
     by_query: dict[str, list[tuple[int, int]]] = {}
     for order, second in pairs:
@@ -203,11 +215,11 @@ def count_swapped_pairs(one: Sequence[int], other: Sequence[int]) -> tuple[int, 
     return sum(place[a] > place[b] for a, b in pairs), len(pairs)
 
 
-def weighted_kappa(table: Floats) -> Floats:
+def compute_weighted_kappa(table: Floats) -> Floats:
     """Cohen's kappa of tables of first against second rating (..., k, k), disagreements weighing the square of their
     distance (Cohen 1968): 1 is full agreement, 0 that of chance. NaN where all ratings are one and the same.
 
-    >>> float(weighted_kappa(np.array([[2.0, 0.0], [0.0, 2.0]])))
+    >>> float(compute_weighted_kappa(np.array([[2.0, 0.0], [0.0, 2.0]])))
     1.0
     """
     k = table.shape[-1]
@@ -224,7 +236,7 @@ def _reshape_to_grade_table(counts: Floats) -> Floats:
     return counts.reshape(*counts.shape[:-1], len(GRADES), len(GRADES))
 
 
-def _share_within_distance(distance: int) -> Statistic:
+def _make_share_within_distance(distance: int) -> Statistic:
     grades = np.arange(len(GRADES))
     apart = (np.abs(grades[:, None] - grades) > distance).astype(np.float64).ravel()
     # The share of the others taken from 1: where there are none, resampled means give 1 and not a little more.
@@ -241,9 +253,9 @@ def _divide_first_by_second_column(counts: Floats) -> Floats:
 
 
 _OF_GRADES: Mapping[str, Statistic] = {
-    "exact": _share_within_distance(0),
-    "within_one": _share_within_distance(1),
-    "kappa": lambda counts: weighted_kappa(_reshape_to_grade_table(counts)),
+    "exact": _make_share_within_distance(0),
+    "within_one": _make_share_within_distance(1),
+    "kappa": lambda counts: compute_weighted_kappa(_reshape_to_grade_table(counts)),
     "shift": _measure_grade_shift,
 }
 
@@ -251,7 +263,7 @@ _OF_GRADES: Mapping[str, Statistic] = {
 def _bootstrap_row_means(rows: Floats, seed: int, name: str) -> Floats | None:
     if len(rows) < 2:
         return None
-    return resample_means(rows, n_resamples=RESAMPLES, rng=make_generator(seed, "repeatability", name))
+    return resample_means(rows, n_resamples=RESAMPLES, rng=make_seeded_generator(seed, "repeatability", name))
 
 
 def _estimate_with_interval(
@@ -270,12 +282,14 @@ PER_ORDER = 5
 """One listwise call is repeated for so many grades."""
 
 
-def judge_sample_again(work: GoldenWork, queries: Sequence[QueryProgress], items: int) -> JudgeRepeatability:
+def judge_sample_again(
+    work: GoldenRunResources, queries: Sequence[QueryProgress], items: int
+) -> JudgeRepeatability:
     """Have `items` passages graded and a fifth as many lists ordered once more. BudgetExceeded and ModelError as in the
     stages; what is bought is in the answer cache."""
     if not getattr(work.judge, "repeats", True):
         return JudgeRepeatability(reason="this judge gives everything the same answer")
-    done = {query.state.id: query for query in queries if query.is_done}
+    done = {query.state.id: query for query in queries if query.is_in_golden_set}
     first = {
         (key, row["doc_id"]): row["grade"]
         for key, query in done.items()
@@ -300,7 +314,9 @@ def judge_sample_again(work: GoldenWork, queries: Sequence[QueryProgress], items
     )
 
 
-def _sample_listwise_orders(work: GoldenWork, done: dict[str, QueryProgress], n: int) -> list[ListwiseOrder]:
+def _sample_listwise_orders(
+    work: GoldenRunResources, done: dict[str, QueryProgress], n: int
+) -> list[ShownPassageOrder]:
     """Some of the lists that were ordered, of as many questions as there are."""
     keys = [(key, str(number)) for key, query in done.items() for number in range(len(query.calls))]
     orders = []
@@ -310,17 +326,17 @@ def _sample_listwise_orders(work: GoldenWork, done: dict[str, QueryProgress], n:
         call = query.calls[int(number)]
         shown = tuple(Passage(doc, texts[doc]) for doc in call["shown"])
         order = tuple(call["shown"].index(doc) for doc in call["order"])
-        orders.append(ListwiseOrder(_make_judge_question(work, query), shown, order))
+        orders.append(ShownPassageOrder(_make_judge_question(work, query), shown, order))
     return orders
 
 
-def _make_judge_question(work: GoldenWork, query: QueryProgress) -> Question:
+def _make_judge_question(work: GoldenRunResources, query: QueryProgress) -> Question:
     original = work.request.options.judge_question == "original"
     return Question(query.state.id, query.state.text if original else query.rewrite)
 
 
 @dataclass(frozen=True)
-class _OrderAgreement:
+class _PersonJudgeOrderAgreement:
     """A question's passages that the person placed: tau-b against the judge (None for fewer than two, or where the
     person puts all alike), pairs put the other way, pairs that the person tells apart, and how far apart the judge had
     the former."""
@@ -340,18 +356,18 @@ def sample_question_ids(
     20
     """
     n = min(len(ids), max(1, round(share * len(ids))))
-    chosen = make_generator(seed, "human check").permutation(len(ids))[:n]
+    chosen = make_seeded_generator(seed, "human check").permutation(len(ids))[:n]
     return [ids[place] for place in sorted(chosen.tolist())]
 
 
 def score_human_check(
-    lists: Sequence[FinalList],
-    edited: Sequence[EditedPassage],
+    lists: Sequence[QuestionFinalList],
+    edited: Sequence[PersonPassageJudgement],
     *,
     file: str = "",
     blind: bool = False,
     seed: int = 1337,
-) -> HumanCheck:
+) -> HumanCheckOfJudge:
     """How far a person and the judge agree on the questions that the file is about."""
     edits = {(edit.query_id, edit.doc_id): edit for edit in edited}
     checked = [final for final in lists if any((final.query_id, p.doc_id) in edits for p in final.passages)]
@@ -361,9 +377,9 @@ def score_human_check(
     corrected, off = _estimate_human_grade_shares(lists, edits)
     tables = [count_grade_transitions(_list_grade_pairs(listed)) for listed in pairs.values()]
     filled = np.array([table for table in tables if table.sum()])
-    agreement = grade_agreement(filled, seed=seed) if len(filled) else {}
+    agreement = estimate_grade_agreement(filled, seed=seed) if len(filled) else {}
     none = Estimate(None, reason="no grade was given")
-    return HumanCheck(
+    return HumanCheckOfJudge(
         file=file,
         queries=len(checked),
         items=len(every),
@@ -379,14 +395,14 @@ def score_human_check(
         distance=_median_swapped_distance(orders),
         blind=blind,
         table=tuple(tuple(map(int, row)) for row in filled.sum(axis=0)) if len(filled) else (),
-        remarks=tuple(HumanRemark(e.query_id, e.doc_id, e.remark) for _, e in every if e.remark),
+        remarks=tuple(PersonPassageRemark(e.query_id, e.doc_id, e.remark) for _, e in every if e.remark),
         corrected=corrected,
         off=off,
     )
 
 
 def _estimate_human_grade_shares(
-    lists: Sequence[FinalList], edits: Mapping[tuple[str, str], EditedPassage]
+    lists: Sequence[QuestionFinalList], edits: Mapping[tuple[str, str], PersonPassageJudgement]
 ) -> tuple[tuple[JudgeAssistedMean, ...], tuple[JudgeBias, ...]]:
     """Shares and the mean of grades over all final lists, as the person would give them; passages of one question are
     not independent. What the judge gave no grade is theirs to say."""
@@ -425,17 +441,19 @@ def _estimate_human_grade_shares(
     )
     both = ~refused[checked]
     seen = [rank for rank, is_known in zip(ranks, both, strict=True) if is_known]
-    return shares, measure_biases(person[both], judge[checked][both], seen)
+    return shares, measure_judge_biases(person[both], judge[checked][both], seen)
 
 
 def _format_place_band(place: int) -> str:
     return next((f"at ranks {low} to {high}" for low, high in BANDS if low <= place <= high), "further down")
 
 
-Pairs = Sequence[tuple[ListedPassage, EditedPassage]]
+Pairs = Sequence[tuple[FinalListPassage, PersonPassageJudgement]]
 
 
-def _pair_passages_with_edits(final: FinalList, edits: Mapping[tuple[str, str], EditedPassage]) -> Pairs:
+def _pair_passages_with_edits(
+    final: QuestionFinalList, edits: Mapping[tuple[str, str], PersonPassageJudgement]
+) -> Pairs:
     keys = [(passage, (final.query_id, passage.doc_id)) for passage in final.passages]
     return [(passage, edits[key]) for passage, key in keys if key in edits]
 
@@ -445,13 +463,13 @@ def _list_grade_pairs(pairs: Pairs) -> list[tuple[int, int]]:
     return [(p.grade, e.grade) for p, e in pairs if p.grade is not None and e.grade is not None]
 
 
-def _compare_order_with_judge(pairs: Pairs) -> _OrderAgreement:
+def _compare_order_with_judge(pairs: Pairs) -> _PersonJudgeOrderAgreement:
     placed = [(listed.place, edited.place) for listed, edited in pairs if edited.place is not None]
     # Passages that the person put at the same place have no order to be wrong about.
     apart = [(a, b) for a, b in combinations(placed, 2) if a[1] != b[1]]
     wrong = [abs(a[0] - b[0]) for a, b in apart if (a[0] < b[0]) != (a[1] < b[1])]
     tau = float(kendall_tau(*np.array(placed, dtype=np.float64).T)) if len(placed) > 1 else float("nan")
-    return _OrderAgreement(None if np.isnan(tau) else tau, len(wrong), len(apart), tuple(wrong))
+    return _PersonJudgeOrderAgreement(None if np.isnan(tau) else tau, len(wrong), len(apart), tuple(wrong))
 
 
 def _count_moved_passages(questions: Iterable[Pairs]) -> int:
@@ -469,23 +487,23 @@ def _count_moved_passages(questions: Iterable[Pairs]) -> int:
     return moved
 
 
-def _average_kendall_tau(orders: Mapping[str, _OrderAgreement], seed: int) -> Estimate:
+def _average_kendall_tau(orders: Mapping[str, _PersonJudgeOrderAgreement], seed: int) -> Estimate:
     values = [order.tau for order in orders.values() if order.tau is not None]
     if not values:
         return Estimate(None, reason="no question has two ranks")
-    return bootstrap_ci(values, rng=make_generator(seed, "human check", "tau"))
+    return bootstrap_ci(values, rng=make_seeded_generator(seed, "human check", "tau"))
 
 
-def _measure_swapped_share(orders: Mapping[str, _OrderAgreement], seed: int) -> Estimate:
+def _measure_swapped_share(orders: Mapping[str, _PersonJudgeOrderAgreement], seed: int) -> Estimate:
     counts = np.array(
         [(order.swapped, order.pairs) for order in orders.values() if order.pairs], dtype=np.float64
     )
     if not len(counts):
         return Estimate(None, reason="all ranks are tied")
-    return estimate_share_of_pairs(counts, make_generator(seed, "human check", "swapped"))
+    return estimate_share_of_pairs(counts, make_seeded_generator(seed, "human check", "swapped"))
 
 
-def _median_swapped_distance(orders: Mapping[str, _OrderAgreement]) -> float | None:
+def _median_swapped_distance(orders: Mapping[str, _PersonJudgeOrderAgreement]) -> float | None:
     distances = [distance for order in orders.values() for distance in order.distances]
     return float(median(distances)) if distances else None
 
@@ -496,7 +514,7 @@ FOLDER = "human"
 
 def sample_lists_for_human_check(
     run: Path, out: Path, sampling: HumanCheckSampling | None = None
-) -> list[FinalList]:
+) -> list[QuestionFinalList]:
     """Draw questions of a golden run and write their final lists to a file for a person; the lists that went in.
 
     UsageError for a run without final lists, an ending that is not known, or a file that is there already: it may hold
@@ -508,26 +526,28 @@ def sample_lists_for_human_check(
     drawn = [final for final in lists if final.query_id in chosen]
     if out.exists():
         raise UsageError(f"{out} already exists.", mend="Name another file: this one may have been edited.")
-    write_human_check(out, drawn, blind=sampling.blind, excerpt=sampling.excerpt, seed=sampling.seed)
+    write_human_check_file(out, drawn, blind=sampling.blind, excerpt=sampling.excerpt, seed=sampling.seed)
     return drawn
 
 
-def score_edited_check_file(run: Path, file: Path, *, seed: int = 1337) -> HumanCheck:
+def score_edited_check_file(run: Path, file: Path, *, seed: int = 1337) -> HumanCheckOfJudge:
     """What an edited file says of a golden run, and keep it there. DataError with the line for edits that are none."""
     lists = read_final_lists(run)
-    edited, blind = read_human_check(file, lists)
+    edited, blind = read_human_check_file(file, lists)
     checked = {edit.query_id for edit in edited}
     check = score_human_check(lists, edited, file=file.name, blind=blind, seed=seed)
-    check = replace(check, lists=_fingerprint_lists([final for final in lists if final.query_id in checked]))
-    write_atomic(
-        run / FOLDER / f"{slugify_name(file.stem)}.json",
-        to_json({**asdict(check), "questions": sorted(checked)}) + "\n",
+    check = replace(
+        check, lists=_fingerprint_final_lists([final for final in lists if final.query_id in checked])
     )
-    _write_check_into_record(run)
+    write_file_atomically(
+        run / FOLDER / f"{slugify_name(file.stem)}.json",
+        format_value_as_json({**asdict(check), "questions": sorted(checked)}) + "\n",
+    )
+    _write_human_checks_to_record(run)
     return check
 
 
-def read_human_checks(run: Path) -> tuple[HumanCheck, ...]:
+def read_human_checks(run: Path) -> tuple[HumanCheckOfJudge, ...]:
     """What people have said of the run's final lists, by name of their files; of lists that have changed since, no
     more."""
     files = sorted((run / FOLDER).glob("*.json"))
@@ -537,13 +557,13 @@ def read_human_checks(run: Path) -> tuple[HumanCheck, ...]:
         try:
             plain = parse_bounded_json(read_bounded_file(path).decode("utf-8"))
             checked = set(plain.pop("questions"))
-            check = build_dataclass(HumanCheck, plain)
+            check = build_dataclass_from_values(HumanCheckOfJudge, plain)
         except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
             raise DataError(
                 "the human check cannot be read", path=path, found=str(error),
                 mend="Delete it, and score the edited file again."
             ) from error  # fmt: skip
-        if check.lists == _fingerprint_lists([final for final in lists if final.query_id in checked]):
+        if check.lists == _fingerprint_final_lists([final for final in lists if final.query_id in checked]):
             checks.append(check)
     return tuple(checks)
 
@@ -559,7 +579,7 @@ def count_checked_questions(run: Path) -> int:
     return len(names)
 
 
-def _write_check_into_record(run: Path) -> None:
+def _write_human_checks_to_record(run: Path) -> None:
     """Put what people say into the run's record, where there is one."""
     path = run / "golden.json"
     if path.exists():
@@ -568,7 +588,7 @@ def _write_check_into_record(run: Path) -> None:
         write_golden_record(path, replace(golden, human=read_human_checks(run), labels=labels))
 
 
-def _fingerprint_lists(lists: Sequence[FinalList]) -> str:
+def _fingerprint_final_lists(lists: Sequence[QuestionFinalList]) -> str:
     return digest_json(
         [[final.query_id, [[p.doc_id, p.place, p.grade] for p in final.passages]] for final in lists]
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from statistics import mean, median, pstdev
 from typing import Any
 
-from embassay.protocols.kernel.claims import Claim, claim_count, claim_value
+from embassay.protocols.kernel.claims import Claim, make_count_claim, make_value_claim
 from embassay.protocols.kernel.tables import (
     Column,
     ColumnTable,
@@ -18,24 +18,30 @@ from embassay.protocols.kernel.tables import (
     format_noun_count,
     number_column,
     text,
-    whole_column,
+    whole_number_column,
 )
 from embassay.protocols.rag.golden import summary
-from embassay.protocols.rag.golden.candidates import read_rewrite
-from embassay.protocols.rag.golden.corpus import GoldenWork
+from embassay.protocols.rag.golden.candidates import read_query_rewrite
+from embassay.protocols.rag.golden.corpus import GoldenRunResources
 from embassay.protocols.rag.golden.grades import count_query_labels, summarise_label_counts
 from embassay.protocols.rag.golden.options import GoldenOptions
-from embassay.protocols.rag.golden.stages import STAGES, QueryState, RunQuery, States, read_json_line_rows
-from embassay.protocols.rag.golden.summary import GoldenRecord
+from embassay.protocols.rag.golden.stages import (
+    STAGES,
+    QueryStageStatus,
+    QueryWithFolder,
+    States,
+    read_json_line_rows,
+)
+from embassay.protocols.rag.golden.summary import GoldenRunRecord
 from embassay.protocols.rag.golden.trust import note_passages_addressing_judge
-from embassay.protocols.rag.judges import describe_judge
-from embassay.protocols.rag.ranking import JudgeOrderAnswer, RankedCandidate
+from embassay.protocols.rag.judges import build_judge_record
+from embassay.protocols.rag.ranking import GradedPoolPassage, JudgeOrderAnswer
 from embassay.protocols.rag.ranking.reliability import (
-    QueryAnswers,
+    QueryOrderAnswers,
     count_contradictions_and_circles,
     estimate_judge_noise,
+    estimate_place_gains,
     list_judge_notes,
-    place_gains,
 )
 from embassay.records import Result
 from embassay.stats import Estimate
@@ -48,7 +54,7 @@ class QueryProgress:
     """A query as far as it has come: `rows` are its graded passages (S4) with what S6 says of those it ordered, `calls`
     the answers that S6 is made from, `tokens` of all its candidates (S3)."""
 
-    state: QueryState
+    state: QueryStageStatus
     rewrite: str = ""
     rows: Sequence[Row] = ()
     kept: int = 0
@@ -60,7 +66,7 @@ class QueryProgress:
     tokens: Sequence[int] = ()
 
     @property
-    def is_done(self) -> bool:
+    def is_in_golden_set(self) -> bool:
         """Whether it belongs to the golden set."""
         return self.state.status == "done"
 
@@ -76,19 +82,19 @@ class QueryProgress:
             (row for row in self.rows if "final_rank" in row), key=lambda row: int(row["final_rank"])
         )
 
-    def as_query_answers(self) -> QueryAnswers:
+    def as_query_answers(self) -> QueryOrderAnswers:
         """Candidates and answers as the reports of rankings take them."""
 
         rows = sorted(self.ordered_passages, key=lambda row: int(row["rank_rrf"]))
         place = {row["doc_id"]: position for position, row in enumerate(rows)}
-        candidates = tuple(RankedCandidate(row["doc_id"], row["grade"], row["rank_rrf"]) for row in rows)
+        candidates = tuple(GradedPoolPassage(row["doc_id"], row["grade"], row["rank_rrf"]) for row in rows)
         calls = tuple(
             JudgeOrderAnswer(
                 tuple(place[key] for key in call["shown"]), tuple(place[key] for key in call["order"])
             )
             for call in self.calls
         )
-        return QueryAnswers(candidates, calls)
+        return QueryOrderAnswers(candidates, calls)
 
 
 def gather_query_progress(states: States, options: GoldenOptions) -> list[QueryProgress]:
@@ -96,7 +102,7 @@ def gather_query_progress(states: States, options: GoldenOptions) -> list[QueryP
     return [_gather_one_query_progress(state, options) for state in states]
 
 
-def _gather_one_query_progress(state: QueryState, options: GoldenOptions) -> QueryProgress:
+def _gather_one_query_progress(state: QueryStageStatus, options: GoldenOptions) -> QueryProgress:
     folder, through = state.folder, state.is_stage_done
     rewrite = read_query_rewrite_text(state) if through("S1") else ""
     if not through("S4"):
@@ -108,7 +114,7 @@ def _gather_one_query_progress(state: QueryState, options: GoldenOptions) -> Que
         return QueryProgress(state, rewrite, scored, tokens=tokens)
     order = {row["doc_id"]: row for row in read_json_line_rows(folder.order)}
     rows = [{**row, **order.get(row["doc_id"], {})} for row in scored]
-    checkpoint = json.loads(folder.checkpoint_path.read_text("utf-8"))
+    checkpoint = json.loads(folder.ranking_checkpoint_path.read_text("utf-8"))
     pruned = read_json_line_rows(folder.pruned_list_path(options.minimum))
     return QueryProgress(
         state, rewrite, rows, len(pruned), pruned[0]["cut_stage"] if pruned else 0,
@@ -117,13 +123,13 @@ def _gather_one_query_progress(state: QueryState, options: GoldenOptions) -> Que
     )  # fmt: skip
 
 
-def read_query_rewrite_text(state: QueryState) -> str:
+def read_query_rewrite_text(state: QueryStageStatus) -> str:
     """The rewriting of a query."""
 
-    return str(read_rewrite(RunQuery(state.id, state.text, state.folder))["text_rewrite"])
+    return str(read_query_rewrite(QueryWithFolder(state.id, state.text, state.folder))["text_rewrite"])
 
 
-def _read_logged_judge_calls(state: QueryState) -> Iterator[Row]:
+def _read_logged_judge_calls(state: QueryStageStatus) -> Iterator[Row]:
     """The answers in the log; its first line says what they belong to."""
     return (row for row in read_json_line_rows(state.folder.calls)[1:] if "order" in row)
 
@@ -142,7 +148,7 @@ _NOISE_QUERIES = 40
 """Queries from which the judge's noise is estimated: the model is fitted anew to each."""
 
 
-def summarise_golden_settings(work: GoldenWork, profile: str) -> summary.GoldenRunSettings:
+def summarise_golden_settings(work: GoldenRunResources, profile: str) -> summary.GoldenRunSettings:
     """What was asked for."""
     request, options = work.request, work.request.options
     return summary.GoldenRunSettings(
@@ -212,31 +218,31 @@ def summarise_query_progress(one: QueryProgress) -> summary.GoldenQuerySummary:
     )
 
 
-def summarise_tokens(queries: Sequence[QueryProgress], tokenizer: str) -> summary.CandidateTokens | None:
+def summarise_tokens(queries: Sequence[QueryProgress], tokenizer: str) -> summary.TokensPerCandidate | None:
     """Tokens per candidate over all pools (spec rag 3.1); None where no pool is there."""
     counts = [count for query in queries for count in query.tokens]
     if not counts:
         return None
     # Not `stdev`, which refuses a single value: the deviation of one is 0.
     sd = pstdev(counts) * math.sqrt(len(counts) / max(1, len(counts) - 1))
-    return summary.CandidateTokens(
+    return summary.TokensPerCandidate(
         tokenizer, float(mean(counts)), float(sd), len(counts), float(median(counts)), max(counts)
     )
 
 
 def summarise_labels(queries: Sequence[QueryProgress], validated: int) -> dict[str, float | None]:
     """The label summary of the queries in the golden set, of which people have checked some."""
-    done = [count_query_labels(query.state.id, query.grades) for query in queries if query.is_done]
+    done = [count_query_labels(query.state.id, query.grades) for query in queries if query.is_in_golden_set]
     return summarise_label_counts(done, validated=validated)
 
 
 def summarise_judge(
-    work: GoldenWork, queries: Sequence[QueryProgress], told: Mapping[str, Mapping[str, Any]]
+    work: GoldenRunResources, queries: Sequence[QueryProgress], told: Mapping[str, Mapping[str, Any]]
 ) -> summary.JudgeFacts:
     """Who judged, how many attempts it took, and what it cost."""
-    facts, counts = describe_judge(work.judge), getattr(work.judge, "counts", None)
+    facts, counts = build_judge_record(work.judge), getattr(work.judge, "counts", None)
     journal: Any = work.ledger.journal
-    spent = journal.sum_by_account().get(work.judge.name) if journal is not None else None
+    spent = journal.sum_spending_by_account().get(work.judge.name) if journal is not None else None
     grades = [row for query in queries for row in query.rows if row["grade"] is not None]
     orders = [call for query in queries for call in query.calls]
     failed = {stage: told.get(stage, {}).get("failed", 0) for stage in ("S4", "S6")}
@@ -248,8 +254,8 @@ def summarise_judge(
         top_p=facts["top_p"],
         prompts=facts.get("prompts", {}),
         answers=(
-            _count_answers("grade", grades, failed["S4"]),
-            _count_answers("order", orders, failed["S6"]),
+            _count_judge_calls("grade", grades, failed["S4"]),
+            _count_judge_calls("order", orders, failed["S6"]),
         ),
         asked=counts.asked if counts else None,
         cached=counts.cached if counts else None,
@@ -261,24 +267,24 @@ def summarise_judge(
     )
 
 
-def _count_answers(kind: str, rows: Sequence[Mapping[str, Any]], failed: int) -> summary.JudgeCalls:
+def _count_judge_calls(kind: str, rows: Sequence[Mapping[str, Any]], failed: int) -> summary.JudgeCallCounts:
     attempts = Counter(row["attempts"] for row in rows)
     faults = Counter(text.partition(":")[0] for row in rows for text in row["rejected"])
     most = max(attempts, default=0)
-    return summary.JudgeCalls(
+    return summary.JudgeCallCounts(
         kind, len(rows), tuple(attempts[n] for n in range(1, most + 1)), dict(faults.most_common()), failed
     )
 
 
-def summarise_ranking(engine: str, queries: Sequence[QueryProgress], seed: int) -> summary.RankingFacts:
+def summarise_ranking(engine: str, queries: Sequence[QueryProgress], seed: int) -> summary.PoolRankingFacts:
     """How the pools were ordered, and what the answers say of the judge."""
 
-    done = [query for query in queries if query.is_done]
+    done = [query for query in queries if query.is_in_golden_set]
     calls = sum(len(query.calls) for query in done)
     names = sorted({name for query in done for name in query.claims})
     claims = {name: mean(query.claims[name] for query in done if name in query.claims) for name in names}
     judged = [query.as_query_answers() for query in done]
-    return summary.RankingFacts(
+    return summary.PoolRankingFacts(
         engine=engine,
         calls=calls,
         calls_per_query=calls / len(done) if done else None,
@@ -286,34 +292,36 @@ def summarise_ranking(engine: str, queries: Sequence[QueryProgress], seed: int) 
         claims=claims,
         doubts=dict(Counter(doubt for query in done for doubt in query.doubts).most_common()),
         contradictions=_estimate_contradictions(judged, seed) if calls else None,
-        place_bias=_place_bias(judged, seed) if calls else (),
+        place_bias=_estimate_place_bias(judged, seed) if calls else (),
         notes=list_judge_notes(judged, seed=seed),
     )
 
 
-def _estimate_contradictions(judged: Sequence[Any], seed: int) -> summary.Contradictions:
+def _estimate_contradictions(judged: Sequence[Any], seed: int) -> summary.ContradictedPairShare:
 
     pairs = count_contradictions_and_circles(judged, seed=seed)
     noise = estimate_judge_noise(judged[:_NOISE_QUERIES], seed=seed)
     none = Estimate(None, reason="no pair of passages was shown twice")
-    return summary.Contradictions(pairs.pairs, pairs.contradicted, pairs.share or none, noise)
+    return summary.ContradictedPairShare(pairs.pairs, pairs.contradicted, pairs.share or none, noise)
 
 
-def _place_bias(judged: Sequence[Any], seed: int) -> tuple[summary.PlaceBias, ...]:
+def _estimate_place_bias(judged: Sequence[Any], seed: int) -> tuple[summary.JudgePositionBias, ...]:
 
-    places = place_gains(judged, seed=seed)
+    places = estimate_place_gains(judged, seed=seed)
     gains: Iterable[Estimate] = places.gains if places else ()
     return tuple(
-        summary.PlaceBias(place, gain) for place, gain in enumerate(gains, start=1) if gain.value is not None
+        summary.JudgePositionBias(place, gain)
+        for place, gain in enumerate(gains, start=1)
+        if gain.value is not None
     )
 
 
-def list_golden_notes(work: GoldenWork, queries: Sequence[QueryProgress]) -> tuple[str, ...]:
+def list_golden_notes(work: GoldenRunResources, queries: Sequence[QueryProgress]) -> tuple[str, ...]:
     """What a reader should know before trusting the set."""
     notes = [f"{left.reason}: {left.count:,} ({', '.join(left.examples)})" for left in work.read.skipped]
     notes += work.read.warnings
     notes += work.warnings
-    notes += _ungraded_notes(queries)
+    notes += _note_ungraded_passages(queries)
     notes += note_passages_addressing_judge(queries)
     failed = [query for query in queries if query.state.status == "failed"]
     if len(failed) > FAILED_LOUDLY * len(queries):
@@ -328,23 +336,23 @@ def list_golden_notes(work: GoldenWork, queries: Sequence[QueryProgress]) -> tup
 GOOD = "grade4plus5_count_median"
 
 
-def claim_golden_set(statuses: Sequence[str], labels: Mapping[str, float | None]) -> dict[str, Claim]:
+def make_golden_set_claims(statuses: Sequence[str], labels: Mapping[str, float | None]) -> dict[str, Claim]:
     """What became of the questions, and what those that are done hold, by kind. `statuses` are theirs."""
     done = sum(status == "done" for status in statuses)
     claims = {
-        "done": claim_count("done", done, len(statuses)),
-        "failed": claim_count("failed", sum(status == "failed" for status in statuses), len(statuses)),
+        "done": make_count_claim("done", done, len(statuses)),
+        "failed": make_count_claim("failed", sum(status == "failed" for status in statuses), len(statuses)),
     }
     if done and labels.get(GOOD) is not None:
-        claims["good"] = claim_value("the median question", GOOD, labels[GOOD], kind="good")
+        claims["good"] = make_value_claim("the median question", GOOD, labels[GOOD], kind="good")
         none = int(labels.get("queries_without_grade4plus5") or 0)
-        claims["without good"] = claim_count("without good", none, done)
+        claims["without good"] = make_count_claim("without good", none, done)
     return claims
 
 
-def _ungraded_notes(queries: Sequence[QueryProgress]) -> Iterator[str]:
+def _note_ungraded_passages(queries: Sequence[QueryProgress]) -> Iterator[str]:
     """How many passages of the golden set have no grade, and what that may change."""
-    pools = [query.rows for query in queries if query.is_done]
+    pools = [query.rows for query in queries if query.is_in_golden_set]
     missing = [sum(row["grade"] is None for row in rows) for rows in pools]
     if not any(missing):
         return
@@ -357,9 +365,9 @@ def _ungraded_notes(queries: Sequence[QueryProgress]) -> Iterator[str]:
     )
 
 
-def describe_verdict(queries: Sequence[QueryProgress], labels: Mapping[str, float | None]) -> str:
+def phrase_golden_verdict(queries: Sequence[QueryProgress], labels: Mapping[str, float | None]) -> str:
     """What came out, in a sentence or two."""
-    claims = claim_golden_set([query.state.status for query in queries], labels)
+    claims = make_golden_set_claims([query.state.status for query in queries], labels)
     done = claims["done"]
     if not done.n:
         return "No question has passed all stages yet."
@@ -377,9 +385,9 @@ TASK = "golden"
 HEADLINE = GOOD
 
 
-def result_rows(golden: GoldenRecord, dataset: str, lang: str) -> list[Result]:
+def make_golden_result_rows(golden: GoldenRunRecord, dataset: str, lang: str) -> list[Result]:
     """One row per quantity, the headline first."""
-    quantities = dict(_golden_quantities(golden))
+    quantities = dict(_list_golden_quantities(golden))
     ordered = {HEADLINE: quantities[HEADLINE], **quantities} if HEADLINE in quantities else quantities
     return [
         Result(
@@ -390,7 +398,7 @@ def result_rows(golden: GoldenRecord, dataset: str, lang: str) -> list[Result]:
     ]  # fmt: skip
 
 
-def _golden_quantities(golden: GoldenRecord) -> Iterator[tuple[str, Estimate]]:
+def _list_golden_quantities(golden: GoldenRunRecord) -> Iterator[tuple[str, Estimate]]:
     done = sum(query.status == "done" for query in golden.queries)
     for name, value in golden.labels.items():
         yield name, Estimate(value, n=done)
@@ -406,10 +414,10 @@ def _golden_quantities(golden: GoldenRecord) -> Iterator[tuple[str, Estimate]]:
             yield "contradicted_pairs", golden.ranking.contradictions.share
             if golden.ranking.contradictions.noise is not None:
                 yield "judge_noise", golden.ranking.contradictions.noise
-    yield from _judge_quantities(golden)
+    yield from _list_judge_quantities(golden)
 
 
-def _judge_quantities(golden: GoldenRecord) -> Iterator[tuple[str, Estimate]]:
+def _list_judge_quantities(golden: GoldenRunRecord) -> Iterator[tuple[str, Estimate]]:
     if golden.rank_agreement is not None:
         yield "rank_agreement", golden.rank_agreement
     if golden.repeated is not None and not golden.repeated.reason:
@@ -419,13 +427,13 @@ def _judge_quantities(golden: GoldenRecord) -> Iterator[tuple[str, Estimate]]:
                 yield f"repeat_{name}", agreement
 
 
-def golden_tables(golden: GoldenRecord) -> list[ColumnTable]:
+def build_golden_tables(golden: GoldenRunRecord) -> list[ColumnTable]:
     """The label summary, tokens per candidate (the source's table 14), stages, queries, and the judge's repeats."""
     tables = [_labels_table(golden.labels), _stages_table(golden), _queries_table(golden)]
     if golden.tokens is not None:
         tables.append(_tokens_table(golden))
     if golden.repeated is not None and golden.repeated.table:
-        tables.append(_repeats_table(golden.repeated.table))
+        tables.append(_build_judge_repeats_table(golden.repeated.table))
     return tables
 
 
@@ -439,38 +447,40 @@ def _labels_table(labels: Mapping[str, float | None]) -> ColumnTable:
     )
 
 
-def _stages_table(golden: GoldenRecord) -> ColumnTable:
+def _stages_table(golden: GoldenRunRecord) -> ColumnTable:
     return ColumnTable.of(
         "stages", "Stages", golden.stages, text("stage", "name"), text("does", "title"),
-        whole_column("done"), whole_column("kept"),
-        whole_column("failed"), number_column("seconds", decimals=1),
+        whole_number_column("done"), whole_number_column("kept"),
+        whole_number_column("failed"), number_column("seconds", decimals=1),
         text("counts", lambda stage: _phrase_counts(stage.counts))
     )  # fmt: skip
 
 
-def _queries_table(golden: GoldenRecord) -> ColumnTable:
+def _queries_table(golden: GoldenRunRecord) -> ColumnTable:
     return ColumnTable.of(
-        "queries", "Questions", golden.queries, text("query_id"), text("status"), whole_column("pool"),
-        *map(_make_grade_count_field, (5, 4, 3, 2, 1)), whole_column("kept"),
-        whole_column("calls"), text("stopped"), text("reason")
+        "queries", "Questions", golden.queries, text("query_id"), text("status"), whole_number_column("pool"),
+        *map(_make_grade_count_field, (5, 4, 3, 2, 1)), whole_number_column("kept"),
+        whole_number_column("calls"), text("stopped"), text("reason")
     )  # fmt: skip
 
 
 def _make_grade_count_field(grade: int) -> ComputedColumn:
     """How many passages of a question have the grade; None where none is graded."""
-    return whole_column(f"grade {grade}", lambda query: query.grades[grade - 1] if query.grades else None)
+    return whole_number_column(
+        f"grade {grade}", lambda query: query.grades[grade - 1] if query.grades else None
+    )
 
 
-def _tokens_table(golden: GoldenRecord) -> ColumnTable:
+def _tokens_table(golden: GoldenRunRecord) -> ColumnTable:
     return ColumnTable.of(
         "rag_table14", "Tokens per candidate, question and passage together", [golden.tokens], text("tokenizer"),
-        whole_column("candidates", "n"), number_column("mean", decimals=1),
-        number_column("sd", decimals=1), whole_column("median"),
-        whole_column("largest")
+        whole_number_column("candidates", "n"), number_column("mean", decimals=1),
+        number_column("sd", decimals=1), whole_number_column("median"),
+        whole_number_column("largest")
     )  # fmt: skip
 
 
-def _repeats_table(table: tuple[tuple[int, ...], ...]) -> ColumnTable:
+def _build_judge_repeats_table(table: tuple[tuple[int, ...], ...]) -> ColumnTable:
     columns = (
         Column("first grade", decimals=0),
         *(Column(f"then {grade}", decimals=0) for grade in range(1, 6)),

@@ -14,25 +14,30 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role, Tokenizer
 from embassay.data import Dataset, open_dataset
-from embassay.data.documents.passages import DocumentFolder, WholeDocuments
-from embassay.data.intake import RowIntake, name_language
+from embassay.data.documents.passages import FolderPassageSource, WholeDocumentSource
+from embassay.data.intake import SkipRecordingReader, choose_dataset_language
 from embassay.data.lines import split_reading_from_mapping
-from embassay.data.rows import Row, RowSource, make_missing_column_error, read_text, read_texts
-from embassay.data.sources import prefer_own_path
+from embassay.data.rows import Row, RowSource, make_missing_column_error, read_text_cell, read_text_list_cell
+from embassay.data.sources import prefer_path_over_catalogue
 from embassay.data.tables import FORMATS, open_one_of_tables
-from embassay.data.views import FilteredView, RenamedView, SeededDraw, TitledView
+from embassay.data.views import FilteredRowsView, RenamedColumnsView, SmallestHashSample, TitlePrependedView
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel import inputs as opening
-from embassay.protocols.kernel.forecast import count_dimensions, sum_memory, vector_bytes
+from embassay.protocols.kernel.forecast import count_vector_dimensions, sum_memory_footprint, vector_bytes
 from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.rag.golden.options import GoldenOptions, GoldenRequest
-from embassay.protocols.rag.golden.stages import QueryFolder, RunQuery, StageInput, make_folder_names
+from embassay.protocols.rag.golden.stages import (
+    QueryFolder,
+    QueryWithFolder,
+    StageInputFile,
+    make_query_folder_names,
+)
 from embassay.protocols.rag.judges import Judge, Question, is_language_model_spec, open_judge
-from embassay.protocols.rag.rewriters import Rewriter, open_rewriter
+from embassay.protocols.rag.rewriters import QuestionRewriter, open_rewriter
 from embassay.protocols.rag.tradeoffs import estimate_word_index_bytes
 from embassay.records import SkippedItems
-from embassay.runs.folder import digest_json, to_json
-from embassay.runs.memory import MemoryFootprint, check_memory_fits
+from embassay.runs.folder import digest_json, format_value_as_json
+from embassay.runs.memory import WorkMemoryEstimate, check_memory_fits
 from embassay.systems import SYSTEMS
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
@@ -78,7 +83,7 @@ class CorpusWithQuestions:
     name: str
     lang: str
     fingerprint: str
-    files: Mapping[str, Sequence[StageInput]]
+    files: Mapping[str, Sequence[StageInputFile]]
     """By part: `corpus`, `queries`."""
     skipped: tuple[SkippedItems, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -105,18 +110,18 @@ def read_golden_inputs(request: GoldenRequest) -> CorpusWithQuestions:
     """
     tables = _open_corpus_and_queries(request)
     check_memory_fits(estimate_corpus_memory(Path(origin.address) for origin in tables.corpus.list_origins()))
-    intake = RowIntake()
+    intake = SkipRecordingReader()
     documents = intake.read(
         tables.corpus,
         tables.corpus.columns(),
-        lambda row, key: _read_doc(row, key, intake),
-        SeededDraw(None, 0),
+        lambda row, key: _read_corpus_document(row, key, intake),
+        SmallestHashSample(None, 0),
     )
     questions = intake.read(
         tables.queries,
         tables.queries.columns(),
         lambda row, key: _read_question(row, key, intake),
-        SeededDraw(request.limit, request.seed),
+        SmallestHashSample(request.limit, request.seed),
     )
     intake.note_odd_texts(
         (document.id for _, document in documents), (document.text for _, document in documents)
@@ -125,7 +130,8 @@ def read_golden_inputs(request: GoldenRequest) -> CorpusWithQuestions:
     hashes = [file.sha256 for part in files.values() for file in part]
     return CorpusWithQuestions(
         tuple(question for _, question in questions), tuple(document for _, document in documents), tables.name,
-        name_language(intake.langs, tables.lang), digest_json([hashes, dict(request.mapping), request.split]), files,
+        choose_dataset_language(intake.langs, tables.lang),
+        digest_json([hashes, dict(request.mapping), request.split]), files,
         tables.skipped + intake.tally.skipped(), tables.notes + intake.tally.warnings()
     )  # fmt: skip
 
@@ -158,15 +164,15 @@ def is_document_corpus(corpus: str) -> bool:
 def open_document_passages(corpus: str, options: GoldenOptions) -> tuple[RowSource, Dataset]:
     """The passages of a folder of documents, and the dataset that they are; with `options.chunk` the whole documents,
     for the chunks of a golden set."""
-    dataset = open_dataset(prefer_own_path(corpus))
+    dataset = open_dataset(prefer_path_over_catalogue(corpus))
     source = dataset.parts.get("corpus")
-    inside = source.source if isinstance(source, TitledView) else source
-    if not isinstance(inside, DocumentFolder):
+    inside = source.source if isinstance(source, TitlePrependedView) else source
+    if not isinstance(inside, FolderPassageSource):
         raise UsageError(
             f"{corpus} is a folder of tables, not of documents.",
             mend="Name its corpus file, or the folder with -d.",
         )
-    return (WholeDocuments(inside) if options.chunk is not None else inside), dataset
+    return (WholeDocumentSource(inside) if options.chunk is not None else inside), dataset
 
 
 def _open_folder_and_questions(request: GoldenRequest) -> _CorpusAndQueries:
@@ -209,13 +215,13 @@ def _open_corpus_and_query_files(
             raise make_missing_column_error(raw["corpus"], column, target=target)
     named = {part: _rename_columns(source, columns) for part, source in raw.items()}
     if request.split is not None:
-        named["queries"] = FilteredView(named["queries"], {"split": frozenset({request.split})})
+        named["queries"] = FilteredRowsView(named["queries"], {"split": frozenset({request.split})})
     return _CorpusAndQueries(named["corpus"], named["queries"], name)
 
 
 def _open_dataset(request: GoldenRequest) -> _CorpusAndQueries:
     dataset: Dataset = open_dataset(
-        prefer_own_path(request.dataset), mapping=request.mapping, split=request.split
+        prefer_path_over_catalogue(request.dataset), mapping=request.mapping, split=request.split
     )
     lacking = [part for part in ("corpus", "queries") if part not in dataset.parts]
     if lacking:
@@ -225,9 +231,9 @@ def _open_dataset(request: GoldenRequest) -> _CorpusAndQueries:
         )
     corpus, queries = dataset.parts["corpus"], dataset.parts["queries"]
     if request.split is not None and "split" in queries.columns():
-        queries = FilteredView(queries, {"split": frozenset({request.split})})
+        queries = FilteredRowsView(queries, {"split": frozenset({request.split})})
     # The title is wanted by itself: a chunk has it in its breadcrumb.
-    corpus = corpus.source if isinstance(corpus, TitledView) else corpus
+    corpus = corpus.source if isinstance(corpus, TitlePrependedView) else corpus
     return _CorpusAndQueries(corpus, queries, dataset.name, dataset.declared_lang, dataset.notes)
 
 
@@ -241,16 +247,16 @@ def _require_existing_path(name: str) -> Path:
 def _rename_columns(source: RowSource, mapping: Mapping[str, str]) -> RowSource:
     """The table under our names. DataError where it has no column `text`; its rows are numbered without an `id`."""
     names = {target: column for target, column in mapping.items() if not column or column in source.columns()}
-    view = RenamedView(source, names)
+    view = RenamedColumnsView(source, names)
     if "text" not in view.columns():
         raise make_missing_column_error(view, "text")
     return view
 
 
-def _read_doc(row: Row, key: str, intake: RowIntake) -> CorpusDocument | None:
-    text = read_text(row, "text")
+def _read_corpus_document(row: Row, key: str, intake: SkipRecordingReader) -> CorpusDocument | None:
+    text = read_text_cell(row, "text")
     if text is None:
-        intake.tally.count_skipped("documents without text", key)
+        intake.tally.count_skipped_item("documents without text", key)
         return None
     metadata = {
         name: value
@@ -260,41 +266,41 @@ def _read_doc(row: Row, key: str, intake: RowIntake) -> CorpusDocument | None:
     return CorpusDocument(key, _read_title(row), text, metadata)
 
 
-def _read_question(row: Row, key: str, intake: RowIntake) -> GoldenQuestion | None:
-    text = read_text(row, "text")
+def _read_question(row: Row, key: str, intake: SkipRecordingReader) -> GoldenQuestion | None:
+    text = read_text_cell(row, "text")
     if text is None:
-        intake.tally.count_skipped("questions without text", key)
+        intake.tally.count_skipped_item("questions without text", key)
         return None
-    rewrite = next((value for name in _REWRITES if (value := read_text(row, name))), None)
-    return GoldenQuestion(key, text, rewrite, read_text(row, "bm25_query"), _read_tags(row))
+    rewrite = next((value for name in _REWRITES if (value := read_text_cell(row, name))), None)
+    return GoldenQuestion(key, text, rewrite, read_text_cell(row, "bm25_query"), _read_tags(row))
 
 
 def _read_tags(row: Row) -> tuple[str, ...]:
     value = row.cells.get("tags")
     if isinstance(value, str):
         return tuple(part for piece in value.split(",") if (part := piece.strip()))
-    return tuple(tag for tag in read_texts(row, "tags") if tag)
+    return tuple(tag for tag in read_text_list_cell(row, "tags") if tag)
 
 
 def _read_title(row: Row) -> str:
-    return (read_text(row, "title") or "").strip()
+    return (read_text_cell(row, "title") or "").strip()
 
 
 def _is_storable_metadata(value: Any) -> bool:
     """Whether it is worth keeping beside a passage: short, and something that JSON can hold."""
     try:
         # NaN is not equal to itself, and JSON has no word for it.
-        return value is not None and value == value and len(to_json(value)) <= _LONGEST
+        return value is not None and value == value and len(format_value_as_json(value)) <= _LONGEST
     except (TypeError, ValueError):
         return False
 
 
-def _list_source_files(source: RowSource) -> tuple[StageInput, ...]:
-    return tuple(StageInput(origin.address, origin.digest().hex()) for origin in source.list_origins())
+def _list_source_files(source: RowSource) -> tuple[StageInputFile, ...]:
+    return tuple(StageInputFile(origin.address, origin.digest().hex()) for origin in source.list_origins())
 
 
 @dataclass(frozen=True)
-class GoldenPassages:
+class PassagesWithMetadata:
     """Passages in the order of their ids; `metadata` are the other columns of the document, for a chunk also its
     `source` (the id of the document), number and place in the text."""
 
@@ -315,7 +321,7 @@ class _CorpusPassage:
 
 def make_passages(
     documents: Sequence[CorpusDocument], options: GoldenOptions, tokenizer: Tokenizer
-) -> GoldenPassages:
+) -> PassagesWithMetadata:
     """The documents as passages; with `options.chunk` as chunks `doc#1`, `doc#2` ... of so many tokens at most."""
     pieces = (
         _cut_chunks(documents, options, tokenizer)
@@ -325,7 +331,7 @@ def make_passages(
     ordered = sorted(pieces, key=lambda passage: passage.id)
     if not ordered:
         raise DataError("no passage can be made from the corpus", expected="at least one text")
-    return GoldenPassages(
+    return PassagesWithMetadata(
         tuple(passage.id for passage in ordered),
         tuple(passage.text for passage in ordered),
         tuple(passage.metadata for passage in ordered),
@@ -386,26 +392,28 @@ _ROW = 3_000
 
 def estimate_search_memory(
     system: Any, passages: Sequence[str], queries: Sequence[str], depth: int
-) -> MemoryFootprint:
+) -> WorkMemoryEstimate:
     """S2 on these passages, which are in memory: the vectors of a shard, the index of the words of the queries, and
     the `depth` best of both searches."""
-    shard, dim = min(SHARD, len(passages)), count_dimensions(system)
+    shard, dim = min(SHARD, len(passages)), count_vector_dimensions(system)
     parts = {
         f"the vectors of {shard:,} passages": vector_bytes(shard + len(queries), dim) + shard * _TABLES,
         "words": estimate_word_index_bytes(passages, len(passages), queries),
         "what was found": 2 * depth * len(queries) * _ROW,
     }
-    return sum_memory(parts, "Judge a smaller corpus, or fewer questions (--limit)")
+    return sum_memory_footprint(parts, "Judge a smaller corpus, or fewer questions (--limit)")
 
 
-def estimate_corpus_memory(files: Iterable[Path]) -> MemoryFootprint:
+def estimate_corpus_memory(files: Iterable[Path]) -> WorkMemoryEstimate:
     """The corpus in these files, which is held whole from beginning to end; nothing of a table of a hub is known."""
     size = sum(
         file.stat().st_size * (_READ * _PACKED if file.suffix in (".gz", ".parquet") else _READ)
         for file in files
         if file.is_file()
     )
-    return MemoryFootprint({"the corpus, which a golden set holds in memory": size}, "Judge a smaller corpus")
+    return WorkMemoryEstimate(
+        {"the corpus, which a golden set holds in memory": size}, "Judge a smaller corpus"
+    )
 
 
 _MOST_BYTES = 400_000
@@ -413,7 +421,7 @@ _MOST_BYTES = 400_000
 
 
 @dataclass
-class GoldenWork:
+class GoldenRunResources:
     """A run in the making. What costs time to open is opened when it is first asked for."""
 
     request: GoldenRequest
@@ -436,11 +444,11 @@ class GoldenWork:
         return {question.id: question for question in self.read.questions}
 
     @cached_property
-    def queries(self) -> tuple[RunQuery, ...]:
+    def queries(self) -> tuple[QueryWithFolder, ...]:
         """The questions with their folders, in the order of the file."""
-        names = make_folder_names([question.id for question in self.read.questions])
+        names = make_query_folder_names([question.id for question in self.read.questions])
         return tuple(
-            RunQuery(question.id, question.text, QueryFolder(self.run, names[question.id]))
+            QueryWithFolder(question.id, question.text, QueryFolder(self.run, names[question.id]))
             for question in self.read.questions
         )
 
@@ -450,17 +458,17 @@ class GoldenWork:
         return open_tokenizer(self.request.tokenizer)
 
     @cached_property
-    def passages(self) -> GoldenPassages:
+    def passages(self) -> PassagesWithMetadata:
         """What is searched."""
         return make_passages(self.read.documents, self.request.options, self.tokenizer)
 
     @cached_property
-    def encoder(self) -> GoldenEncoder:
+    def encoder(self) -> CachedGoldenEncoder:
         """What makes vectors of texts."""
-        return GoldenEncoder(self.request, self.ledger, self.listener.advanced_by)
+        return CachedGoldenEncoder(self.request, self.ledger, self.listener.advanced_by)
 
     @cached_property
-    def rewriter(self) -> Rewriter:
+    def rewriter(self) -> QuestionRewriter:
         """What puts questions in the words of a search."""
         return open_rewriter(self.request.rewriter, ledger=self.ledger, seed=self.request.seed)
 
@@ -477,7 +485,7 @@ class GoldenWork:
         longest = min(question + passage * shown, _MOST_BYTES)
         return open_judge(self.request.judge, ledger=self.ledger, seed=self.request.seed, longest=longest)
 
-    def question(self, asked: RunQuery, rewrite: str) -> Question:
+    def question(self, asked: QueryWithFolder, rewrite: str) -> Question:
         """What the judge is asked."""
         original = self.request.options.judge_question == "original"
         return Question(asked.id, asked.text if original else rewrite)
@@ -487,7 +495,7 @@ class GoldenWork:
         """Charge calls to the account, and note what they came to under the stage."""
         calls: dict[str, int] = {}
         try:
-            with opening.charge_calls(self.ledger, account) as calls:
+            with opening.charge_calls_to_account(self.ledger, account) as calls:
                 yield
         finally:
             # Also of calls that ended in an error: they are paid for.
@@ -496,7 +504,7 @@ class GoldenWork:
                 noted[name] = noted.get(name, 0) + count
 
 
-class GoldenEncoder:
+class CachedGoldenEncoder:
     """The request's encoder behind the cache. UsageError for a system that makes no vectors."""
 
     def __init__(self, request: GoldenRequest, ledger: Ledger, advance: Callable[[int], None]) -> None:
@@ -518,7 +526,7 @@ class GoldenEncoder:
     def describe_similarity_mismatch(self) -> tuple[str, ...]:
         """What is to be said of a model that was made for another similarity than the cosine of the protocol; once its
         vectors are there."""
-        return self._opened.other_similarities()
+        return self._opened.say_other_similarities()
 
     @property
     def failures(self) -> dict[str, str]:

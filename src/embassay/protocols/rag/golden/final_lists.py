@@ -23,13 +23,13 @@ from types import MappingProxyType
 from typing import Any
 
 from embassay.data.lines import DelimitedTable, read_text_lines
-from embassay.data.rows import Row, escape_formula, make_missing_column_error
+from embassay.data.rows import Row, escape_spreadsheet_formula, make_missing_column_error
 from embassay.data.tables import find_known_suffix
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.tables import format_csv_sheet
 from embassay.protocols.rag.golden.stages import QueryFolder, read_json_line_rows
-from embassay.randomness import make_generator
-from embassay.runs.folder import RunFolder, digest_json, to_json, write_atomic
+from embassay.randomness import make_seeded_generator
+from embassay.runs.folder import RunFolder, digest_json, format_value_as_json, write_file_atomically
 
 EDITED = ("place", "grade", "remark")
 NEEDED = ("item", *EDITED)
@@ -41,7 +41,7 @@ _NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)?")
 
 
 @dataclass(frozen=True)
-class ListedPassage:
+class FinalListPassage:
     """A passage of a final list: its place (1 = best) and grade by the judge (None where it gave none), its text."""
 
     doc_id: str
@@ -51,16 +51,16 @@ class ListedPassage:
 
 
 @dataclass(frozen=True)
-class FinalList:
+class QuestionFinalList:
     """The final list of one question, best first."""
 
     query_id: str
     question: str
-    passages: tuple[ListedPassage, ...]
+    passages: tuple[FinalListPassage, ...]
 
 
 @dataclass(frozen=True)
-class EditedPassage:
+class PersonPassageJudgement:
     """What a person said of one passage; None and "" where nothing."""
 
     query_id: str
@@ -75,8 +75,13 @@ def make_passage_key(query_id: str, doc_id: str) -> str:
     return f"i{digest_json([query_id, doc_id])[:10]}"
 
 
-def write_human_check(
-    path: Path, lists: Sequence[FinalList], *, blind: bool = False, excerpt: int = 800, seed: int = 1337
+def write_human_check_file(
+    path: Path,
+    lists: Sequence[QuestionFinalList],
+    *,
+    blind: bool = False,
+    excerpt: int = 800,
+    seed: int = 1337,
 ) -> None:
     """Write the file. Places and grades are the judge's, to be changed where they are wrong; or in a `blind` one they
     are empty, and the passages of a question stand in an order drawn by `seed`. Texts are cut at `excerpt` characters.
@@ -86,14 +91,16 @@ def write_human_check(
     columns = _list_check_columns(blind)
     rows: list[Iterable[Any]] = [columns]
     for final in lists:
-        for passage in _shuffle_list(final, seed) if blind else final.passages:
+        for passage in _shuffle_final_list(final, seed) if blind else final.passages:
             row = _make_check_row(final, passage, excerpt, blind)
             rows.append([row[column] for column in columns])
     # Spreadsheets take a file without the mark for one in an old code page.
-    write_atomic(path, format_csv_sheet(rows, _detect_delimiter(path)).encode("utf-8-sig"))
+    write_file_atomically(path, format_csv_sheet(rows, _detect_delimiter(path)).encode("utf-8-sig"))
 
 
-def read_human_check(path: Path, lists: Sequence[FinalList]) -> tuple[list[EditedPassage], bool]:
+def read_human_check_file(
+    path: Path, lists: Sequence[QuestionFinalList]
+) -> tuple[list[PersonPassageJudgement], bool]:
     """What stands in an edited file of these lists, and whether it was a blind one.
 
     Rows may be in any order, separators commas, semicolons or tabs, and 1,5 is 1.5. DataError with file and line for a
@@ -106,23 +113,23 @@ def read_human_check(path: Path, lists: Sequence[FinalList]) -> tuple[list[Edite
     for column in NEEDED:
         if column not in source.columns():
             raise make_missing_column_error(source, column)
-    edits: dict[str, EditedPassage] = {}
+    edits: dict[str, PersonPassageJudgement] = {}
     lines: dict[str, int] = {}
     for row in source.rows(NEEDED):
         if not any(_read_stripped_cell(row, column) for column in NEEDED):
             continue
         item = _read_stripped_cell(row, "item")
         if item not in items:
-            raise _make_row_error(row, "the passage is not in any final list", "an item from the original file",
+            raise _make_check_row_error(row, "the passage is not in any final list", "an item from the original file",
                          item, "Restore the column `item`, and score it with the run that the file came "
                              "from.")  # fmt: skip
         if item in edits:
-            raise _make_row_error(
+            raise _make_check_row_error(
                 row, "the passage appears twice", f"the item once; it is already on line {lines[item]}", item,
                 "Delete one of the two rows."
             )  # fmt: skip
         whose, passage = items[item]
-        edits[item] = EditedPassage(
+        edits[item] = PersonPassageJudgement(
             whose.query_id,
             passage.doc_id,
             _parse_edited_place(row),
@@ -139,7 +146,10 @@ def read_human_check(path: Path, lists: Sequence[FinalList]) -> tuple[list[Edite
 
 
 def _require_complete_questions(
-    path: Path, edits: Mapping[str, EditedPassage], lines: Mapping[str, int], lists: Sequence[FinalList]
+    path: Path,
+    edits: Mapping[str, PersonPassageJudgement],
+    lines: Mapping[str, int],
+    lists: Sequence[QuestionFinalList],
 ) -> None:
     """DataError if a question has rows, but not all of them."""
     for final in lists:
@@ -159,27 +169,29 @@ def _list_check_columns(blind: bool) -> tuple[str, ...]:
     return ("item", "query_id", "question", "place", "grade", "remark", *judges, "doc_id", "text")
 
 
-def _shuffle_list(final: FinalList, seed: int) -> Iterator[ListedPassage]:
+def _shuffle_final_list(final: QuestionFinalList, seed: int) -> Iterator[FinalListPassage]:
     for place in (
-        make_generator(seed, "human check", final.query_id).permutation(len(final.passages)).tolist()
+        make_seeded_generator(seed, "human check", final.query_id).permutation(len(final.passages)).tolist()
     ):
         yield final.passages[place]
 
 
-def _make_check_row(final: FinalList, passage: ListedPassage, excerpt: int, blind: bool) -> dict[str, object]:
+def _make_check_row(
+    final: QuestionFinalList, passage: FinalListPassage, excerpt: int, blind: bool
+) -> dict[str, object]:
     grade = "" if passage.grade is None else passage.grade
     filled = ("", "") if blind else (passage.place, grade)
     return {
         "item": make_passage_key(final.query_id, passage.doc_id),
-        "query_id": escape_formula(final.query_id),
-        "question": escape_formula(_shorten_to_one_line(final.question, excerpt)),
+        "query_id": escape_spreadsheet_formula(final.query_id),
+        "question": escape_spreadsheet_formula(_shorten_to_one_line(final.question, excerpt)),
         "place": filled[0],
         "grade": filled[1],
         "remark": "",
         "judge_place": passage.place,
         "judge_grade": grade,
-        "doc_id": escape_formula(passage.doc_id),
-        "text": escape_formula(_shorten_to_one_line(passage.text, excerpt)),
+        "doc_id": escape_spreadsheet_formula(passage.doc_id),
+        "text": escape_spreadsheet_formula(_shorten_to_one_line(passage.text, excerpt)),
     }
 
 
@@ -215,7 +227,7 @@ def _parse_edited_place(row: Row) -> float | None:
         return None
     value = float(text.replace(",", ".")) if _NUMBER.fullmatch(text) else math.nan
     if not 0 < value <= 1_000_000:
-        raise _make_row_error(row, "the place cannot be read",
+        raise _make_check_row_error(row, "the place cannot be read",
                          "a number above 0 (1 = best; 2.5 goes between 2 and 3), or blank",
                      text, "Correct it, or leave it blank if you have no opinion.")  # fmt: skip
     return value
@@ -228,16 +240,16 @@ def _parse_edited_grade(row: Row) -> int | None:
     # A spreadsheet may write 4 as 4.0.
     whole = re.fullmatch(r"([1-5])(?:[.,]0+)?", text)
     if whole is None:
-        raise _make_row_error(row, "the grade cannot be read", "1, 2, 3, 4, 5 or blank", text,
+        raise _make_check_row_error(row, "the grade cannot be read", "1, 2, 3, 4, 5 or blank", text,
                      "Correct it, or leave it blank if you have no opinion.")  # fmt: skip
     return int(whole[1])
 
 
-def _make_row_error(row: Row, what: str, expected: str, found: str, mend: str) -> DataError:
+def _make_check_row_error(row: Row, what: str, expected: str, found: str, mend: str) -> DataError:
     return DataError(what, path=row.path, line=row.line, expected=expected, found=repr(found), mend=mend)
 
 
-def read_final_lists(run: Path) -> list[FinalList]:
+def read_final_lists(run: Path) -> list[QuestionFinalList]:
     """The first places of every question that is done, in the order of the run.
 
     UsageError where there is no golden set, or none of its questions is done; DataError for a damaged one.
@@ -265,7 +277,7 @@ def read_final_lists(run: Path) -> list[FinalList]:
     return [read_final_list(query, folder.ranked(top)) for query, folder in done]
 
 
-def read_final_list(query: str, path: Path) -> FinalList:
+def read_final_list(query: str, path: Path) -> QuestionFinalList:
     """The final list of one question, in the file `path`. DataError where it cannot be read."""
     try:
         rows = read_json_line_rows(path)
@@ -275,11 +287,11 @@ def read_final_list(query: str, path: Path) -> FinalList:
         raise DataError(
             "the final list cannot be read", path=path, found=str(error), mend="Redo it with --from-stage S6."
         ) from error
-    return FinalList(query, question, passages)
+    return QuestionFinalList(query, question, passages)
 
 
-def _parse_listed_passage(row: dict[str, Any]) -> ListedPassage:
-    return ListedPassage(str(row["doc_id"]), int(row["final_rank"]), row["grade"], str(row["text"]))
+def _parse_listed_passage(row: dict[str, Any]) -> FinalListPassage:
+    return FinalListPassage(str(row["doc_id"]), int(row["final_rank"]), row["grade"], str(row["text"]))
 
 
 FILES = ("qrels.tsv", "qrels.trec", "golden.jsonl", "beir")
@@ -288,7 +300,7 @@ ListRow = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class FinishedQuestion:
+class FinishedGoldenQuestion:
     """A question that is in the golden set: its text and rewriting, and all graded passages of its pool (`doc_id`,
     `grade`, None where it has none, `text` ...), those that were ordered with `final_rank`."""
 
@@ -299,7 +311,7 @@ class FinishedQuestion:
 
 
 @dataclass(frozen=True)
-class CorpusText:
+class RetrievablePassage:
     """A passage that can be retrieved."""
 
     id: str
@@ -309,8 +321,8 @@ class CorpusText:
 
 def export_golden_set(
     folder: Path,
-    questions: Sequence[FinishedQuestion],
-    corpus: Iterable[CorpusText],
+    questions: Sequence[FinishedGoldenQuestion],
+    corpus: Iterable[RetrievablePassage],
     about: Mapping[str, Any],
     places: Mapping[str, tuple[str, int, int]] = MappingProxyType({}),
 ) -> dict[str, str]:
@@ -332,37 +344,39 @@ def export_golden_set(
         _check_id_fits_qrels(folder, query)
         _check_id_fits_qrels(folder, doc)
     written = {"qrels": "qrels.tsv"}
-    write_atomic(folder / "qrels.tsv", _qrels_text(judged))
+    write_file_atomically(folder / "qrels.tsv", _format_qrels(judged))
     # TREC's columns are separated by blanks, and no id can be quoted.
     if all(name.split() == [name] for query, doc, _ in judged for name in (query, doc)):
         lines = (f"{query} 0 {doc} {grade}\n" for query, doc, grade in judged)
-        write_atomic(folder / "qrels.trec", "".join(lines))
+        write_file_atomically(folder / "qrels.trec", "".join(lines))
         written["trec"] = "qrels.trec"
-    write_atomic(folder / "golden.jsonl", _format_json_lines(_export_rows(questions, rows)))
+    write_file_atomically(folder / "golden.jsonl", _format_json_lines(_make_export_rows(questions, rows)))
     beir = folder / "beir"
-    write_atomic(
+    write_file_atomically(
         beir / "corpus.jsonl",
         _format_json_lines({"_id": text.id, "title": text.title, "text": text.text} for text in corpus),
     )
-    write_atomic(
+    write_file_atomically(
         beir / "queries.jsonl",
         _format_json_lines({"_id": question.id, "text": question.text} for question in questions),
     )
-    write_atomic(
-        beir / "qrels" / "test.tsv", _qrels_text((query, doc, grade - 1) for query, doc, grade in judged)
+    write_file_atomically(
+        beir / "qrels" / "test.tsv", _format_qrels((query, doc, grade - 1) for query, doc, grade in judged)
     )
-    write_atomic(folder / "README.md", _readme_text(about, len(questions), len(judged), "trec" in written))
+    write_file_atomically(
+        folder / "README.md", _format_readme_text(about, len(questions), len(judged), "trec" in written)
+    )
     if spans := [(query, *places[doc], grade) for query, doc, grade in judged if doc in places]:
         names = ("query_id", "document", "start", "end", "relevance")
-        write_atomic(
+        write_file_atomically(
             folder / "spans.jsonl", _format_json_lines(dict(zip(names, span, strict=True)) for span in spans)
         )
         written["spans"] = "spans.jsonl"
     return {**written, "jsonl": "golden.jsonl", "beir": "beir"}
 
 
-def _export_rows(
-    questions: Sequence[FinishedQuestion], rows: Mapping[str, Sequence[ListRow]]
+def _make_export_rows(
+    questions: Sequence[FinishedGoldenQuestion], rows: Mapping[str, Sequence[ListRow]]
 ) -> Iterator[dict[str, Any]]:
     for question in questions:
         for row in rows[question.id]:
@@ -387,14 +401,14 @@ def _final_rank_sort_key(row: ListRow) -> tuple[bool, int, int, int, str]:
     )
 
 
-def _qrels_text(judged: Iterable[tuple[str, str, int]]) -> str:
+def _format_qrels(judged: Iterable[tuple[str, str, int]]) -> str:
     return "query-id\tcorpus-id\tscore\n" + "".join(
         f"{query}\t{doc}\t{value}\n" for query, doc, value in judged
     )
 
 
 def _format_json_lines(values: Iterable[Mapping[str, Any]]) -> str:
-    return "".join(f"{to_json(value)}\n" for value in values)
+    return "".join(f"{format_value_as_json(value)}\n" for value in values)
 
 
 def _check_id_fits_qrels(folder: Path, name: str) -> None:
@@ -405,7 +419,7 @@ def _check_id_fits_qrels(folder: Path, name: str) -> None:
         )  # fmt: skip
 
 
-def _readme_text(about: Mapping[str, Any], questions: int, judged: int, has_trec: bool) -> str:
+def _format_readme_text(about: Mapping[str, Any], questions: int, judged: int, has_trec: bool) -> str:
     facts = "".join(f"- {name}: {value}\n" for name, value in about.items())
     trec = "`qrels.trec` the same in TREC's format, " if has_trec else ""
     return f"""\

@@ -21,32 +21,38 @@ from typing import Any
 from embassay.errors import DataError
 from embassay.limits import parse_record_json
 from embassay.measures.judgements import GRADES
-from embassay.protocols.kernel.outcome import current_time
-from embassay.protocols.rag.golden.corpus import GoldenWork
+from embassay.protocols.kernel.outcome import current_utc_time
+from embassay.protocols.rag.golden.corpus import GoldenRunResources
 from embassay.protocols.rag.golden.refinement import (
     Entry,
     JudgeCallLog,
-    RankingPool,
-    RefinedOrder,
+    PoolOrderingSettings,
+    QuestionCandidatePool,
+    RefinedPoolOrder,
     RefinementListener,
-    RefinementSettings,
     format_judge_call_log,
-    refine_pools,
+    order_ranking_pools,
 )
 from embassay.protocols.rag.golden.stages import (
     Done,
-    RunQuery,
-    StageInput,
-    StageProduct,
+    QueryStageOutput,
+    QueryWithFolder,
+    StageInputFile,
     make_stage_input,
     read_json_line_rows,
 )
-from embassay.protocols.rag.golden.trust import FIRST, check_judge_grades_trial
-from embassay.protocols.rag.judges import GradeVerdict, Judge, Passage, Question, describe_judge
-from embassay.protocols.rag.ranking import RankedCandidate
+from embassay.protocols.rag.golden.trust import FIRST, check_first_passages_graded
+from embassay.protocols.rag.judges import GradeVerdict, Judge, Passage, Question, build_judge_record
+from embassay.protocols.rag.ranking import GradedPoolPassage
 from embassay.protocols.rag.ranking.engines import ENGINES, estimate_engine_calls
-from embassay.runs.execution import CallFailure, run_jobs
-from embassay.runs.folder import digest_json, format_json_lines, to_json, write_atomic, write_json
+from embassay.runs.execution import CallFailure, run_concurrent_jobs
+from embassay.runs.folder import (
+    digest_json,
+    format_json_lines,
+    format_value_as_json,
+    write_file_atomically,
+    write_json,
+)
 from embassay.systems.remote.calls import wait_in_remote_loop
 
 Key = tuple[str, str]
@@ -66,7 +72,7 @@ class UngradedPassage:
 
 
 @dataclass(frozen=True)
-class GradingOutcome:
+class PassageGradingOutcome:
     """The verdicts by question and passage, and what has none, both in the order in which they were asked for."""
 
     verdicts: Mapping[Key, GradeVerdict]
@@ -81,7 +87,7 @@ class GradingOutcome:
         return {query: _explain_ungraded(passages) for query, passages in by_query.items()}
 
 
-def pair_key(pair: Pair) -> Key:
+def make_question_passage_key(pair: Pair) -> Key:
     """The ids of a question and a passage."""
     return pair[0].id, pair[1].id
 
@@ -95,14 +101,20 @@ async def grade_all_pairs(
     draw: int = 0,
     at_once: int = 256,
     progress: Callable[[int], None] | None = None,
-) -> GradingOutcome:
+) -> PassageGradingOutcome:
     """A verdict for each pair that is `asked` and not `kept` already; each is given to `keep` the moment it comes.
 
     At most `at_once` pairs are worked on at a time; the pace of the judge decides how many requests are in flight.
     `progress` is called with 1 for each pair that was asked for. ModelError for a judge that cannot be had or cannot be
     read (see `FIRST`), BudgetExceeded at the limit of cost: both after what was in flight has been kept.
     """
-    waiting = list({pair_key(pair): pair for pair in asked if pair_key(pair) not in kept}.values())
+    waiting = list(
+        {
+            make_question_passage_key(pair): pair
+            for pair in asked
+            if make_question_passage_key(pair) not in kept
+        }.values()
+    )
     verdicts: dict[Key, GradeVerdict] = {}
     ungraded: dict[Key, UngradedPassage] = {}
     # A judge that has graded before needs no trial.
@@ -111,19 +123,21 @@ async def grade_all_pairs(
     for trial, (start, end) in enumerate(pairwise((0, *ends))):
         part = waiting[start:end]
         jobs = (partial(judge.grade, *pair, draw=draw) for pair in part)
-        async for position, outcome in run_jobs(jobs, at_once=at_once, progress=progress):
+        async for position, outcome in run_concurrent_jobs(jobs, at_once=at_once, progress=progress):
             pair = part[position]
             if isinstance(outcome, CallFailure):
                 rejected = tuple(getattr(outcome.error, "rejected", ()))
-                ungraded[pair_key(pair)] = UngradedPassage(*pair_key(pair), outcome.reason, rejected)
+                ungraded[make_question_passage_key(pair)] = UngradedPassage(
+                    *make_question_passage_key(pair), outcome.reason, rejected
+                )
             else:
-                verdicts[pair_key(pair)] = outcome
+                verdicts[make_question_passage_key(pair)] = outcome
                 keep(*pair, outcome)
         if trial < len(trials):
-            check_judge_grades_trial(judge.name, end, [passage.reason for passage in ungraded.values()])
-    keys = list(dict.fromkeys(map(pair_key, asked)))
+            check_first_passages_graded(judge.name, end, [passage.reason for passage in ungraded.values()])
+    keys = list(dict.fromkeys(map(make_question_passage_key, asked)))
     every = {**kept, **verdicts}
-    return GradingOutcome(
+    return PassageGradingOutcome(
         {key: every[key] for key in keys if key in every},
         tuple(ungraded[key] for key in keys if key in ungraded),
     )
@@ -149,7 +163,7 @@ def find_reusable_verdicts(
 ) -> dict[Key, GradeVerdict]:
     """The verdicts of lines that the same judge (model, prompts, sampling) gave on the same texts; others are passed
     over, as are lines that are not whole."""
-    pairs = {pair_key(pair): pair for pair in asked}
+    pairs = {make_question_passage_key(pair): pair for pair in asked}
     by = digest_json(judge.identity)
     verdicts: dict[Key, GradeVerdict] = {}
     for row in rows:
@@ -167,7 +181,7 @@ def find_reusable_verdicts(
     return verdicts
 
 
-def make_scored_row(
+def make_graded_candidate_row(
     merged: Mapping[str, Any], verdict: GradeVerdict, judge: Judge, facts: Mapping[str, Any], ts: str
 ) -> dict[str, Any]:
     """A line of S4's artefact: the line of S3 as it is, with the grade and where it comes from. `facts` are
@@ -200,10 +214,10 @@ Rows = list[dict[str, Any]]
 
 
 @dataclass
-class GradeStage:
+class PassageGradingStage:
     """S4 for many questions at a time."""
 
-    work: GoldenWork
+    work: GoldenRunResources
     stage: str = "S4"
     _said: dict[Key, tuple[str, str]] = field(default_factory=dict)
     """When each verdict came, and from which model by its server's name."""
@@ -218,10 +232,10 @@ class GradeStage:
             "failed": work.request.options.failed,
         }
 
-    def inputs(self, asked: RunQuery) -> Sequence[StageInput]:
+    def inputs(self, asked: QueryWithFolder) -> Sequence[StageInputFile]:
         return (make_stage_input(asked.folder.fused_list_path, self.work.run),)
 
-    def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
+    def do(self, waiting: Sequence[QueryWithFolder], done: Done) -> Mapping[str, str]:
         work = self.work
         rows = {asked.id: read_json_line_rows(asked.folder.fused_list_path) for asked in waiting}
         pairs = {asked.id: self._list_judgement_pairs(asked, rows[asked.id]) for asked in waiting}
@@ -250,9 +264,11 @@ class GradeStage:
         # Whatever ended it, the limit of cost or Ctrl-C: questions that are graded whole are not lost.
         except BaseException:
             whole = [
-                query for query in waiting if all(pair_key(pair) in verdicts for pair in pairs[query.id])
+                query
+                for query in waiting
+                if all(make_question_passage_key(pair) in verdicts for pair in pairs[query.id])
             ]
-            self._finish_graded_questions(whole, rows, GradingOutcome(verdicts, ()), done)
+            self._finish_graded_questions(whole, rows, PassageGradingOutcome(verdicts, ()), done)
             raise
         return self._finish_graded_questions(waiting, rows, grading, done)
 
@@ -260,19 +276,23 @@ class GradeStage:
         self, path: Path, question: Question, passage: Passage, verdict: GradeVerdict
     ) -> None:
         """Write a verdict down at once."""
-        ts, model = current_time("milliseconds"), describe_judge(self.work.judge)["model"]
+        ts, model = current_utc_time("milliseconds"), build_judge_record(self.work.judge)["model"]
         self._said[question.id, passage.id] = ts, model
         row = {**make_verdict_row((question, passage), verdict, self.work.judge, ts), "model": model}
         path.parent.mkdir(parents=True, exist_ok=True)
         # In one write: a killed process leaves whole lines.
         with path.open("ab", buffering=0) as stream:
-            stream.write((to_json(row) + "\n").encode())
+            stream.write((format_value_as_json(row) + "\n").encode())
 
     def _finish_graded_questions(
-        self, waiting: Sequence[RunQuery], rows: Mapping[str, Rows], grading: GradingOutcome, done: Done
+        self,
+        waiting: Sequence[QueryWithFolder],
+        rows: Mapping[str, Rows],
+        grading: PassageGradingOutcome,
+        done: Done,
     ) -> Mapping[str, str]:
         """Write the artefact of every question whose passages are graded; the others have failed."""
-        facts = describe_judge(self.work.judge)
+        facts = build_judge_record(self.work.judge)
         may_lack = self.work.request.options.failed == "ungraded"
         failed = dict(grading.failed)
         for asked in waiting:
@@ -282,13 +302,13 @@ class GradeStage:
                 failed.setdefault(asked.id, "no passage was graded")
                 continue
             failed.pop(asked.id, None)
-            scored = [self._verdict_row(asked, row, verdicts[row["doc_id"]], facts) for row in candidates]
+            scored = [self._make_graded_row(asked, row, verdicts[row["doc_id"]], facts) for row in candidates]
             graded = [row["grade"] for row in scored if row["grade"] is not None]
             counts = {f"grade_{grade}": graded.count(grade) for grade in (5, 4, 3, 2, 1)}
             attempts = sum(row["attempts"] for row in scored)
             done(
                 asked,
-                StageProduct(
+                QueryStageOutput(
                     {asked.folder.scores: format_json_lines(scored)},
                     {
                         "graded": len(graded),
@@ -300,39 +320,46 @@ class GradeStage:
             )
         return failed
 
-    def _verdict_row(
-        self, asked: RunQuery, row: Mapping[str, Any], verdict: GradeVerdict | None, facts: Mapping[str, Any]
+    def _make_graded_row(
+        self,
+        asked: QueryWithFolder,
+        row: Mapping[str, Any],
+        verdict: GradeVerdict | None,
+        facts: Mapping[str, Any],
     ) -> dict[str, Any]:
         ts, model = self._said.get((asked.id, row["doc_id"])) or (
-            current_time("milliseconds"),
+            current_utc_time("milliseconds"),
             facts["model"],
         )
         source = {**facts, "model": model}
         if verdict is None:
             # The verdict stands in for the fields of the row; its grade is taken out again.
-            return {**make_scored_row(row, GradeVerdict(1, 0), self.work.judge, source, ts), "grade": None}
-        return make_scored_row(row, verdict, self.work.judge, source, ts)
+            return {
+                **make_graded_candidate_row(row, GradeVerdict(1, 0), self.work.judge, source, ts),
+                "grade": None,
+            }
+        return make_graded_candidate_row(row, verdict, self.work.judge, source, ts)
 
-    def _list_judgement_pairs(self, asked: RunQuery, rows: Rows) -> list[Pair]:
+    def _list_judgement_pairs(self, asked: QueryWithFolder, rows: Rows) -> list[Pair]:
         question = self.work.question(asked, rows[0]["query_rewrite"])
         return [(question, Passage(row["doc_id"], row["text"])) for row in rows]
 
-    def _reuse_verdicts(self, asked: RunQuery, pairs: Sequence[Pair]) -> dict[Key, GradeVerdict]:
+    def _reuse_verdicts(self, asked: QueryWithFolder, pairs: Sequence[Pair]) -> dict[Key, GradeVerdict]:
         """What the judge has said already of these passages: in a session that was killed, or in the artefact that
         this one replaces."""
-        rows = [*self._read_earlier_scored_rows(asked), *_read_complete_verdict_rows(asked)]
+        rows = [*self._read_earlier_graded_rows(asked), *_read_complete_verdict_rows(asked)]
         for row in rows:
             self._said[row.get("qid", ""), row.get("doc_id", "")] = row.get("ts", ""), row.get("model", "")
         return find_reusable_verdicts(rows, pairs, self.work.judge)
 
-    def _read_earlier_scored_rows(self, asked: RunQuery) -> Iterable[dict[str, Any]]:
+    def _read_earlier_graded_rows(self, asked: QueryWithFolder) -> Iterable[dict[str, Any]]:
         if not asked.folder.scores.exists():
             return
         for row in read_json_line_rows(asked.folder.scores):
             if row.get("grade") is None:
                 continue
             question = self.work.question(
-                RunQuery(asked.id, row["question"], asked.folder), row["query_rewrite"]
+                QueryWithFolder(asked.id, row["question"], asked.folder), row["query_rewrite"]
             )
             verdict = GradeVerdict(row["grade"], row["attempts"], tuple(row["rejected"]))
             pair = (question, Passage(row["doc_id"], row["text"]))
@@ -340,7 +367,7 @@ class GradeStage:
             yield {**make_verdict_row(pair, verdict, self.work.judge, row["ts"]), **origin}
 
 
-def _read_complete_verdict_rows(asked: RunQuery) -> list[dict[str, Any]]:
+def _read_complete_verdict_rows(asked: QueryWithFolder) -> list[dict[str, Any]]:
     """The kept verdicts; a line that a kill cut in two is not there."""
     path = asked.folder.kept_verdicts_path
     if not path.exists():
@@ -362,7 +389,7 @@ GOOD = 4
 
 
 @dataclass(frozen=True)
-class QueryLabels:
+class PoolGradeCounts:
     """The graded pool of one question: how many passages of grade 1, 2, 3, 4, 5."""
 
     query_id: str
@@ -384,12 +411,14 @@ class QueryLabels:
         return self.good / self.pool if self.pool else None
 
 
-def count_query_labels(query_id: str, grades: Sequence[int]) -> QueryLabels:
+def count_query_labels(query_id: str, grades: Sequence[int]) -> PoolGradeCounts:
     """The counts of the grades of one question's pool (S4: all that were graded, spec rag 7.3)."""
-    return QueryLabels(query_id, tuple(sum(label == grade for label in grades) for grade in GRADES))
+    return PoolGradeCounts(query_id, tuple(sum(label == grade for label in grades) for grade in GRADES))
 
 
-def summarise_label_counts(labels: Sequence[QueryLabels], *, validated: int = 0) -> dict[str, float | None]:
+def summarise_label_counts(
+    labels: Sequence[PoolGradeCounts], *, validated: int = 0
+) -> dict[str, float | None]:
     """The label summary table (spec rag 4.2) by name of the quantity, None where no question has any; `validated` are
     questions that people have checked. Prevalence is in percent, as in the paper's table."""
     five = [label.counts[4] for label in labels]
@@ -428,7 +457,7 @@ MINIMUM = 35
 
 
 @dataclass(frozen=True)
-class PrunedRows:
+class RowsKeptByPruning:
     """The rows that are kept, best grade first and by place of fusion within a grade; `cut_stage` is the lowest grade
     whose bucket was taken, `kept_row_count` how many rows are kept."""
 
@@ -441,7 +470,7 @@ class PrunedRows:
         return len(self.rows)
 
 
-def prune_to_best_grades(rows: Sequence[Mapping[str, Any]], minimum: int = MINIMUM) -> PrunedRows:
+def prune_to_best_grades(rows: Sequence[Mapping[str, Any]], minimum: int = MINIMUM) -> RowsKeptByPruning:
     """The rows (each with `grade`, 1 to 5, and `rank_rrf`) of the buckets 5, 4, 3, 2, 1, each taken whole while fewer
     than `minimum` are kept; all rows where there are no more.
 
@@ -459,10 +488,10 @@ def prune_to_best_grades(rows: Sequence[Mapping[str, Any]], minimum: int = MINIM
         bucket = [row for row in rows if row["grade"] == grade]
         kept += sorted(bucket, key=lambda row: (row["rank_rrf"], str(row.get("doc_id", ""))))
         stage = grade if bucket else stage
-    return PrunedRows(tuple(kept), stage)
+    return RowsKeptByPruning(tuple(kept), stage)
 
 
-def make_pruned_rows(pruned: PrunedRows, ts: str) -> list[dict[str, Any]]:
+def make_pruned_rows(pruned: RowsKeptByPruning, ts: str) -> list[dict[str, Any]]:
     """The lines of S5's artefact: those of S4 with where the cut was made."""
     cut = {"cut_stage": pruned.cut_stage, "cut_size": pruned.kept_row_count, "cut_ts": ts}
     return [{**row, **cut} for row in pruned.rows]
@@ -472,23 +501,23 @@ def make_pruned_rows(pruned: PrunedRows, ts: str) -> list[dict[str, Any]]:
 class PruningStage:
     """S5 for many questions."""
 
-    work: GoldenWork
+    work: GoldenRunResources
     stage: str = "S5"
 
     @property
     def parameters(self) -> Mapping[str, Any]:
         return {"version": GRADES_VERSION, "minimum": self.work.request.options.minimum}
 
-    def inputs(self, asked: RunQuery) -> Sequence[StageInput]:
+    def inputs(self, asked: QueryWithFolder) -> Sequence[StageInputFile]:
         return (make_stage_input(asked.folder.scores, self.work.run),)
 
-    def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
+    def do(self, waiting: Sequence[QueryWithFolder], done: Done) -> Mapping[str, str]:
         minimum = self.work.request.options.minimum
         for asked in waiting:
             pruned = prune_to_best_grades(read_json_line_rows(asked.folder.scores), minimum)
-            rows = make_pruned_rows(pruned, current_time("milliseconds"))
+            rows = make_pruned_rows(pruned, current_utc_time("milliseconds"))
             files = {asked.folder.pruned_list_path(minimum): format_json_lines(rows)}
-            done(asked, StageProduct(files, {"kept": len(rows), "cut_stage": pruned.cut_stage}))
+            done(asked, QueryStageOutput(files, {"kept": len(rows), "cut_stage": pruned.cut_stage}))
         return {}
 
 
@@ -497,7 +526,7 @@ _SHOWN = 200
 
 
 def make_ranked_rows(
-    refined: RefinedOrder, rows: Mapping[str, Mapping[str, Any]] | None = None
+    refined: RefinedPoolOrder, rows: Mapping[str, Mapping[str, Any]] | None = None
 ) -> list[dict[str, Any]]:
     """All candidates, best first: `final_rank` (1 = best), `final_score`, `exposures` and `info`, after what `rows`
     (by document id) says of each."""
@@ -514,14 +543,14 @@ def make_ranked_rows(
     ]
 
 
-def format_call_log(refinement: RefinementSettings, refined: RefinedOrder) -> str:
+def format_judge_calls_as_log(refinement: PoolOrderingSettings, refined: RefinedPoolOrder) -> str:
     """All answers by round and place, as a log that `JudgeCallLog` reads: the same whenever they came."""
     entries: list[Entry] = [*refined.failures, *refined.calls]
     entries.sort(key=lambda entry: entry.round)
     return format_judge_call_log(refinement.about(refined.pool), entries)
 
 
-def format_ranker_checkpoint(refined: RefinedOrder, top: int) -> str:
+def format_ranker_checkpoint(refined: RefinedPoolOrder, top: int) -> str:
     """The ranker's state as JSON, with the top ids as they stand, why it stopped, and what is claimed of the order or
     why nothing is."""
     ids, ranking = refined.pool.ids, refined.ranking
@@ -533,10 +562,10 @@ def format_ranker_checkpoint(refined: RefinedOrder, top: int) -> str:
         "claims": dict(ranking.claims),
         "doubts": list(ranking.doubts),
     }
-    return to_json(state, indent=1) + "\n"
+    return format_value_as_json(state, indent=1) + "\n"
 
 
-def format_ranking_preview(refined: RefinedOrder, top: int) -> str:
+def format_ranking_preview(refined: RefinedPoolOrder, top: int) -> str:
     """The first `top` as Markdown: grade, times shown, score, and how the passage begins."""
     pool, ranking = refined.pool, refined.ranking
     stopped = f"stopped: {ranking.stopped}" if ranking.stopped else "not done yet"
@@ -573,18 +602,18 @@ Wave = dict[str, str]
 
 
 @dataclass
-class OrderStage:
+class PassageOrderingStage:
     """S6 for many questions at a time."""
 
-    work: GoldenWork
+    work: GoldenRunResources
     stage: str = "S6"
 
     @cached_property
-    def refinement_settings(self) -> RefinementSettings:
+    def refinement_settings(self) -> PoolOrderingSettings:
         """Who orders, and how."""
         request = self.work.request
         engine = ENGINES.build(request.ranking_engine_spec)
-        return RefinementSettings(self.work.judge, engine, request.seed, request.options.top)
+        return PoolOrderingSettings(self.work.judge, engine, request.seed, request.options.top)
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -598,10 +627,10 @@ class OrderStage:
             "judge_question": work.request.options.judge_question,
         }
 
-    def inputs(self, asked: RunQuery) -> Sequence[StageInput]:
+    def inputs(self, asked: QueryWithFolder) -> Sequence[StageInputFile]:
         return (make_stage_input(self._pruned_rows_path(asked), self.work.run),)
 
-    def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
+    def do(self, waiting: Sequence[QueryWithFolder], done: Done) -> Mapping[str, str]:
         failed: dict[str, str] = {}
         queries = {asked.id: asked for asked in self.work.queries}
         set_out = {asked.id: self.inputs(asked)[0].sha256 for asked in waiting}
@@ -609,7 +638,7 @@ class OrderStage:
         pools = [len(read_json_line_rows(self._pruned_rows_path(asked))) for asked in waiting]
         expected = sum(estimate_engine_calls(self.work.request.ranking_engine_spec, pool) for pool in pools)
         self.work.listener.stage(f"S6 orders by {self.work.judge.name}", expected, "expected calls")
-        for wave in _read_or_add_wave(self.work.run / "refinement.json", set_out):
+        for wave in _read_query_waves_adding_new(self.work.run / "refinement.json", set_out):
             if names & wave.keys():
                 fellows = [
                     queries[key] for key, sha in wave.items() if self._has_unchanged_input(queries[key], sha)
@@ -617,11 +646,13 @@ class OrderStage:
                 failed |= self._order_wave_pools(fellows, names, done)
         return failed
 
-    def _has_unchanged_input(self, asked: RunQuery, sha: str) -> bool:
+    def _has_unchanged_input(self, asked: QueryWithFolder, sha: str) -> bool:
         """Whether a query still has what it set out with."""
         return self._pruned_rows_path(asked).exists() and self.inputs(asked)[0].sha256 == sha
 
-    def _order_wave_pools(self, wave: Sequence[RunQuery], waiting: set[str], done: Done) -> dict[str, str]:
+    def _order_wave_pools(
+        self, wave: Sequence[QueryWithFolder], waiting: set[str], done: Done
+    ) -> dict[str, str]:
         """Order the pools of one wave; those that are done take part, but nothing is asked for them."""
         queries = {asked.id: asked for asked in wave}
         rows = {asked.id: read_json_line_rows(self._pruned_rows_path(asked)) for asked in wave}
@@ -633,15 +664,15 @@ class OrderStage:
             for pool in pools
         }
 
-        def save_finished_query(key: str, refined: RefinedOrder) -> None:
+        def save_finished_query(key: str, refined: RefinedPoolOrder) -> None:
             if key in waiting and not queries[key].folder.stage_success_path("S6").exists():
                 done(queries[key], self._build_order_product(queries[key], rows[key], refined))
 
-        def write_query_checkpoint(key: str, refined: RefinedOrder) -> None:
+        def write_query_checkpoint(key: str, refined: RefinedPoolOrder) -> None:
             asked = queries[key]
             if key in waiting and not asked.folder.stage_success_path("S6").exists():
-                write_atomic(
-                    asked.folder.checkpoint_path,
+                write_file_atomically(
+                    asked.folder.ranking_checkpoint_path,
                     format_ranker_checkpoint(refined, self.refinement_settings.top),
                 )
 
@@ -650,10 +681,10 @@ class OrderStage:
         )
         with self.work.charge_calls_to("S6", self.work.judge.name):
             outcomes = wait_in_remote_loop(
-                lambda: refine_pools(self.refinement_settings, pools, logs=logs, hooks=hooks)
+                lambda: order_ranking_pools(self.refinement_settings, pools, logs=logs, hooks=hooks)
             )
         for key, outcome in outcomes.items():
-            if isinstance(outcome, RefinedOrder):
+            if isinstance(outcome, RefinedPoolOrder):
                 save_finished_query(key, outcome)
         return {
             key: f"not ordered: {outcome.reason}"
@@ -662,33 +693,35 @@ class OrderStage:
         }
 
     def _build_order_product(
-        self, asked: RunQuery, rows: Sequence[Mapping[str, Any]], refined: RefinedOrder
-    ) -> StageProduct:
+        self, asked: QueryWithFolder, rows: Sequence[Mapping[str, Any]], refined: RefinedPoolOrder
+    ) -> QueryStageOutput:
         top, folder = self.refinement_settings.top, asked.folder
         ordered = make_ranked_rows(refined, {str(row["doc_id"]): row for row in reversed(rows)})
         files = {
             folder.ranked(top): format_json_lines(ordered[:top]),
             folder.order: format_json_lines({name: row[name] for name in _SHORT} for row in ordered),
-            folder.calls: format_call_log(self.refinement_settings, refined),
-            folder.checkpoint_path: format_ranker_checkpoint(refined, top),
-            folder.preview_path: format_ranking_preview(refined, top),
+            folder.calls: format_judge_calls_as_log(self.refinement_settings, refined),
+            folder.ranking_checkpoint_path: format_ranker_checkpoint(refined, top),
+            folder.ranking_preview_path: format_ranking_preview(refined, top),
         }
-        return StageProduct(files, {"ranked": len(ordered), "calls": len(refined.calls)})
+        return QueryStageOutput(files, {"ranked": len(ordered), "calls": len(refined.calls)})
 
-    def _make_ranking_pool(self, asked: RunQuery, rows: Sequence[Mapping[str, Any]]) -> RankingPool:
+    def _make_ranking_pool(
+        self, asked: QueryWithFolder, rows: Sequence[Mapping[str, Any]]
+    ) -> QuestionCandidatePool:
         question = self.work.question(asked, rows[0]["query_rewrite"] if rows else "")
-        return RankingPool.of(
+        return QuestionCandidatePool.of(
             question,
             (
                 (
-                    RankedCandidate(row["doc_id"], row["grade"], row["rank_rrf"]),
+                    GradedPoolPassage(row["doc_id"], row["grade"], row["rank_rrf"]),
                     Passage(row["doc_id"], row["text"]),
                 )
                 for row in rows
             ),
         )
 
-    def _pruned_rows_path(self, asked: RunQuery) -> Path:
+    def _pruned_rows_path(self, asked: QueryWithFolder) -> Path:
         return asked.folder.pruned_list_path(self.work.request.options.minimum)
 
     def _warn_once(self, text: str) -> None:
@@ -699,7 +732,7 @@ class OrderStage:
 _SHORT = ("qid", "doc_id", "grade", "rank_rrf", "final_rank", "final_score", "exposures", "info")
 
 
-def _read_or_add_wave(path: Path, set_out: Mapping[str, str]) -> list[Wave]:
+def _read_query_waves_adding_new(path: Path, set_out: Mapping[str, str]) -> list[Wave]:
     """The waves of a run, with those that set out now as the last where they are new or have changed since."""
     waves: list[Wave] = _read_query_waves(path)
     joined = {key: sha for wave in waves for key, sha in wave.items()}

@@ -158,16 +158,16 @@ class GoldenRequest:
 
 def flatten_options(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments with the options among them, as JSON values."""
-    from embassay.runs.folder import to_json
+    from embassay.runs.folder import format_value_as_json
 
-    plain: dict[str, Any] = json.loads(to_json(dict(arguments)))
+    plain: dict[str, Any] = json.loads(format_value_as_json(dict(arguments)))
     return {**{key: value for key, value in plain.items() if key != "options"}, **plain.get("options", {})}
 
 
-def check_resumable(folder: RunFolder, request: GoldenRequest, redo: str | None) -> None:
+def check_golden_set_resumable(folder: RunFolder, request: GoldenRequest, redo: str | None) -> None:
     """UsageError if the folder holds a golden set of other arguments, unless what differs belongs to the stage `redo`
     or a later one, all of which are then done again."""
-    from embassay.runs.folder import to_json
+    from embassay.runs.folder import format_value_as_json
 
     manifest = folder.read_manifest()
     if manifest is None:
@@ -186,8 +186,8 @@ def check_resumable(folder: RunFolder, request: GoldenRequest, redo: str | None)
     others = [other for other in differing if other != name]
     first = min(stage or "S1" for stage in stages)
     raise UsageError(
-        f"{folder.path} contains a golden set with other arguments: {name} was {to_json(before.get(name))}, "
-        f"now {to_json(now[name])}" + (f" (and {', '.join(others)})." if others else "."),
+        f"{folder.path} contains a golden set with other arguments: {name} was {format_value_as_json(before.get(name))}, "
+        f"now {format_value_as_json(now[name])}" + (f" (and {', '.join(others)})." if others else "."),
         mend="Choose another --out, or repeat the old arguments to resume."
         if fixed
         else f"Repeat the old arguments to resume, choose another --out, or add --from-stage {first} to redo that "
@@ -215,7 +215,7 @@ class SettingWithOrigin:
 Settings = Mapping[str, SettingWithOrigin]
 
 
-def resolve_settings(
+def resolve_golden_settings(
     given: Mapping[str, Any],
     *,
     environment: Mapping[str, str],
@@ -231,10 +231,12 @@ def resolve_settings(
     cannot be read.
     """
     local = _find_local_settings_file(config, here or Path.cwd())
-    variables = _read_environment(environment)
+    variables = _read_environment_settings(environment)
     named = [("command line", {"profile": profile}), ("environment", variables), ("file", local.values)]
     chosen = next((values["profile"] for _, values in named if values.get("profile")), None)
-    settings = {name: SettingWithOrigin(value, "default") for name, value in _default_settings().items()}
+    settings = {
+        name: SettingWithOrigin(value, "default") for name, value in _collect_default_settings().items()
+    }
     layers = [
         (local.origin, local.values),
         *_read_settings_profile(chosen),
@@ -327,7 +329,7 @@ def _read_golden_toml_table(path: Path, origin: str) -> _SettingsFile:
     return _SettingsFile(origin, _check_setting_types(table, str(path)))
 
 
-def _read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+def _read_environment_settings(environment: Mapping[str, str]) -> dict[str, Any]:
     named = {
         name.removeprefix(PREFIX).lower(): value
         for name, value in environment.items()
@@ -340,14 +342,14 @@ def _check_setting_types(table: Mapping[str, Any], where: str, prefix: str = "")
     """The settings as the types they have. UsageError for names and values that are none."""
     from pydantic import ValidationError
 
-    unknown = [name for name in table if name not in (*_default_settings(), "profile")]
+    unknown = [name for name in table if name not in (*_collect_default_settings(), "profile")]
     if unknown:
         raise UsageError(
             f"{where}: there is no setting {_spell_setting_name(unknown[0], prefix)!r}.",
             mend=_suggest_setting_name(unknown[0], prefix),
         )
     try:
-        model = _settings_model().model_validate(dict(table))
+        model = _build_settings_schema().model_validate(dict(table))
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0])
@@ -365,8 +367,8 @@ def _spell_setting_name(name: str, prefix: str) -> str:
 def _suggest_setting_name(name: str, prefix: str) -> str:
     from embassay.data.rows import find_nearest_name
 
-    near = find_nearest_name(name, (*_default_settings(), "profile"))
-    spelled: Iterable[str] = (_spell_setting_name(default, prefix) for default in _default_settings())
+    near = find_nearest_name(name, (*_collect_default_settings(), "profile"))
+    spelled: Iterable[str] = (_spell_setting_name(default, prefix) for default in _collect_default_settings())
     return (
         f"Did you mean {_spell_setting_name(near, prefix)!r}?"
         if near
@@ -375,7 +377,7 @@ def _suggest_setting_name(name: str, prefix: str) -> str:
 
 
 @cache
-def _default_settings() -> dict[str, Any]:
+def _collect_default_settings() -> dict[str, Any]:
     """Every setting with its default; an encoder and a judge have none."""
     empty = GoldenRequest(encoder="-", judge="-")
     values = {key.name: getattr(empty, key.name) for key in fields(GoldenRequest) if key.name != "options"}
@@ -383,12 +385,12 @@ def _default_settings() -> dict[str, Any]:
 
 
 @cache
-def _settings_model() -> Any:
+def _build_settings_schema() -> Any:
     """What a file or the environment may hold, with the types of the dataclasses."""
     from pydantic import ConfigDict, create_model
 
     hints = {**get_type_hints(GoldenRequest), **get_type_hints(GoldenOptions), "profile": str}
-    names = (*_default_settings(), "profile")
+    names = (*_collect_default_settings(), "profile")
     columns: Any = {name: (hints[name] | None, None) for name in names}
     return create_model("GoldenSettings", __config__=ConfigDict(extra="forbid"), **columns)
 

@@ -23,20 +23,25 @@ from embassay.protocols.kernel.estimates import UNVARIED
 from embassay.protocols.kernel.tables import (
     ColumnTable,
     ComputedColumn,
-    interval_fields,
+    interval_columns,
     number_column,
     text,
-    whole_column,
+    whole_number_column,
     write_tables,
 )
-from embassay.protocols.rag.golden.checks import count_grade_transitions, grade_agreement
+from embassay.protocols.rag.golden.checks import count_grade_transitions, estimate_grade_agreement
 from embassay.protocols.rag.golden.grades import Key
-from embassay.protocols.rag.scoring.inputs import map_grades, parse_named_path
-from embassay.randomness import make_generator
-from embassay.runs.folder import RunFolder, write_atomic, write_json
+from embassay.protocols.rag.scoring.inputs import map_judgement_grades, parse_named_path
+from embassay.randomness import make_seeded_generator
+from embassay.runs.folder import RunFolder, write_file_atomically, write_json
 from embassay.stats import Estimate
-from embassay.stats.consensus import MISSING, Consensus, dawid_skene, median_votes
-from embassay.stats.resampling import count_drawn_rows, draw_all_resamples, percentile_interval
+from embassay.stats.consensus import (
+    MISSING,
+    JudgeConsensus,
+    compute_median_votes,
+    estimate_dawid_skene_classes,
+)
+from embassay.stats.resampling import count_drawn_rows, draw_all_resample_rows, percentile_interval
 
 Floats = NDArray[np.float64]
 By = Literal["median", "dawid_skene"]
@@ -61,7 +66,7 @@ class JudgeGrades:
 
 
 @dataclass(frozen=True)
-class JudgeStanding:
+class JudgeAgreementWithPeople:
     """A judge, or a panel, beside people: agreement figures over `items`; empty without people. `mean` is its mean
     grade. `usd` and `per_thousand` are its price."""
 
@@ -74,7 +79,7 @@ class JudgeStanding:
 
 
 @dataclass(frozen=True)
-class JudgePair:
+class JudgePairComparison:
     """Two judges on the passages that both graded; `shift` is the mean of the second less the first."""
 
     first: str
@@ -84,13 +89,13 @@ class JudgePair:
 
 
 @dataclass(frozen=True)
-class JudgePanel:
+class JudgePanelResult:
     """What several judges come to: each, the pairs of them, Krippendorff's alpha of all, and both panels' grades by
     question and passage. `learned` are what the model of Dawid and Skene says of each judge: how often it is right."""
 
-    judges: tuple[JudgeStanding, ...]
-    panels: tuple[JudgeStanding, ...]
-    pairs: tuple[JudgePair, ...]
+    judges: tuple[JudgeAgreementWithPeople, ...]
+    panels: tuple[JudgeAgreementWithPeople, ...]
+    pairs: tuple[JudgePairComparison, ...]
     alpha: Estimate
     learned: Mapping[str, float]
     rounds: int
@@ -109,24 +114,26 @@ def read_judge_grades(given: str, grades: str | None = None) -> JudgeGrades:
     the grade map `grades`. DataError or UsageError for what is neither."""
     name, path = parse_named_path(given)
     if not (path / "export" / "qrels.tsv").is_file():
-        return JudgeGrades(name, _read_grades(path, grades))
+        return JudgeGrades(name, _read_judge_grade_file(path, grades))
     manifest = RunFolder(path).read_manifest() or {}
     judge = str(manifest.get("arguments", {}).get("judge", ""))
     spent = manifest.get("spent", {}).get("systems", {}).get(judge, {})
     usd = spent.get("usd", 0.0 if not spent else None)
     return JudgeGrades(
-        name if "=" in given else judge or name, _read_grades(path / "export" / "qrels.tsv", None), usd
+        name if "=" in given else judge or name,
+        _read_judge_grade_file(path / "export" / "qrels.tsv", None),
+        usd,
     )
 
 
-def _read_grades(path: Path, grades: str | None) -> dict[Key, int]:
-    frame = map_grades(read_qrels(path), grades).frame
+def _read_judge_grade_file(path: Path, grades: str | None) -> dict[Key, int]:
+    frame = map_judgement_grades(read_qrels(path), grades).frame
     return {(query, doc): int(grade) for query, doc, grade in frame.iter_rows()}
 
 
-def compare_judge_panel(
+def compare_judges_and_make_panel(
     judges: Sequence[JudgeGrades], people: JudgeGrades | None = None, *, seed: int = 1337
-) -> JudgePanel:
+) -> JudgePanelResult:
     """Compare the judges with each other and with people, and make a panel of them.
 
     Intervals are over questions, resampled with replacement. UsageError for fewer than two judges, two of one name,
@@ -146,9 +153,9 @@ def compare_judge_panel(
             "No passage was graded by two of the judges.",
             mend="Let them judge the same questions and passages.",
         )
-    model = dawid_skene(votes, GRADES)
+    model = estimate_dawid_skene_classes(votes, GRADES)
     grades = {
-        "median": _map_classes_to_grades(keys, median_votes(votes)),
+        "median": _map_classes_to_grades(keys, compute_median_votes(votes)),
         "dawid_skene": _map_classes_to_grades(keys, model.labels),
     }
     total = (
@@ -157,7 +164,7 @@ def compare_judge_panel(
         else float(sum(judge.usd or 0.0 for judge in judges))
     )
     panels = [JudgeGrades(by, grades[by], total) for by in PANELS]
-    return JudgePanel(
+    return JudgePanelResult(
         tuple(_compare_judge_with_people(judge, people, seed) for judge in judges),
         tuple(_compare_judge_with_people(panel, people, seed) for panel in panels),
         tuple(_compare_judge_pair(first, second, seed) for first, second in combinations(judges, 2)),
@@ -175,22 +182,24 @@ def _map_classes_to_grades(keys: Sequence[Key], classes: NDArray[np.int64]) -> d
     return {key: int(vote) + 1 for key, vote in zip(keys, classes, strict=True) if vote != MISSING}
 
 
-def _estimate_chance_of_true_class(names: Sequence[str], model: Consensus) -> dict[str, float]:
+def _estimate_chance_of_true_class(names: Sequence[str], model: JudgeConsensus) -> dict[str, float]:
     """How often each judge says the true class, by the model: the diagonal of its confusion, weighed by the classes."""
     diagonals = np.einsum("jtt,t->j", model.confusion, model.prior)
     return dict(zip(names, diagonals.tolist(), strict=True))
 
 
-def _compare_judge_with_people(judge: JudgeGrades, people: JudgeGrades | None, seed: int) -> JudgeStanding:
+def _compare_judge_with_people(
+    judge: JudgeGrades, people: JudgeGrades | None, seed: int
+) -> JudgeAgreementWithPeople:
     mean = float(np.mean(list(judge.grades.values()))) if judge.grades else None
     figures = {} if people is None else _measure_grade_agreement(people.grades, judge.grades, seed)
     items = len(judge.grades) if people is None else len(people.grades.keys() & judge.grades.keys())
-    return JudgeStanding(judge.name, items, mean, figures, judge.usd, judge.per_thousand)
+    return JudgeAgreementWithPeople(judge.name, items, mean, figures, judge.usd, judge.per_thousand)
 
 
-def _compare_judge_pair(first: JudgeGrades, second: JudgeGrades, seed: int) -> JudgePair:
+def _compare_judge_pair(first: JudgeGrades, second: JudgeGrades, seed: int) -> JudgePairComparison:
     common = len(first.grades.keys() & second.grades.keys())
-    return JudgePair(
+    return JudgePairComparison(
         first.name, second.name, common, _measure_grade_agreement(first.grades, second.grades, seed)
     )
 
@@ -204,7 +213,7 @@ def _measure_grade_agreement(
         by_query.setdefault(key[0], []).append((first[key], second[key]))
     if not by_query:
         return {}
-    return grade_agreement(
+    return estimate_grade_agreement(
         np.array([count_grade_transitions(pairs) for pairs in by_query.values()]), seed=seed
     )
 
@@ -223,16 +232,19 @@ def measure_krippendorff_alpha(
         if size > 1:
             # Krippendorff's coincidences: every pair of grades of a passage, which counts as its number of grades.
             tables[row[key[0]]] += (np.outer(count, count) - np.diag(count)) / (size - 1)
-    n, value = int((sizes > 1).sum()), _ordinal_alpha(tables.sum(axis=0))
+    n, value = int((sizes > 1).sum()), _compute_ordinal_alpha(tables.sum(axis=0))
     if np.isnan(value):
         return Estimate(None, n=n, reason="all grades are the same")
     if len(queries) < 2:
         return Estimate(value, n=n, reason="no interval from one question")
     drawn = count_drawn_rows(
-        draw_all_resamples(len(queries), RESAMPLES, make_generator(seed, "panel", "alpha"))
+        draw_all_resample_rows(len(queries), RESAMPLES, make_seeded_generator(seed, "panel", "alpha"))
     )
     alphas = np.array(
-        [_ordinal_alpha(np.tensordot(weights, tables, axes=1)) for weights in drawn.astype(np.float64)]
+        [
+            _compute_ordinal_alpha(np.tensordot(weights, tables, axes=1))
+            for weights in drawn.astype(np.float64)
+        ]
     )
     # A resample in which all grades are one and the same has no alpha.
     low, high = percentile_interval(alphas[~np.isnan(alphas)])
@@ -241,7 +253,7 @@ def measure_krippendorff_alpha(
     return Estimate(value, low, high, n, "bootstrap over questions")
 
 
-def _ordinal_alpha(coincidences: Floats) -> float:
+def _compute_ordinal_alpha(coincidences: Floats) -> float:
     """Of a matrix of coincidences of ordered classes: 1 - observed over expected disagreement."""
     totals = coincidences.sum(axis=1)
     n = totals.sum()
@@ -255,13 +267,13 @@ def _ordinal_alpha(coincidences: Floats) -> float:
 NAMED = {"exact": "Same grade", "within_one": "Within one", "kappa": "Weighted kappa", "shift": "Shift"}
 
 
-def panel_tables(panel: JudgePanel) -> Iterator[ColumnTable]:
+def build_judge_panel_tables(panel: JudgePanelResult) -> Iterator[ColumnTable]:
     """`rag_judges`: each judge and both panels beside people, with prices; `rag_judge_pairs`: the judges beside each
     other."""
     figures: tuple[ComputedColumn, ...] = ()
     note = ""
     if any(judge.people for judge in (*panel.judges, *panel.panels)):
-        figures = tuple(_list_agreement_fields("judge.people"))
+        figures = tuple(_list_agreement_columns("judge.people"))
         note = "Agreement is with people's grades; shift is the mean grade minus theirs."
     judges = [
         {"judge": judge, "kind": "judge", "right": panel.learned.get(judge.name)} for judge in panel.judges
@@ -269,29 +281,29 @@ def panel_tables(panel: JudgePanel) -> Iterator[ColumnTable]:
     teams = [{"judge": team, "kind": "panel"} for team in panel.panels]
     yield ColumnTable.of(
         "rag_judges", "Judges and panels", [*judges, *teams], text("Judge", "judge.name"), text("Kind", "kind"),
-        whole_column("Grades", "judge.items"), number_column("Mean grade", "judge.mean"), *figures,
+        whole_number_column("Grades", "judge.items"), number_column("Mean grade", "judge.mean"), *figures,
         number_column("Right, by the model", "right", 3), number_column("USD", "judge.usd", 4),
         number_column("USD per 1,000", "judge.per_thousand", 4), note=note
     )  # fmt: skip
     yield ColumnTable.of(
         "rag_judge_pairs", "Judges compared", panel.pairs, text("Judge", "first"),
-        text("Other judge", "second"), whole_column("Both graded", "items"),
-        *_list_agreement_fields("figures")
+        text("Other judge", "second"), whole_number_column("Both graded", "items"),
+        *_list_agreement_columns("figures")
     )  # fmt: skip
 
 
-def _list_agreement_fields(find: str) -> Iterator[ComputedColumn]:
+def _list_agreement_columns(find: str) -> Iterator[ComputedColumn]:
     for name, title in NAMED.items():
         ends = (title, f"low ({title})", f"high ({title})")
-        yield from interval_fields(f"{find}.{name}", ends, "signed" if name == "shift" else "number", 3, 1)
+        yield from interval_columns(f"{find}.{name}", ends, "signed" if name == "shift" else "number", 3, 1)
 
 
-def list_terminal_panel_tables(panel: JudgePanel) -> Iterator[tuple[list[str], list[list[str]]]]:
+def list_terminal_panel_tables(panel: JudgePanelResult) -> Iterator[tuple[list[str], list[list[str]]]]:
     """Titles and rows for a terminal: judges and panels beside people, with their price; judges beside each other."""
     titles = ["judge", "kind", "grades", "kappa with people", "same grade", "shift", "$/1,000"]
     rows = [
         [judge.name, kind, f"{judge.items:,}",
-         *(_format_figure(judge.people.get(name)) for name in ("kappa", "exact", "shift")),
+         *(_format_estimate_or_blank(judge.people.get(name)) for name in ("kappa", "exact", "shift")),
          "n/a" if judge.per_thousand is None else f"{judge.per_thousand:.4g}"]
         for kind, judges in (("judge", panel.judges), ("panel", panel.panels)) for judge in judges
     ]  # fmt: skip
@@ -299,30 +311,30 @@ def list_terminal_panel_tables(panel: JudgePanel) -> Iterator[tuple[list[str], l
     titles = ["judge", "other judge", "both", "kappa", "same grade", "shift"]
     yield titles, [
         [pair.first, pair.second, f"{pair.items:,}",
-         *(_format_figure(pair.figures.get(name)) for name in ("kappa", "exact", "shift"))]
+         *(_format_estimate_or_blank(pair.figures.get(name)) for name in ("kappa", "exact", "shift"))]
         for pair in panel.pairs
     ]  # fmt: skip
 
 
-def _format_figure(figure: Estimate | None) -> str:
+def _format_estimate_or_blank(figure: Estimate | None) -> str:
     if figure is None or figure.value is None:
         return "n/a"
     ends = "" if figure.low is None else f" {numbers.format_interval(*figure.ends)}"
     return f"{numbers.format_score(figure.value)}{ends}"
 
 
-def write_judge_panel(out: Path, panel: JudgePanel, by: By) -> Path:
+def write_judge_panel(out: Path, panel: JudgePanelResult, by: By) -> Path:
     """Write `panel.json`, the tables, and the grades of the panel `by` as `qrels.tsv`, which is returned."""
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / FILE, panel.as_dict())
-    write_tables(out, panel_tables(panel))
+    write_tables(out, build_judge_panel_tables(panel))
     lines = [f"{query}\t{doc}\t{grade}" for (query, doc), grade in sorted(panel.grades[by].items())]
     path = out / "qrels.tsv"
-    write_atomic(path, "\n".join(["query-id\tcorpus-id\tscore", *lines]) + "\n")
+    write_file_atomically(path, "\n".join(["query-id\tcorpus-id\tscore", *lines]) + "\n")
     return path
 
 
-def panel_verdict(panel: JudgePanel) -> str:
+def phrase_judge_panel_verdict(panel: JudgePanelResult) -> str:
     """What to know first: how far the judges agree, and which of all stands nearest to people."""
     figure = panel.alpha
     ends = "" if figure.low is None else f" ({figure.low:.2f} to {figure.high:.2f})"
@@ -333,7 +345,7 @@ def panel_verdict(panel: JudgePanel) -> str:
     return text
 
 
-def claim_judge_nearest_people(panel: JudgePanel) -> tuple[Claim, ...]:
+def claim_judge_nearest_people(panel: JudgePanelResult) -> tuple[Claim, ...]:
     """Which of all judges and panels agrees best with people; none without people."""
     kappas = {
         judge.name: judge.people["kappa"].value

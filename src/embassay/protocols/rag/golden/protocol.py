@@ -10,14 +10,14 @@ from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
-from embassay.contracts import Message
-from embassay.data.judged_runs import CorpusTexts, rank_passages_by_question, read_run
+from embassay.contracts import ChatMessage
+from embassay.data.judged_runs import AnswerTextMatcher, rank_passages_by_question, read_run_entries
 from embassay.errors import DataError, UsageError
-from embassay.protocols.kernel.forecast import Forecaster, TaskEffort
-from embassay.protocols.kernel.outcome import Run, current_time
+from embassay.protocols.kernel.forecast import TaskCostForecaster, TaskEffort
+from embassay.protocols.kernel.outcome import Run, current_utc_time
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask
 from embassay.protocols.kernel.protocol import Protocol
-from embassay.protocols.kernel.request import make_request
+from embassay.protocols.kernel.request import make_request_from_call
 from embassay.protocols.kernel.session import (
     RunAccounts,
     RunAttempt,
@@ -25,7 +25,7 @@ from embassay.protocols.kernel.session import (
     make_unknown_price_error,
 )
 from embassay.protocols.kernel.tables import write_tables
-from embassay.protocols.live.runs import AskedQuestions, make_live_runs
+from embassay.protocols.live.runs import AskedQuestions, ask_retrievers_for_runs
 from embassay.protocols.rag.golden import conclusions, stages
 from embassay.protocols.rag.golden.checks import (
     count_checked_questions,
@@ -35,29 +35,37 @@ from embassay.protocols.rag.golden.checks import (
 )
 from embassay.protocols.rag.golden.conclusions import (
     QueryProgress,
+    build_golden_tables,
     gather_query_progress,
-    golden_tables,
-    result_rows,
+    make_golden_result_rows,
 )
-from embassay.protocols.rag.golden.corpus import GoldenWork, estimate_search_memory, read_golden_inputs
-from embassay.protocols.rag.golden.final_lists import CorpusText, FinishedQuestion, export_golden_set
+from embassay.protocols.rag.golden.corpus import (
+    GoldenRunResources,
+    estimate_search_memory,
+    read_golden_inputs,
+)
+from embassay.protocols.rag.golden.final_lists import (
+    FinishedGoldenQuestion,
+    RetrievablePassage,
+    export_golden_set,
+)
 from embassay.protocols.rag.golden.options import (
     GoldenRequest,
     HumanCheckSampling,
     Settings,
-    check_resumable,
+    check_golden_set_resumable,
     list_settings_for_manifest,
 )
 from embassay.protocols.rag.golden.stages import (
     STAGES,
-    QueryState,
-    RunQuery,
+    QueryStageStatus,
+    QueryWithFolder,
     StageOutcome,
     States,
     make_query_states,
     read_json_line_rows,
 )
-from embassay.protocols.rag.golden.summary import GoldenRecord, JudgeRepeatability, write_golden_record
+from embassay.protocols.rag.golden.summary import GoldenRunRecord, JudgeRepeatability, write_golden_record
 from embassay.protocols.rag.golden.trust import measure_grade_rank_agreement
 from embassay.protocols.rag.judges import Passage, Question
 from embassay.protocols.rag.judges.chat import build_grading_messages, build_ordering_messages
@@ -72,10 +80,10 @@ from embassay.runs.folder import (
     write_json,
     write_json_lines,
 )
-from embassay.runs.forecast import CellForecast, RunForecast, find_remote_encoder, remote_seconds
+from embassay.runs.forecast import CellForecast, RunForecast, estimate_server_seconds, find_remote_encoder
 from embassay.runs.memory import PeakMemory
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.ledger import Price, estimate_tokens
+from embassay.systems.remote.ledger import TokenPrice, estimate_server_tokens
 
 if TYPE_CHECKING:
     from embassay.protocols.rag.golden.stages import GoldenStage
@@ -90,14 +98,14 @@ _ROW_BYTES = 1_200
 
 
 @dataclass(frozen=True)
-class PassageCounts:
+class QueryPassageCounts:
     """Passages of a query: in its pool, and left to order."""
 
     pool: int
     kept: int
 
 
-def forecast_golden(work: GoldenWork) -> RunForecast:
+def forecast_golden_cost(work: GoldenRunResources) -> RunForecast:
     """The cost of what is not done yet, a cell per stage and system."""
     systems = open_planned_systems(work)
     states = make_query_states(work.queries, {})
@@ -108,11 +116,11 @@ def forecast_golden(work: GoldenWork) -> RunForecast:
 
 
 def _forecast_embedding(
-    work: GoldenWork, encoder: PlannedSystem, states: Sequence[QueryState]
+    work: GoldenRunResources, encoder: PlannedSystem, states: Sequence[QueryStageStatus]
 ) -> list[CellForecast]:
     """S1 and S2: the texts that the encoder has not seen."""
     cells = [_forecast_rewriting(work, states)] if hasattr(work.rewriter, "model") else []
-    forecaster = Forecaster([encoder], work.tokenizer, work.request.seed, None, measure=True)
+    forecaster = TaskCostForecaster([encoder], work.tokenizer, work.request.seed, None, measure=True)
     questions, passages = [question.text for question in work.read.questions], list(work.passages.texts)
     tasks = (("S1 vectors", questions, "query", "S1"), ("S2 vectors", passages, "document", "S2"))
     for task, texts, role, stage in tasks:
@@ -143,20 +151,20 @@ def _forecast_embedding(
     return cells
 
 
-def _forecast_rewriting(work: GoldenWork, states: Sequence[QueryState]) -> CellForecast:
+def _forecast_rewriting(work: GoldenRunResources, states: Sequence[QueryStageStatus]) -> CellForecast:
     waiting = {state.id for state in states if not state.is_stage_done("S1")}
     asked = [
         question for question in work.read.questions if question.rewrite is None and question.id in waiting
     ]
     from embassay.protocols.rag.rewriters import build_rewriting_messages
 
-    read = sum(_message_tokens(build_rewriting_messages(question.text)) for question in asked)
+    read = sum(_count_message_tokens(build_rewriting_messages(question.text)) for question in asked)
     head = CellForecast("S1 rewrite", work.read.name, work.rewriter.name, len(work.queries), 0, 0)
     return _add_model_calls(head, work.rewriter, len(asked), read, "rewrite")
 
 
 def _forecast_judging(
-    work: GoldenWork, states: Sequence[QueryState], sizes: dict[str, PassageCounts]
+    work: GoldenRunResources, states: Sequence[QueryStageStatus], sizes: dict[str, QueryPassageCounts]
 ) -> list[CellForecast]:
     """S4, S6 and the repeats: calls of the judge, at the mean length of some passages."""
     questions = [Question(question.id, question.text) for question in work.read.questions]
@@ -164,10 +172,12 @@ def _forecast_judging(
     texts = work.passages.texts[:: max(1, len(work.passages) // _SAMPLE)][:_SAMPLE]
     passages = [Passage(str(number), text) for number, text in enumerate(texts)]
     pairs = [(questions[i % len(questions)], passage) for i, passage in enumerate(passages)]
-    per_grade = mean(_message_tokens(build_grading_messages(*pair)) for pair in pairs)
+    per_grade = mean(_count_message_tokens(build_grading_messages(*pair)) for pair in pairs)
     batch = work.request.options.batch or _BATCH
-    length = mean(estimate_tokens([passage.text]) for passage in passages)
-    alone = mean(_message_tokens(build_ordering_messages(question, [])) for question in questions[:_SAMPLE])
+    length = mean(estimate_server_tokens([passage.text]) for passage in passages)
+    alone = mean(
+        _count_message_tokens(build_ordering_messages(question, [])) for question in questions[:_SAMPLE]
+    )
     grades = sum(sizes[state.id].pool for state in states if not state.is_stage_done("S4"))
     pools = [sizes[state.id].kept for state in states if not state.is_stage_done("S6")]
     orders = sum(estimate_engine_calls(work.request.ranking_engine_spec, pool) for pool in pools)
@@ -193,12 +203,12 @@ def _forecast_judging(
     return cells
 
 
-def _estimate_passage_counts(work: GoldenWork, state: QueryState) -> PassageCounts:
+def _estimate_passage_counts(work: GoldenRunResources, state: QueryStageStatus) -> QueryPassageCounts:
     """What is known of a query's passages, else the most there can be."""
     options = work.request.options
     # The searches by vectors and by words may find nothing in common.
     pool = state.counts.get("candidates", min(2 * options.depth, len(work.passages)))
-    return PassageCounts(pool, state.counts.get("kept", pool))
+    return QueryPassageCounts(pool, state.counts.get("kept", pool))
 
 
 def _add_model_calls(head: CellForecast, asker: Any, requests: int, read: int, kind: str) -> CellForecast:
@@ -214,16 +224,16 @@ def _add_model_calls(head: CellForecast, asker: Any, requests: int, read: int, k
         tokens=read + written,
         requests=requests,
         usd=None if price is None else price.usd(read, written),
-        seconds=remote_seconds(model, requests, read + written, written),
+        seconds=estimate_server_seconds(model, requests, read + written, written),
         assumed=True,
     )
 
 
-def _message_tokens(messages: Sequence[Message]) -> int:
-    return estimate_tokens([message.content for message in messages])
+def _count_message_tokens(messages: Sequence[ChatMessage]) -> int:
+    return estimate_server_tokens([message.content for message in messages])
 
 
-def open_planned_systems(work: GoldenWork) -> tuple[PlannedSystem, ...]:
+def open_planned_systems(work: GoldenRunResources) -> tuple[PlannedSystem, ...]:
     """The systems of a run, opened. UsageError for a spec that is none, and for a model whose price is not known where
     the cost is limited; ModelError for one that cannot be had."""
     encoder = work.encoder
@@ -234,38 +244,38 @@ def open_planned_systems(work: GoldenWork) -> tuple[PlannedSystem, ...]:
         facts["usd_per_million_tokens"] = remote.price
     models = [PlannedSystem(work.request.encoder, encoder.name, encoder.identity, "embedding", facts, remote)]
     models.append(
-        _describe_planned_model(work, work.request.judge, work.judge, "judges: grades and orders passages")
+        _make_planned_system(work, work.request.judge, work.judge, "judges: grades and orders passages")
     )
     if hasattr(work.rewriter, "model"):
         models.append(
-            _describe_planned_model(
+            _make_planned_system(
                 work, work.request.rewriter, work.rewriter, "rewrites questions for the search"
             )
         )
     return tuple(models)
 
 
-def _describe_planned_model(work: GoldenWork, spec: str, model: Any, role: str) -> PlannedSystem:
+def _make_planned_system(work: GoldenRunResources, spec: str, model: Any, role: str) -> PlannedSystem:
     asked = getattr(model, "model", None)
     price = getattr(asked, "price", None)
     if asked is not None and price is None and work.ledger.max_usd is not None:
         raise make_unknown_price_error(model.name)
     about: Mapping[str, Any] = getattr(model, "about", dict)()
     facts: dict[str, Any] = {"summary": role, "about": dict(about)}
-    if isinstance(price, Price):
+    if isinstance(price, TokenPrice):
         facts["usd_per_million_input"] = price.usd_per_million_input
         facts["usd_per_million_output"] = price.usd_per_million_output
     return PlannedSystem(spec, model.name, model.identity, "llm", facts)
 
 
-def ask_retrievers(
-    retrievers: Sequence[str], work: GoldenWork, folder: Path, listener: SilentListener
+def ask_retrievers_all_questions(
+    retrievers: Sequence[str], work: GoldenRunResources, folder: Path, listener: SilentListener
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Ask retrievers all questions, and write down what they found as of runs; with how they answered. Questions that
     failed add nothing to their pools. Answers are kept in the run's `folder`: none is asked again that has one."""
     if not retrievers:
         return
-    with make_live_runs(
+    with ask_retrievers_for_runs(
         retrievers, collect_asked_questions(work), folder, listener=listener, ledger=work.ledger
     ) as live:
         for run in live:
@@ -274,25 +284,25 @@ def ask_retrievers(
             yield name, {**counts, "live": run.facts}
 
 
-def collect_asked_questions(work: GoldenWork) -> AskedQuestions:
+def collect_asked_questions(work: GoldenRunResources) -> AskedQuestions:
     """The questions as they are, for as many passages as each search gives to a pool."""
     texts = {question.id: question.text for question in work.read.questions}
     return AskedQuestions(texts, work.request.options.depth, work.request.seed)
 
 
-def known_texts(work: GoldenWork) -> CorpusTexts:
+def make_texts_for_hit_matching(work: GoldenRunResources) -> AnswerTextMatcher:
     """What the answers of engines are held against."""
-    return CorpusTexts(
+    return AnswerTextMatcher(
         dict(zip(work.passages.ids, work.passages.texts, strict=True)),
         {question.id: question.text for question in work.read.questions},
     )
 
 
-def add_run_to_pools(name: str, path: Path, work: GoldenWork) -> tuple[str, dict[str, int]]:
+def add_run_to_pools(name: str, path: Path, work: GoldenRunResources) -> tuple[str, dict[str, int]]:
     """Write down, question by question, what a run found among its first `depth`; its name, and how many passages that
     are, of how many questions, and what could not be taken. DataError for what is no run, and where nothing of it
     belongs to this set."""
-    run = read_run(path, {}, known_texts(work))
+    run = read_run_entries(path, {}, make_texts_for_hit_matching(work))
     counts = {"passages": 0, "questions": 0, "not in the corpus": 0, "other questions": 0}
     hits = rank_passages_by_question(run)
     folders = {run_query.id: run_query.folder for run_query in work.queries}
@@ -305,7 +315,7 @@ def add_run_to_pools(name: str, path: Path, work: GoldenWork) -> tuple[str, dict
         counts["not in the corpus"] += len(best) - len(present)
         counts["passages"] += len(present)
         counts["questions"] += bool(present)
-        path_of = folders[query].added_by_runs_path
+        path_of = folders[query].passages_from_runs_path
         before = [
             row for row in (read_json_line_rows(path_of) if path_of.exists() else []) if row["run"] != name
         ]
@@ -320,38 +330,38 @@ def add_run_to_pools(name: str, path: Path, work: GoldenWork) -> tuple[str, dict
     return name, counts
 
 
-def make_stages(work: GoldenWork) -> list[GoldenStage]:
+def make_golden_stages(work: GoldenRunResources) -> list[GoldenStage]:
     """S1 to S6 for a run."""
-    from embassay.protocols.rag.golden.candidates import FusionStage, RetrievalStage, RewritingStage
-    from embassay.protocols.rag.golden.grades import GradeStage, OrderStage, PruningStage
+    from embassay.protocols.rag.golden.candidates import FusionStage, QuestionRewritingStage, RetrievalStage
+    from embassay.protocols.rag.golden.grades import PassageGradingStage, PassageOrderingStage, PruningStage
 
     return [
-        RewritingStage(work),
+        QuestionRewritingStage(work),
         RetrievalStage(work),
         FusionStage(work),
-        GradeStage(work),
+        PassageGradingStage(work),
         PruningStage(work),
-        OrderStage(work),
+        PassageOrderingStage(work),
     ]
 
 
 CHECK = "human_check.csv"
 
 
-def write_conclusions(
+def write_golden_conclusions(
     folder: RunFolder,
-    work: GoldenWork,
+    work: GoldenRunResources,
     queries: Sequence[QueryProgress],
     told: Mapping[str, Mapping[str, Any]],
     *,
     profile: str = "",
     repeated: JudgeRepeatability | None = None,
-) -> GoldenRecord:
+) -> GoldenRunRecord:
     """Write everything that follows from the queries that are done. `told` is what each stage took."""
-    done = any(query.is_done for query in queries)
+    done = any(query.is_in_golden_set for query in queries)
     labels = conclusions.summarise_labels(queries, count_checked_questions(folder.path) if done else 0)
     exports = _export_finished_questions(folder, work, queries)
-    golden = GoldenRecord(
+    golden = GoldenRunRecord(
         settings=conclusions.summarise_golden_settings(work, profile),
         queries=tuple(map(conclusions.summarise_query_progress, queries)),
         stages=conclusions.summarise_stages(told, queries),
@@ -364,15 +374,15 @@ def write_conclusions(
         human=read_human_checks(folder.path) if done else (),
         exports={name: f"export/{path}" for name, path in exports.items()},
         notes=conclusions.list_golden_notes(work, queries),
-        verdict=conclusions.describe_verdict(queries, labels),
+        verdict=conclusions.phrase_golden_verdict(queries, labels),
     )
     write_golden_record(folder.path / "golden.json", golden)
-    folder.write_results(result_rows(golden, work.read.name, work.read.lang))
-    write_tables(folder.path, golden_tables(golden))
+    folder.write_results(make_golden_result_rows(golden, work.read.name, work.read.lang))
+    write_tables(folder.path, build_golden_tables(golden))
     return golden
 
 
-def write_human_check(folder: RunFolder, work: GoldenWork) -> None:
+def write_lists_for_human_check(folder: RunFolder, work: GoldenRunResources) -> None:
     """Write the lists of some questions for a person to edit, unless the file is there already: it may be edited."""
     path, share = folder.path / CHECK, work.request.options.human
     if (
@@ -384,17 +394,17 @@ def write_human_check(folder: RunFolder, work: GoldenWork) -> None:
 
 
 def _export_finished_questions(
-    folder: RunFolder, work: GoldenWork, queries: Sequence[QueryProgress]
+    folder: RunFolder, work: GoldenRunResources, queries: Sequence[QueryProgress]
 ) -> dict[str, str]:
     finished = [
-        FinishedQuestion(
+        FinishedGoldenQuestion(
             query.state.id,
             query.state.text,
             query.rewrite,
             [row for row in query.rows if row["grade"] is not None],
         )
         for query in queries
-        if query.is_done
+        if query.is_in_golden_set
     ]
     about = {
         "questions": work.request.queries or work.request.dataset,
@@ -413,7 +423,7 @@ def _export_finished_questions(
     )
 
 
-def map_passages_to_documents(work: GoldenWork) -> dict[str, tuple[str, int, int]]:
+def map_passages_to_documents(work: GoldenRunResources) -> dict[str, tuple[str, int, int]]:
     """Document, start and end of the passages that say them: chunks, and those of a folder of documents."""
     places = {}
     for key, about in zip(work.passages.ids, work.passages.metadata, strict=True):
@@ -427,10 +437,15 @@ def map_passages_to_documents(work: GoldenWork) -> dict[str, tuple[str, int, int
     return places
 
 
-def _list_exportable_passages(work: GoldenWork) -> list[CorpusText]:
+def _list_exportable_passages(work: GoldenRunResources) -> list[RetrievablePassage]:
     if work.request.options.chunk is None:
-        return [CorpusText(document.id, document.text, document.title) for document in work.read.documents]
-    return [CorpusText(key, text) for key, text in zip(work.passages.ids, work.passages.texts, strict=True)]
+        return [
+            RetrievablePassage(document.id, document.text, document.title) for document in work.read.documents
+        ]
+    return [
+        RetrievablePassage(key, text)
+        for key, text in zip(work.passages.ids, work.passages.texts, strict=True)
+    ]
 
 
 TASK = "golden"
@@ -461,24 +476,24 @@ def golden(  # noqa: PLR0913 - the arguments of a user
     BudgetExceeded at `max_usd`: what is finished is kept. Questions that failed are `failed` in the manifest's cells;
     the same call repeats them.
     """
-    request = make_request(
+    request = make_request_from_call(
         GoldenRequest, golden, arguments, encoder, judge,
         corpus=str(corpus), queries=str(queries), dataset=str(dataset)
     )  # fmt: skip
-    making = GoldenAttempt(
+    making = GoldenSetAttempt(
         redo="S1" if force else from_stage, add_runs=tuple(map(str, add_runs)), retrievers=retrievers
     )
     return making.carry_out(request, Path(out), listener=listener, max_usd=max_usd)
 
 
 @dataclass(frozen=True, kw_only=True)
-class GoldenPlan(Plan):
+class GoldenSetPlan(Plan):
     """A golden set as manifests know it, a cell a question; `work` has its inputs and models."""
 
-    work: GoldenWork
+    work: GoldenRunResources
 
 
-class GoldenAttempt(Protocol):
+class GoldenSetAttempt(Protocol):
     """One attempt at a golden set. `settings` say where the request's values are from; the stage `redo` and all later
     ones are done again; passages of `add_runs` (files) and of `retrievers`, which are asked, join the pools."""
 
@@ -498,14 +513,14 @@ class GoldenAttempt(Protocol):
         """UsageError if the folder holds a run that this one cannot go on with, or the stage is none."""
         if self.redo is not None and self.redo not in STAGES:
             raise UsageError(f"There is no stage {self.redo!r}.", mend=f"Stages are {', '.join(STAGES)}.")
-        check_resumable(folder, request, redo=self.redo)
+        check_golden_set_resumable(folder, request, redo=self.redo)
 
     def plan_run(
         self, request: GoldenRequest, cache: Path | None = None, ledger: Ledger | None = None
-    ) -> GoldenPlan:
+    ) -> GoldenSetPlan:
         """Open the encoder, the judge and the inputs, and make a cell of each question."""
         del cache
-        work = GoldenWork(
+        work = GoldenRunResources(
             request, read_golden_inputs(request), self.folder.path, ledger or Ledger(), self.listener
         )
         systems = open_planned_systems(work)
@@ -519,12 +534,12 @@ class GoldenAttempt(Protocol):
         )
         source = request.dataset or request.corpus
         dataset = PlannedDataset(source, read.name, read.lang, read.fingerprint, (task,))
-        return GoldenPlan(request, tuple(systems), (dataset,), cells, work.tokenizer.identity, work=work)
+        return GoldenSetPlan(request, tuple(systems), (dataset,), cells, work.tokenizer.identity, work=work)
 
-    def forecast_cost(self, plan: GoldenPlan, *, measure: bool = True) -> RunForecast:
+    def forecast_cost(self, plan: GoldenSetPlan, *, measure: bool = True) -> RunForecast:
         """What the stages take that are not done."""
         del measure
-        return forecast_golden(plan.work)
+        return forecast_golden_cost(plan.work)
 
     def format_python_call(self, request: GoldenRequest, out: Path) -> str:
         """The call from Python that makes the run, for its manifest."""
@@ -533,21 +548,21 @@ class GoldenAttempt(Protocol):
         return f"embassay.rag.golden({request.encoder!r}, {request.judge!r}, {read}, out={str(out)!r})"
 
     def start_attempt(
-        self, plan: GoldenPlan, accounts: RunAccounts, workers: Workers, command: str
-    ) -> GoldenSession:
+        self, plan: GoldenSetPlan, accounts: RunAccounts, workers: Workers, command: str
+    ) -> GoldenSetRunAttempt:
         """Stage by stage, for all questions together."""
         del workers
         config = list_settings_for_manifest(self.settings) if self.settings else {}
-        return GoldenSession(
+        return GoldenSetRunAttempt(
             self.folder, plan, self, accounts, command=command, redo=self.redo, config=config,
             add_runs=self.add_runs, retrievers=self.retrievers
         )  # fmt: skip
 
 
-class GoldenSession(RunAttempt):
+class GoldenSetRunAttempt(RunAttempt):
     """One attempt at a golden set."""
 
-    plan: GoldenPlan
+    plan: GoldenSetPlan
 
     def __init__(
         self,
@@ -581,11 +596,15 @@ class GoldenSession(RunAttempt):
             check = self.folder.path / CHECK
             if check.exists():
                 # It may be edited, and then it is of the old lists.
-                check.replace(check.with_stem(f"{check.stem}.until-{current_time().replace(':', '')[:17]}"))
+                check.replace(
+                    check.with_stem(f"{check.stem}.until-{current_utc_time().replace(':', '')[:17]}")
+                )
         for run in self.add_runs:
             name, counts = add_run_to_pools(*parse_named_path(run), self.work)
             self.added[name] = counts
-        for name, counts in ask_retrievers(self.retrievers, self.work, self.folder.path, listener):
+        for name, counts in ask_retrievers_all_questions(
+            self.retrievers, self.work, self.folder.path, listener
+        ):
             self.added[name] = counts
         questions = {
             "run_id": self.run_id,
@@ -601,8 +620,8 @@ class GoldenSession(RunAttempt):
     def do(self, listener: SilentListener) -> None:
         """All stages, each for the queries that came through the ones before."""
         del listener
-        going: Sequence[RunQuery] = self.work.queries
-        for step in make_stages(self.work):
+        going: Sequence[QueryWithFolder] = self.work.queries
+        for step in make_golden_stages(self.work):
             began, memory = time.perf_counter(), PeakMemory()
             outcome = None
             try:
@@ -614,16 +633,16 @@ class GoldenSession(RunAttempt):
             self.done_now += len(outcome.done) if step.stage == "S6" else 0
             going = [asked for asked in going if asked.id in through]
             self.write_manifest("running")
-        write_human_check(self.folder, self.work)
+        write_lists_for_human_check(self.folder, self.work)
         if items := self.work.request.options.repeat:
             self.repeated = judge_sample_again(
-                self.work, gather_query_progress(self.states(), self.work.request.options), items
+                self.work, gather_query_progress(self.gather_query_states(), self.work.request.options), items
             )
 
     def finish_attempt(self) -> None:
         """Write what follows from all that is done, whatever has happened."""
-        states = self.states()
-        write_conclusions(
+        states = self.gather_query_states()
+        write_golden_conclusions(
             self.folder, self.work, gather_query_progress(states, self.work.request.options), self.stages,
             profile=self._describe_profile(), repeated=self.repeated
         )  # fmt: skip
@@ -639,7 +658,7 @@ class GoldenSession(RunAttempt):
             (origin.removeprefix("profile ") for origin in origins if origin.startswith("profile ")), ""
         )
 
-    def states(self) -> States:
+    def gather_query_states(self) -> States:
         """How far every query has come."""
         return make_query_states(self.work.queries, self.failed)
 
@@ -660,7 +679,7 @@ class GoldenSession(RunAttempt):
 
     def manifest(self, status: str) -> dict[str, Any]:
         """With how far each question has come."""
-        states = self.states()
+        states = self.gather_query_states()
         self.extra = {"warnings": list(self.work.warnings)}
         self.records = {
             cell.key: record
@@ -694,7 +713,7 @@ class GoldenSession(RunAttempt):
         }
 
 
-def _make_cell_record(cell: RunCell, state: QueryState) -> CellRecord | None:
+def _make_cell_record(cell: RunCell, state: QueryStageStatus) -> CellRecord | None:
     if state.status == "not run":
         return None
     return CellRecord(

@@ -30,29 +30,36 @@ from typing import Any
 from embassay.errors import ModelError
 from embassay.limits import parse_record_json
 from embassay.protocols.rag.judges import Judge, Passage, PassageOrdering, Question
-from embassay.protocols.rag.ranking import CandidateRanking, JudgeOrderAnswer, RankedCandidate, RankingEngine
+from embassay.protocols.rag.ranking import (
+    CandidateRanking,
+    GradedPoolPassage,
+    JudgeOrderAnswer,
+    RankingEngine,
+)
 from embassay.protocols.rag.ranking.engines import order_by_grade
-from embassay.runs.execution import CallFailure, run_jobs
-from embassay.runs.folder import digest_json, to_json, write_atomic
+from embassay.runs.execution import CallFailure, run_concurrent_jobs
+from embassay.runs.folder import digest_json, format_value_as_json, write_file_atomically
 
 
 @dataclass(frozen=True)
-class RankingPool:
+class QuestionCandidatePool:
     """A question with its `candidates` and, in the same order, their `passages`; no id twice."""
 
     question: Question
-    candidates: tuple[RankedCandidate, ...]
+    candidates: tuple[GradedPoolPassage, ...]
     passages: tuple[Passage, ...]
 
     @classmethod
-    def of(cls, question: Question, rows: Iterable[tuple[RankedCandidate, Passage]]) -> RankingPool:
+    def of(
+        cls, question: Question, rows: Iterable[tuple[GradedPoolPassage, Passage]]
+    ) -> QuestionCandidatePool:
         """The pool of these rows; of several with one id the first counts.
 
-        >>> twice = [(RankedCandidate("a", grade, 1), Passage("a", "text")) for grade in (4, 5)]
-        >>> RankingPool.of(Question("q", "?"), twice).candidates
+        >>> twice = [(GradedPoolPassage("a", grade, 1), Passage("a", "text")) for grade in (4, 5)]
+        >>> QuestionCandidatePool.of(Question("q", "?"), twice).candidates
         (RankedCandidate(id='a', grade=4, rank=1),)
         """
-        first: dict[str, tuple[RankedCandidate, Passage]] = {}
+        first: dict[str, tuple[GradedPoolPassage, Passage]] = {}
         for candidate, passage in rows:
             first.setdefault(candidate.id, (candidate, passage))
         candidates, passages = zip(*first.values(), strict=True) if first else ((), ())
@@ -77,7 +84,7 @@ About = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class KeptJudgeCall:
+class KeptJudgeOrdering:
     """An answer: ids of passages in the order `shown`, and best first; the rest as in `judges.Ordering`."""
 
     round: int
@@ -98,7 +105,7 @@ class KeptQueryFailure:
     failed: str
 
 
-Entry = KeptJudgeCall | KeptQueryFailure
+Entry = KeptJudgeOrdering | KeptQueryFailure
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 
@@ -121,7 +128,7 @@ class JudgeCallLog:
         # Not `splitlines`: an id may hold characters that it takes for the end of a line.
         lines = _LINE.findall(path.read_text("utf-8", errors="replace"))
         begun = _parse_json_line(lines[0]) if lines else None
-        self._begun = begun == json.loads(to_json(self._about))
+        self._begun = begun == json.loads(format_value_as_json(self._about))
         if not self._begun:
             # Of a log without an answer nothing is lost.
             if len(lines) > 1:
@@ -162,17 +169,17 @@ class JudgeCallLog:
 
     def _rewrite_log_file(self) -> None:
         if self._path is not None:
-            write_atomic(self._path, format_judge_call_log(self._about, self.entries))
+            write_file_atomically(self._path, format_judge_call_log(self._about, self.entries))
             self._begun = True
 
 
 def format_judge_call_log(about: About, entries: Sequence[Entry]) -> str:
     """A whole log, as `JudgeCallLog` reads it."""
-    return to_json(about) + "\n" + "".join(map(_format_log_entry, entries))
+    return format_value_as_json(about) + "\n" + "".join(map(_format_log_entry, entries))
 
 
 def _format_log_entry(entry: Entry) -> str:
-    return to_json(asdict(entry)) + "\n"
+    return format_value_as_json(asdict(entry)) + "\n"
 
 
 def _parse_log_entries(lines: Iterable[str]) -> Iterable[tuple[str, Entry]]:
@@ -198,7 +205,7 @@ def _parse_log_entry(row: dict[str, Any] | None) -> Entry | None:
     try:
         if "failed" in row:
             return KeptQueryFailure(int(row["round"]), str(row["failed"]))
-        return KeptJudgeCall(
+        return KeptJudgeOrdering(
             int(row["round"]), int(row["place"]), _convert_to_strings(row["shown"]), _convert_to_strings(row["order"]),
             int(row["attempts"]), _convert_to_strings(row["rejected"]), int(row["missing"]), int(row["unknown"])
         )  # fmt: skip
@@ -213,7 +220,7 @@ def _convert_to_strings(value: list[Any]) -> tuple[str, ...]:
 def _explain_log_mismatch(begun: About | None, about: About) -> str:
     if begun is None:
         return "its first line cannot be read"
-    names = [name for name in about if begun.get(name) != json.loads(to_json(about[name]))]
+    names = [name for name in about if begun.get(name) != json.loads(format_value_as_json(about[name]))]
     return f"it was started with a different {' and '.join(names) or 'set of keys'}"
 
 
@@ -224,13 +231,13 @@ DRAWS = 1000
 
 
 @dataclass(frozen=True)
-class RefinedOrder:
+class RefinedPoolOrder:
     """The order of a query's pool, the answers that led to it (by round and place), the ranker's last state, and when
     the query was given up on the way, by earlier runs."""
 
-    pool: RankingPool
+    pool: QuestionCandidatePool
     ranking: CandidateRanking
-    calls: tuple[KeptJudgeCall, ...]
+    calls: tuple[KeptJudgeOrdering, ...]
     state: Mapping[str, Any]
     failures: tuple[KeptQueryFailure, ...] = field(default=(), compare=False)
 
@@ -242,13 +249,13 @@ class RefinementListener:
     had to be discarded."""
 
     progress: Callable[[int], None] = lambda _: None
-    checkpoint: Callable[[str, RefinedOrder], None] = lambda _query, _state: None
-    finished: Callable[[str, RefinedOrder], None] = lambda _query, _refined: None
+    checkpoint: Callable[[str, RefinedPoolOrder], None] = lambda _query, _state: None
+    finished: Callable[[str, RefinedPoolOrder], None] = lambda _query, _refined: None
     warn: Callable[[str], None] = lambda _: None
 
 
 @dataclass(frozen=True)
-class RefinementSettings:
+class PoolOrderingSettings:
     """Who orders pools how: `top` places matter most, `seed` names all random choices, and `draw` tells repeats of the
     whole work apart."""
 
@@ -258,7 +265,7 @@ class RefinementSettings:
     top: int = 20
     draw: int = 0
 
-    def about(self, pool: RankingPool) -> dict[str, Any]:
+    def about(self, pool: QuestionCandidatePool) -> dict[str, Any]:
         """Everything that the answers about a pool depend on: the first line of its log."""
         return {
             "log": 1, "query": pool.question.id, "engine": self.engine.name, "judge": self.judge.identity,
@@ -278,14 +285,14 @@ class RefinementSettings:
         return ordering
 
 
-async def refine_pools(
-    refinement: RefinementSettings,
-    pools: Sequence[RankingPool],
+async def order_ranking_pools(
+    refinement: PoolOrderingSettings,
+    pools: Sequence[QuestionCandidatePool],
     *,
     logs: Mapping[str, JudgeCallLog] | None = None,
     at_once: int = 256,
     hooks: RefinementListener = RefinementListener(),
-) -> dict[str, RefinedOrder | CallFailure]:
+) -> dict[str, RefinedPoolOrder | CallFailure]:
     """Order every pool: query id -> its order, or why there is none.
 
     `logs` holds the answers of earlier runs by query id and gets the new ones. Where the engine shares (`bayes`), pass
@@ -298,7 +305,7 @@ async def refine_pools(
         _QueryRefinement(pool, refinement, (logs or {}).get(pool.question.id) or JudgeCallLog(), hooks)
         for pool in pools
     ]
-    work = _RankingWork(refinement.engine, queries, at_once, hooks)
+    work = _SharedRankingWork(refinement.engine, queries, at_once, hooks)
     try:
         going = queries
         while going:
@@ -311,7 +318,7 @@ async def refine_pools(
 
 
 @dataclass
-class _RankingWork:
+class _SharedRankingWork:
     """What all queries have in common."""
 
     engine: RankingEngine
@@ -322,10 +329,10 @@ class _RankingWork:
 
     async def run_rounds_until_done(self, going: Sequence[_QueryRefinement]) -> None:
         """Rounds of these queries until each of them is done or given up."""
-        while going := [query for query in going if query.begin_round()]:
+        while going := [query for query in going if query.begin_judging_round()]:
             await self._judge_open_proposals(going)
             for query in going:
-                query.end_round()
+                query.report_answers_to_ranker()
             # Who was given up neither tells nor hears: the next run finds it as it was.
             self.engine.share({query.id: query.ranker for query in self.queries if query.failure is None})
             if perf_counter() - self.looked > CHECKPOINT_SECONDS:
@@ -338,11 +345,13 @@ class _RankingWork:
         missing = [(query, place) for query in going for place in query.list_unanswered_proposals()]
         if answered := sum(len(query.answers) for query in going):
             self.hooks.progress(answered)
-        jobs: list[Callable[[], Awaitable[KeptJudgeCall]]] = [
+        jobs: list[Callable[[], Awaitable[KeptJudgeOrdering]]] = [
             partial(query.ask, place) for query, place in missing
         ]
         failed: dict[str, CallFailure] = {}
-        async for number, outcome in run_jobs(jobs, at_once=self.at_once, progress=self.hooks.progress):
+        async for number, outcome in run_concurrent_jobs(
+            jobs, at_once=self.at_once, progress=self.hooks.progress
+        ):
             query, _ = missing[number]
             if isinstance(outcome, CallFailure):
                 failed.setdefault(query.id, outcome)
@@ -358,7 +367,11 @@ class _QueryRefinement:
     """One query on its way."""
 
     def __init__(
-        self, pool: RankingPool, refinement: RefinementSettings, log: JudgeCallLog, hooks: RefinementListener
+        self,
+        pool: QuestionCandidatePool,
+        refinement: PoolOrderingSettings,
+        log: JudgeCallLog,
+        hooks: RefinementListener,
     ) -> None:
         self.id, self.pool = pool.question.id, pool
         self._refinement, self._log, self._hooks = refinement, log, hooks
@@ -366,18 +379,18 @@ class _QueryRefinement:
             pool.candidates, query=self.id, top=refinement.top, seed=refinement.seed
         )
         self.failure: CallFailure | None = None
-        self.answers: dict[int, KeptJudgeCall] = {}
+        self.answers: dict[int, KeptJudgeOrdering] = {}
         self._proposals: Sequence[tuple[int, ...]] = ()
         self._round = 0
         self._shown: Counter[tuple[int, ...]] = Counter()
-        self._calls: list[KeptJudgeCall] = []
+        self._calls: list[KeptJudgeOrdering] = []
         self._kept = _group_calls_by_round(log)
         self._failures = [entry for entry in log.entries if isinstance(entry, KeptQueryFailure)]
         self._failed: list[KeptQueryFailure] = []
         self._again = False
-        self._result: RefinedOrder | None = None
+        self._result: RefinedPoolOrder | None = None
 
-    def begin_round(self) -> bool:
+    def begin_judging_round(self) -> bool:
         """Look what is proposed and which answers to it are kept; false where the query is done or given up."""
         if self.failure is not None:
             return False
@@ -401,7 +414,7 @@ class _QueryRefinement:
         """Places of proposals to which there is no answer."""
         return [place for place in range(len(self._proposals)) if place not in self.answers]
 
-    async def ask(self, place: int) -> KeptJudgeCall:
+    async def ask(self, place: int) -> KeptJudgeOrdering:
         """Have one proposal judged."""
         shown = self._proposals[place]
         passages = [self.pool.passages[position] for position in shown]
@@ -410,12 +423,12 @@ class _QueryRefinement:
             [shown[position] for position in ordering.order], ordering.missing
         )
         ids = self.pool.ids
-        return KeptJudgeCall(
+        return KeptJudgeOrdering(
             self._round, place, tuple(ids[i] for i in shown), tuple(ids[i] for i in order),
             ordering.attempts, ordering.rejected, ordering.missing, ordering.unknown
         )  # fmt: skip
 
-    def keep(self, call: KeptJudgeCall) -> None:
+    def keep(self, call: KeptJudgeOrdering) -> None:
         """An answer has come."""
         self.answers[call.place] = call
         self._log.append(call)
@@ -432,7 +445,7 @@ class _QueryRefinement:
             self.failure = None
         return given_up
 
-    def end_round(self) -> None:
+    def report_answers_to_ranker(self) -> None:
         """Tell the ranker what came of its proposals."""
         if self.failure is not None:
             return
@@ -446,13 +459,13 @@ class _QueryRefinement:
         self._calls += calls
         self._round += 1
 
-    def build_current_order(self) -> RefinedOrder:
+    def build_current_order(self) -> RefinedPoolOrder:
         """The order as it stands."""
-        return self._result or RefinedOrder(
+        return self._result or RefinedPoolOrder(
             self.pool, self.ranker.ranking(), tuple(self._calls), self.ranker.state(), tuple(self._failed)
         )
 
-    def _is_answer_to_proposal(self, place: int, call: KeptJudgeCall) -> bool:
+    def _is_answer_to_proposal(self, place: int, call: KeptJudgeOrdering) -> bool:
         """Whether a kept answer is one to what is proposed now."""
         if place >= len(self._proposals):
             return False
@@ -480,9 +493,9 @@ class _QueryRefinement:
         ]
 
 
-def _group_calls_by_round(log: JudgeCallLog) -> dict[int, dict[int, KeptJudgeCall]]:
-    kept: dict[int, dict[int, KeptJudgeCall]] = {}
+def _group_calls_by_round(log: JudgeCallLog) -> dict[int, dict[int, KeptJudgeOrdering]]:
+    kept: dict[int, dict[int, KeptJudgeOrdering]] = {}
     for entry in log.entries:
-        if isinstance(entry, KeptJudgeCall):
+        if isinstance(entry, KeptJudgeOrdering):
             kept.setdefault(entry.round, {}).setdefault(entry.place, entry)
     return kept

@@ -28,8 +28,8 @@ from typing import Any, Protocol
 
 from embassay.errors import DataError
 from embassay.limits import WHOLE, parse_record_json, read_bounded_file
-from embassay.protocols.kernel.outcome import current_time
-from embassay.runs.folder import digest_json, slugify_name, to_json, write_atomic
+from embassay.protocols.kernel.outcome import current_utc_time
+from embassay.runs.folder import digest_json, format_value_as_json, slugify_name, write_file_atomically
 
 STAGES: Mapping[str, str] = {
     "S1": "s1_rewrites",
@@ -82,7 +82,7 @@ class QueryFolder:
         return self.stage("S2") / "sparse" / f"{self.name}.top{k}.jsonl"
 
     @property
-    def added_by_runs_path(self) -> Path:
+    def passages_from_runs_path(self) -> Path:
         """What runs brought, a line for each passage: `run`, `doc_id` and `rank`."""
         return self.path / "added.jsonl"
 
@@ -120,23 +120,23 @@ class QueryFolder:
         return self.stage("S6") / f"{self.name}.calls.jsonl"
 
     @property
-    def checkpoint_path(self) -> Path:
+    def ranking_checkpoint_path(self) -> Path:
         """S6: the state of the ranking, for people."""
         return self.stage("S6") / f"{self.name}.checkpoint.json"
 
     @property
-    def preview_path(self) -> Path:
+    def ranking_preview_path(self) -> Path:
         """S6: the final order as text to read."""
         return self.stage("S6") / f"{self.name}.preview.md"
 
 
-def make_folder_names(ids: Sequence[str]) -> dict[str, str]:
+def make_query_folder_names(ids: Sequence[str]) -> dict[str, str]:
     """Query id -> name of its folder, no two alike even where case does not count.
 
     `Q7` and `Q07` are q07, and of several that would share a name only the first has it. Any other id becomes a safe
     name after `q_`, so that no folder is mistaken for a file of the run.
 
-    >>> make_folder_names(["Q7", "Q112", "PLAIN-3", "a/b", "A/B"])
+    >>> make_query_folder_names(["Q7", "Q112", "PLAIN-3", "a/b", "A/B"])
     {'Q7': 'q07', 'Q112': 'q112', 'PLAIN-3': 'q_PLAIN-3', 'a/b': 'q_a_b-230946ed', 'A/B': 'q_A_B-f4ddc50a'}
     """
     names: dict[str, str] = {}
@@ -154,7 +154,7 @@ def make_folder_names(ids: Sequence[str]) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class QueryState:
+class QueryStageStatus:
     """A query: `status` is done, failed (in `stage`, for a `reason`) or not run; of the latter `stage` is the last that
     is done, empty for none. `counts` are those of all its stages that are done."""
 
@@ -173,17 +173,17 @@ class QueryState:
         )
 
 
-States = Sequence[QueryState]
+States = Sequence[QueryStageStatus]
 
 
 def make_query_states(
-    queries: Sequence[RunQuery], failed: Mapping[str, tuple[str, str]]
-) -> tuple[QueryState, ...]:
+    queries: Sequence[QueryWithFolder], failed: Mapping[str, tuple[str, str]]
+) -> tuple[QueryStageStatus, ...]:
     """The states of the queries, of which some have `failed` (id -> stage and reason)."""
     return tuple(_make_query_state(asked, failed.get(asked.id)) for asked in queries)
 
 
-def _make_query_state(asked: RunQuery, failure: tuple[str, str] | None) -> QueryState:
+def _make_query_state(asked: QueryWithFolder, failure: tuple[str, str] | None) -> QueryStageStatus:
     done = []
     for stage in STAGES:
         if not asked.folder.stage_success_path(stage).exists():
@@ -191,18 +191,18 @@ def _make_query_state(asked: RunQuery, failure: tuple[str, str] | None) -> Query
         done.append(stage)
     counts: dict[str, int] = {}
     for stage in done:
-        counts |= (read_manifest(asked.folder, stage) or {}).get("counts", {})
+        counts |= (read_stage_manifest(asked.folder, stage) or {}).get("counts", {})
     if failure is not None:
-        return QueryState(asked.id, asked.text, asked.folder, "failed", *failure, counts)
+        return QueryStageStatus(asked.id, asked.text, asked.folder, "failed", *failure, counts)
     status = "done" if len(done) == len(STAGES) else "not run"
-    return QueryState(asked.id, asked.text, asked.folder, status, done[-1] if done else "", "", counts)
+    return QueryStageStatus(asked.id, asked.text, asked.folder, status, done[-1] if done else "", "", counts)
 
 
 Plain = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class StageInput:
+class StageInputFile:
     """A file that a stage reads: its path (within the run for what the run made itself) and its SHA-256."""
 
     path: str
@@ -210,7 +210,7 @@ class StageInput:
 
 
 @dataclass(frozen=True)
-class StageProduct:
+class QueryStageOutput:
     """What a stage made of one query: the content of each file, and counts of what is in them."""
 
     files: Mapping[Path, str]
@@ -218,7 +218,7 @@ class StageProduct:
 
 
 @dataclass(frozen=True)
-class RunQuery:
+class QueryWithFolder:
     """A query of the run and its folder."""
 
     id: str
@@ -226,7 +226,7 @@ class RunQuery:
     folder: QueryFolder
 
 
-Done = Callable[[RunQuery, StageProduct], None]
+Done = Callable[[QueryWithFolder, QueryStageOutput], None]
 
 
 class GoldenStage(Protocol):
@@ -242,11 +242,11 @@ class GoldenStage(Protocol):
         """All settings that its artefacts depend on, as JSON values."""
         ...
 
-    def inputs(self, asked: RunQuery) -> Sequence[StageInput]:
+    def inputs(self, asked: QueryWithFolder) -> Sequence[StageInputFile]:
         """The files that it reads for a query, as they are now."""
         ...
 
-    def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
+    def do(self, waiting: Sequence[QueryWithFolder], done: Done) -> Mapping[str, str]:
         """Do the stage for these queries, calling `done` for each as soon as it is; query id -> reason for those that
         it could not be done for."""
         ...
@@ -261,7 +261,9 @@ class StageOutcome:
     failed: Mapping[str, str]
 
 
-def run_stage_where_needed(step: GoldenStage, queries: Sequence[RunQuery], run_id: str) -> StageOutcome:
+def run_stage_where_needed(
+    step: GoldenStage, queries: Sequence[QueryWithFolder], run_id: str
+) -> StageOutcome:
     """Do the stage for the queries that it is not done for already."""
     inputs = {asked.id: tuple(step.inputs(asked)) for asked in queries}
     waiting = [query for query in queries if not is_stage_complete(step, query.folder, inputs[query.id])]
@@ -270,7 +272,7 @@ def run_stage_where_needed(step: GoldenStage, queries: Sequence[RunQuery], run_i
         mark_stages_undone(asked.folder, step.stage)
     done: list[str] = []
 
-    def complete_query_stage(asked: RunQuery, product: StageProduct) -> None:
+    def complete_query_stage(asked: QueryWithFolder, product: QueryStageOutput) -> None:
         write_completed_stage(step, asked, inputs[asked.id], product, run_id)
         done.append(asked.id)
 
@@ -278,12 +280,12 @@ def run_stage_where_needed(step: GoldenStage, queries: Sequence[RunQuery], run_i
     return StageOutcome(tuple(done), tuple(query.id for query in queries if query.id in kept), dict(failed))
 
 
-def is_stage_complete(step: GoldenStage, folder: QueryFolder, inputs: Sequence[StageInput]) -> bool:
+def is_stage_complete(step: GoldenStage, folder: QueryFolder, inputs: Sequence[StageInputFile]) -> bool:
     """Whether the stage is whole for a query, with the present parameters and inputs."""
     if not folder.stage_success_path(step.stage).exists():
         return False
-    manifest = read_manifest(folder, step.stage)
-    if manifest is None or manifest["parameters"] != json.loads(to_json(step.parameters)):
+    manifest = read_stage_manifest(folder, step.stage)
+    if manifest is None or manifest["parameters"] != json.loads(format_value_as_json(step.parameters)):
         return False
     if [file["sha256"] for file in manifest["inputs"]] != [file.sha256 for file in inputs]:
         return False
@@ -291,12 +293,16 @@ def is_stage_complete(step: GoldenStage, folder: QueryFolder, inputs: Sequence[S
 
 
 def write_completed_stage(
-    step: GoldenStage, asked: RunQuery, inputs: Sequence[StageInput], product: StageProduct, run_id: str
+    step: GoldenStage,
+    asked: QueryWithFolder,
+    inputs: Sequence[StageInputFile],
+    product: QueryStageOutput,
+    run_id: str,
 ) -> None:
     """Write what the stage made of a query, then its manifest, then `_SUCCESS`."""
     folder = asked.folder
     for path, content in product.files.items():
-        write_atomic(path, content)
+        write_file_atomically(path, content)
     _delete_other_files(folder.stage(step.stage), keep=product.files)
     manifest = {
         "run_id": run_id,
@@ -309,10 +315,10 @@ def write_completed_stage(
             {"path": path.relative_to(folder.run).as_posix(), "sha256": hash_sha256(content.encode())}
             for path, content in product.files.items()
         ],
-        "finished_at": current_time(),
+        "finished_at": current_utc_time(),
     }
-    write_atomic(folder.manifest(step.stage), to_json(manifest, indent=1) + "\n")
-    write_atomic(folder.stage_success_path(step.stage), "")
+    write_file_atomically(folder.manifest(step.stage), format_value_as_json(manifest, indent=1) + "\n")
+    write_file_atomically(folder.stage_success_path(step.stage), "")
 
 
 def mark_stages_undone(folder: QueryFolder, stage: str) -> None:
@@ -340,7 +346,7 @@ def list_stages_from(stage: str) -> tuple[str, ...]:
     return names[names.index(stage) :]
 
 
-def read_manifest(folder: QueryFolder, stage: str) -> dict[str, Any] | None:
+def read_stage_manifest(folder: QueryFolder, stage: str) -> dict[str, Any] | None:
     """What the manifest of a stage says; None where there is none that can be read."""
     try:
         manifest = parse_record_json(read_bounded_file(folder.manifest(stage)).decode("utf-8"))
@@ -349,10 +355,10 @@ def read_manifest(folder: QueryFolder, stage: str) -> dict[str, Any] | None:
         return None
 
 
-def make_stage_input(path: Path, run: Path) -> StageInput:
+def make_stage_input(path: Path, run: Path) -> StageInputFile:
     """A file of the run as an input. DataError where it is not there."""
     try:
-        return StageInput(path.relative_to(run).as_posix(), hash_sha256(read_bounded_file(path, WHOLE)))
+        return StageInputFile(path.relative_to(run).as_posix(), hash_sha256(read_bounded_file(path, WHOLE)))
     except OSError as error:
         raise DataError(
             "a file of an earlier stage cannot be read", path=path, found=error.strerror or str(error),

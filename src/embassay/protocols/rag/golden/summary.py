@@ -1,6 +1,6 @@
 """The record of a golden run: all that the terminal, the HTML page and the tables are filled from.
 
-`golden.json` in the folder of a run is `GoldenRecord.as_dict()`; `read_golden_record` undoes it. Shares are between 0
+`golden.json` in the folder of a run is `GoldenRunRecord.as_dict()`; `read_golden_record` undoes it. Shares are between 0
 and 1, times in seconds, money in US dollars; None is what could not be measured, with a `reason` beside it.
 """
 
@@ -50,7 +50,7 @@ class GoldenStageSummary:
 
 
 @dataclass(frozen=True)
-class CandidateTokens:
+class TokensPerCandidate:
     """Tokens per candidate as the judge reads it, over all passages of the pools, counted by `tokenizer`."""
 
     tokenizer: str
@@ -62,7 +62,7 @@ class CandidateTokens:
 
 
 @dataclass(frozen=True)
-class JudgeCalls:
+class JudgeCallCounts:
     """One kind of call to the judge: `calls` that brought an answer; how many of them took 1, 2, 3 ... attempts;
     rejected answers by kind of fault; `failed` calls that brought none."""
 
@@ -84,7 +84,7 @@ class JudgeFacts:
     temperature: float | None = None
     top_p: float | None = None
     prompts: Mapping[str, str] = field(default_factory=dict)
-    answers: tuple[JudgeCalls, ...] = ()
+    answers: tuple[JudgeCallCounts, ...] = ()
     asked: int | None = None
     cached: int | None = None
     usd: float | None = None
@@ -117,7 +117,7 @@ class JudgeRepeatability:
 
 
 @dataclass(frozen=True)
-class Contradictions:
+class ContradictedPairShare:
     """Pairs of passages that calls of one ranking put both ways: of `pairs` that were shown together twice or more,
     `contradicted` were; `share` with its interval over queries. `noise` is the share of pairs that the judge would
     misorder, as the engine estimates it, None where it does not."""
@@ -129,7 +129,7 @@ class Contradictions:
 
 
 @dataclass(frozen=True)
-class PlaceBias:
+class JudgePositionBias:
     """What being shown at a place does: how much better (above 0) or worse than by its grade a passage shown at this
     place (1 = first) is placed, in places of the answer."""
 
@@ -138,7 +138,7 @@ class PlaceBias:
 
 
 @dataclass(frozen=True)
-class RankingFacts:
+class PoolRankingFacts:
     """How the pools were ordered: the engine, calls together and per query, why it stopped (word -> queries), mean
     claims over the queries that have any (`tau`, `overlap` ...), why others have none (word -> queries), contradictions
     and place bias of the judge's orders."""
@@ -148,8 +148,8 @@ class RankingFacts:
     calls_per_query: float | None = None
     stopped: Mapping[str, int] = field(default_factory=dict)
     claims: Mapping[str, float] = field(default_factory=dict)
-    contradictions: Contradictions | None = None
-    place_bias: tuple[PlaceBias, ...] = ()
+    contradictions: ContradictedPairShare | None = None
+    place_bias: tuple[JudgePositionBias, ...] = ()
     notes: tuple[str, ...] = ()
     doubts: Mapping[str, int] = field(default_factory=dict)
 
@@ -178,7 +178,7 @@ class GoldenQuerySummary:
 
 
 @dataclass(frozen=True)
-class HumanRemark:
+class PersonPassageRemark:
     """What a person wrote beside a passage."""
 
     query_id: str
@@ -187,7 +187,7 @@ class HumanRemark:
 
 
 @dataclass(frozen=True)
-class HumanCheck:
+class HumanCheckOfJudge:
     """What a person said of the final lists of some queries, against the judge; intervals over queries.
 
     `blind`: the judge's answers were not shown. Of `items` passages `placed` have a place and `graded` a grade by the
@@ -212,7 +212,7 @@ class HumanCheck:
     distance: float | None = None
     blind: bool = False
     table: tuple[tuple[int, ...], ...] = ()
-    remarks: tuple[HumanRemark, ...] = ()
+    remarks: tuple[PersonPassageRemark, ...] = ()
     lists: str = ""
     """A digest of the final lists that were checked, as they were then."""
     corrected: tuple[JudgeAssistedMean, ...] = ()
@@ -222,7 +222,7 @@ class HumanCheck:
 
 
 @dataclass(frozen=True)
-class GoldenRecord:
+class GoldenRunRecord:
     """One golden run. `labels` is the label summary table (quantity -> value, None where there is none);
     `rank_agreement` the share of pairs of passages that grades and fused lists put the same way."""
 
@@ -230,11 +230,11 @@ class GoldenRecord:
     queries: tuple[GoldenQuerySummary, ...]
     stages: tuple[GoldenStageSummary, ...] = ()
     judge: JudgeFacts | None = None
-    ranking: RankingFacts | None = None
+    ranking: PoolRankingFacts | None = None
     labels: Mapping[str, float | None] = field(default_factory=dict)
-    tokens: CandidateTokens | None = None
+    tokens: TokensPerCandidate | None = None
     repeated: JudgeRepeatability | None = None
-    human: tuple[HumanCheck, ...] = ()
+    human: tuple[HumanCheckOfJudge, ...] = ()
     exports: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     verdict: str = ""
@@ -251,12 +251,12 @@ class GoldenRecord:
         return asdict(self)
 
 
-def write_golden_record(path: Path, golden: GoldenRecord) -> None:
+def write_golden_record(path: Path, golden: GoldenRunRecord) -> None:
     """Write `golden.json` in one step."""
     write_json(path, golden.as_dict())
 
 
-def read_golden_record(path: Path) -> GoldenRecord:
+def read_golden_record(path: Path) -> GoldenRunRecord:
     """The record in a `golden.json`; DataError if it holds none, or one of another schema."""
     mend = "Run the same `embassay rag golden` command again: it writes the record."
-    return read_json_record(path, GoldenRecord, schema=SCHEMA, what="the golden set", mend=mend)
+    return read_json_record(path, GoldenRunRecord, schema=SCHEMA, what="the golden set", mend=mend)

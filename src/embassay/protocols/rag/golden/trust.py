@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from embassay.errors import ModelError
 from embassay.protocols.kernel.estimates import UNVARIED
 from embassay.protocols.kernel.tables import format_noun_count
-from embassay.protocols.rag.golden.summary import GoldenRecord
-from embassay.randomness import make_generator
+from embassay.protocols.rag.golden.summary import GoldenRunRecord
+from embassay.randomness import make_seeded_generator
 from embassay.stats import Estimate
 from embassay.stats.resampling import percentile_interval, resample_means
 
@@ -50,7 +50,7 @@ NAMED = 3
 """Passages that a note names."""
 
 
-def check_judge_grades_trial(judge: str, asked: int, reasons: Sequence[str]) -> None:
+def check_first_passages_graded(judge: str, asked: int, reasons: Sequence[str]) -> None:
     """ModelError where a judge graded none of the first passages, or less than half of a few more; `reasons` say why
     those are ungraded that are."""
     graded = asked - len(reasons)
@@ -68,7 +68,7 @@ def check_judge_grades_trial(judge: str, asked: int, reasons: Sequence[str]) -> 
 def note_passages_addressing_judge(queries: Sequence[QueryProgress]) -> Iterator[str]:
     """Passages of grade 4 or 5 that speak to a judge: a model may have obeyed them. Of a model with 1.5B parameters,
     instructions raised all useless passages to 5, with our prompt's defence and without."""
-    rows = (row for query in queries if query.is_done for row in query.rows)
+    rows = (row for query in queries if query.is_in_golden_set for row in query.rows)
     obeyed = [row["doc_id"] for row in rows if (row["grade"] or 0) >= GOOD and ADDRESSES.search(row["text"])]
     if not obeyed:
         return
@@ -87,12 +87,12 @@ def measure_grade_rank_agreement(queries: Sequence[QueryProgress], *, seed: int 
     counted = [
         _count_agreeing_pairs([(row["grade"], row["rank_rrf"]) for row in query.rows])
         for query in queries
-        if query.is_done
+        if query.is_in_golden_set
     ]
     counts = np.array([row for row in counted if row[1]], dtype=np.float64)
     if not len(counts):
         return Estimate(None, reason="no question has passages of different grades")
-    return estimate_share_of_pairs(counts, make_generator(seed, "golden", "rank agreement"))
+    return estimate_share_of_pairs(counts, make_seeded_generator(seed, "golden", "rank agreement"))
 
 
 def estimate_share_of_pairs(counts: NDArray[np.float64], rng: np.random.Generator) -> Estimate:
@@ -121,28 +121,28 @@ def _count_agreeing_pairs(passages: Sequence[tuple[int | None, int]]) -> tuple[f
     return alike, pairs
 
 
-def judge_warnings(golden: GoldenRecord) -> tuple[str, ...]:
+def list_judge_warnings(golden: GoldenRunRecord) -> tuple[str, ...]:
     """Why the grades of a run may be worth nothing, the surest reason first; none where nothing says so."""
     return (
-        *_warn_by_people(golden),
-        *_repeat_warnings(golden),
-        *_warn_by_search(golden),
+        *_warn_by_human_grades(golden),
+        *_warn_by_repeated_grades(golden),
+        *_warn_by_search_agreement(golden),
         *_note_generous_grades(golden),
     )
 
 
-def may_judge_at_random(golden: GoldenRecord) -> bool:
+def may_judge_at_random(golden: GoldenRunRecord) -> bool:
     """Whether a person's grades, a repeat or the search leave open that the judge grades at random."""
-    signs = (_warn_by_people, _repeat_warnings, _warn_by_search)
+    signs = (_warn_by_human_grades, _warn_by_repeated_grades, _warn_by_search_agreement)
     return any(True for warnings_of in signs for _ in warnings_of(golden))
 
 
-def _warn_by_people(golden: GoldenRecord) -> Iterator[str]:
+def _warn_by_human_grades(golden: GoldenRunRecord) -> Iterator[str]:
     for check in golden.human:
         kappa = check.kappa
         if check.graded >= ENOUGH and kappa.value is not None and _is_kappa_at_chance(kappa):
             measured = (
-                f"kappa {kappa.value:.2f}{_format_figure_interval(kappa)} "
+                f"kappa {kappa.value:.2f}{_format_estimate_interval(kappa)} "
                 f"over {check.graded} passages of {check.file}"
             )
             if kappa.value < LITTLE:
@@ -154,11 +154,11 @@ def _warn_by_people(golden: GoldenRecord) -> Iterator[str]:
                 yield f"The judge may agree with people no better than chance: {measured}. Check more passages."
 
 
-def _repeat_warnings(golden: GoldenRecord) -> Iterator[str]:
+def _warn_by_repeated_grades(golden: GoldenRunRecord) -> Iterator[str]:
     kappa = golden.repeated.kappa if golden.repeated is not None else None
     if kappa is not None and kappa.value is not None and kappa.n >= ENOUGH and _is_kappa_at_chance(kappa):
         twice = (
-            f"graded twice, kappa {kappa.value:.2f}{_format_figure_interval(kappa)} over {kappa.n} passages"
+            f"graded twice, kappa {kappa.value:.2f}{_format_estimate_interval(kappa)} over {kappa.n} passages"
         )
         if kappa.value < LITTLE:
             yield (
@@ -168,19 +168,19 @@ def _repeat_warnings(golden: GoldenRecord) -> Iterator[str]:
             yield f"The judge may barely agree with itself: {twice}. Have more graded twice (--repeat)."
 
 
-def _warn_by_search(golden: GoldenRecord) -> Iterator[str]:
+def _warn_by_search_agreement(golden: GoldenRunRecord) -> Iterator[str]:
     share = golden.rank_agreement
     if share is None or share.value is None:
         return
     if share.value <= CHANCE or (share.low is not None and share.low <= CHANCE):
         yield (
             "The grades do not agree with the search, which ranked the passage with the higher grade higher in "
-            f"{100 * share.value:.0f}% of pairs{_format_figure_interval(share, 100)}, at random in 50%. Either the "
+            f"{100 * share.value:.0f}% of pairs{_format_estimate_interval(share, 100)}, at random in 50%. Either the "
             "judge or the search is at chance: grade some passages yourself (`embassay rag check sample`)."
         )
 
 
-def _note_generous_grades(golden: GoldenRecord) -> Iterator[str]:
+def _note_generous_grades(golden: GoldenRunRecord) -> Iterator[str]:
     share = golden.labels.get("grade4plus5_pool_prevalence_median_percent")
     if share is not None and share > MOST:
         yield (
@@ -194,7 +194,7 @@ def _is_kappa_at_chance(kappa: Estimate) -> bool:
     return value < LITTLE or (kappa.low is not None and kappa.low <= 0)
 
 
-def _format_figure_interval(figure: Estimate, scale: int = 1) -> str:
+def _format_estimate_interval(figure: Estimate, scale: int = 1) -> str:
     if figure.low is None:
         return ""
     (low, high), digits = figure.ends, 0 if scale > 1 else 2

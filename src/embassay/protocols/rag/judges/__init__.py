@@ -13,18 +13,18 @@ from embassay.registry import Registry
 from embassay.spec import QUERY
 
 if TYPE_CHECKING:
-    from embassay.runs.store import AnswerCache
+    from embassay.runs.store import ChatAnswerCache
     from embassay.systems.remote.ledger import Ledger
 
 __all__ = [
     "JUDGES",
     "GradeVerdict",
     "Judge",
-    "NoVerdict",
+    "NoValidJudgement",
     "Passage",
     "PassageOrdering",
     "Question",
-    "describe_judge",
+    "build_judge_record",
     "is_language_model_spec",
     "open_judge",
 ]
@@ -54,7 +54,7 @@ def open_judge(
     text: str,
     *,
     ledger: Ledger | None = None,
-    cache: AnswerCache | Path | None = None,
+    cache: ChatAnswerCache | Path | None = None,
     seed: int = 1337,
     longest: int | None = None,
 ) -> Judge:
@@ -79,7 +79,7 @@ def open_judge(
     return open_llm_judge(text, **context)
 
 
-def describe_judge(judge: Judge) -> Mapping[str, Any]:
+def build_judge_record(judge: Judge) -> Mapping[str, Any]:
     """What a manifest says of a judge: model, sampling, prompts, for what it has of them."""
     told = getattr(judge, "about", None)
     return {"model": judge.name, "temperature": None, "top_p": None, **(told() if told else {})}
@@ -93,13 +93,13 @@ def is_language_model_spec(text: str) -> bool:
 
 def _make_unknown_judge_error(name: str, text: str) -> UsageError:
     from embassay.systems.chat import CHAT_MODELS
-    from embassay.systems.models import suggest_chat_name
+    from embassay.systems.models import suggest_chat_model_name
 
     known = [*(judge.name for judge in JUDGES), *(model.name for model in CHAT_MODELS)]
     near = get_close_matches(name, known, n=3, cutoff=0.5)
     return UsageError(
         f"There is no judge called {name!r}.",
-        mend=suggest_chat_name(text)
+        mend=suggest_chat_model_name(text)
         + (f"Did you mean {' or '.join(near)}? " if near else "")
         + f"Use {', '.join(known)}; `embassay list judges` and `embassay list llms` describe them.",
     )
@@ -145,7 +145,7 @@ class PassageOrdering:
     unknown: int = 0
 
 
-class NoVerdict(Unanswered):
+class NoValidJudgement(Unanswered):
     """No attempt brought an answer that is one; `rejected` says what was wrong with each, in words whose part before
     the colon is the kind of the fault."""
 
@@ -157,9 +157,9 @@ class NoVerdict(Unanswered):
 UNREADABLE = "no readable answer"
 
 
-def make_unreadable_error(name: str, rejected: Sequence[str], why: Why = "empty") -> NoVerdict:
+def make_unreadable_answers_error(name: str, rejected: Sequence[str], why: Why = "empty") -> NoValidJudgement:
     """The error of a judge whose answers were all rejected."""
-    return NoVerdict(
+    return NoValidJudgement(
         f"{name} gave {UNREADABLE} in {len(rejected)} attempts, the last: {rejected[-1].rstrip('.')}.",
         rejected,
         why,

@@ -13,27 +13,27 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from embassay.contracts import ChatModel, Message, SamplingSettings
+from embassay.contracts import ChatMessage, ChatModel, SamplingSettings
 from embassay.data.rows import truncate_to_one_line
 from embassay.errors import TextRefused, Unanswered, UsageError, Why
 from embassay.protocols.kernel.inputs import (
     Prompt,
     compute_fence_mark,
-    fence_text,
+    fence_text_with_mark,
     make_letter_labels,
-    read_prompt,
+    read_packaged_prompt,
 )
 from embassay.protocols.rag.judges import (
     GradeVerdict,
     Passage,
     PassageOrdering,
     Question,
-    make_unreadable_error,
+    make_unreadable_answers_error,
 )
 from embassay.randomness import draw_random_bytes
-from embassay.runs.store import AnswerCache, CachedChat, ChatCounts, ChatQuestion
+from embassay.runs.store import CachedChatModel, ChatAnswerCache, ChatCallCounts, ChatQuestion
 from embassay.spec import Value
-from embassay.systems.chat import fit_context, open_chat_with_options
+from embassay.systems.chat import fit_chat_model_to_context, open_chat_with_options
 from embassay.systems.chat.answers import strip_code_fence
 from embassay.systems.remote.ledger import Ledger
 
@@ -49,23 +49,26 @@ _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 @cache
 def load_judge_prompt(kind: Kind) -> Prompt:
     """The instructions for grading one passage, or for ordering several."""
-    return Prompt(kind, VERSION, read_prompt("embassay.protocols.rag.judges", kind))
+    return Prompt(kind, VERSION, read_packaged_prompt("embassay.protocols.rag.judges", kind))
 
 
-def build_grading_messages(question: Question, passage: Passage) -> list[Message]:
+def build_grading_messages(question: Question, passage: Passage) -> list[ChatMessage]:
     """What is sent for one grade: the instructions, then the question and the passage between marked lines."""
     mark = compute_fence_mark([question.text, passage.text])
-    shown = [fence_text("question", mark, question.text), fence_text("passage", mark, passage.text)]
-    return [Message("system", load_judge_prompt("grade").text), Message("user", "\n\n".join(shown))]
+    shown = [
+        fence_text_with_mark("question", mark, question.text),
+        fence_text_with_mark("passage", mark, passage.text),
+    ]
+    return [ChatMessage("system", load_judge_prompt("grade").text), ChatMessage("user", "\n\n".join(shown))]
 
 
-def build_ordering_messages(question: Question, passages: Sequence[Passage]) -> list[Message]:
+def build_ordering_messages(question: Question, passages: Sequence[Passage]) -> list[ChatMessage]:
     """What is sent for one order: the instructions, then the question and the passages, labelled as they come."""
     mark = compute_fence_mark([question.text, *(passage.text for passage in passages)])
-    shown = [fence_text("question", mark, question.text)]
+    shown = [fence_text_with_mark("question", mark, question.text)]
     for label, passage in zip(make_letter_labels(len(passages)), passages, strict=True):
-        shown.append(fence_text(f"passage {label}", mark, passage.text))
-    return [Message("system", load_judge_prompt("order").text), Message("user", "\n\n".join(shown))]
+        shown.append(fence_text_with_mark(f"passage {label}", mark, passage.text))
+    return [ChatMessage("system", load_judge_prompt("order").text), ChatMessage("user", "\n\n".join(shown))]
 
 
 GRADE_KEY = "grade"
@@ -84,7 +87,7 @@ class MalformedJudgement(ValueError):
 
 
 @dataclass(frozen=True)
-class CompletedOrder:
+class CompletedPassageOrder:
     """An order that was made whole: positions, how many at its end the answer left out, and how many of its labels
     stood for nothing or for a second time."""
 
@@ -102,7 +105,7 @@ def parse_grade_answer(text: str) -> int:
     value = _parse_single_key_value(text, GRADE_KEY)
     if isinstance(value, bool):
         raise MalformedJudgement("truth value", _shorten_json(value))
-    if isinstance(value, list) and not isinstance(value, _KeyValues):
+    if isinstance(value, list) and not isinstance(value, _JsonObjectPairs):
         raise MalformedJudgement("several grades", _shorten_json(value))
     if isinstance(value, str):
         raise MalformedJudgement("text instead of a grade", _shorten_json(value))
@@ -123,14 +126,14 @@ def parse_order_answer(text: str, labels: Sequence[str]) -> tuple[int, ...]:
     places = {label: place for place, label in enumerate(labels)}
     if unknown := [label for label in named if label not in places]:
         raise MalformedJudgement("unknown label", str(unknown[0]))
-    if (repeated := _first_repeated(named)) is not None:
+    if (repeated := _find_first_repeated_name(named)) is not None:
         raise MalformedJudgement("repeated label", repeated)
     if missing := [label for label in labels if label not in set(named)]:
         raise MalformedJudgement("missing label", ", ".join(missing))
     return tuple(places[label] for label in named)
 
 
-def _first_repeated(names: Sequence[str]) -> str | None:
+def _find_first_repeated_name(names: Sequence[str]) -> str | None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -139,7 +142,7 @@ def _first_repeated(names: Sequence[str]) -> str | None:
     return None
 
 
-def complete_partial_order(text: str, labels: Sequence[str]) -> CompletedOrder:
+def complete_partial_order(text: str, labels: Sequence[str]) -> CompletedPassageOrder:
     """The order in an answer, what is left out put at its end as it was shown and what is unknown dropped;
     MalformedJudgement for an answer that names none of the labels.
 
@@ -152,7 +155,7 @@ def complete_partial_order(text: str, labels: Sequence[str]) -> CompletedOrder:
     if not named_places:
         raise MalformedJudgement("unknown label", str(named[0]) if named else "none")
     left_out = [place for place in range(len(labels)) if place not in set(named_places)]
-    return CompletedOrder((*named_places, *left_out), len(left_out), len(named) - len(named_places))
+    return CompletedPassageOrder((*named_places, *left_out), len(left_out), len(named) - len(named_places))
 
 
 def _parse_order_labels(text: str) -> list[str]:
@@ -164,7 +167,7 @@ def _parse_order_labels(text: str) -> list[str]:
 
 def _parse_single_key_value(text: str, key: str) -> Any:
     """The value of the object's only key."""
-    pairs = _parse_object(text)
+    pairs = _parse_json_object(text)
     values = [value for name, value in pairs if name == key]
     if not values:
         raise MalformedJudgement(f"no {key}", ", ".join(name for name, _ in pairs) or "an empty object")
@@ -178,38 +181,38 @@ def _parse_single_key_value(text: str, key: str) -> Any:
     return values[0]
 
 
-def _parse_object(text: str) -> list[tuple[str, Any]]:
+def _parse_json_object(text: str) -> list[tuple[str, Any]]:
     """The names and values of the one JSON object in an answer, repeated names too."""
     text = strip_code_fence(text)
     if not text:
         raise MalformedJudgement("empty")
     try:
-        value = json.loads(text, object_pairs_hook=_KeyValues)
+        value = json.loads(text, object_pairs_hook=_JsonObjectPairs)
     except (ValueError, RecursionError):
-        value = _find_object(text)
-    if not isinstance(value, _KeyValues):
+        value = _find_json_object(text)
+    if not isinstance(value, _JsonObjectPairs):
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         raise MalformedJudgement("a number without its name" if is_number else "no JSON object", text)
     return list(value)
 
 
-def _find_object(text: str) -> Any:
+def _find_json_object(text: str) -> Any:
     """The one object among words; MalformedJudgement where there is none, or more that could be meant."""
     start = text.find("{")
     try:
         value, end = _PAIRS_DECODER.raw_decode(text, start) if start >= 0 else (None, 0)
     except (ValueError, RecursionError):
         value, end = None, 0
-    if not isinstance(value, _KeyValues) or "{" in text[end:]:
+    if not isinstance(value, _JsonObjectPairs) or "{" in text[end:]:
         raise MalformedJudgement(_explain_missing_json(text), text)
     return value
 
 
-class _KeyValues(list[tuple[str, Any]]):
+class _JsonObjectPairs(list[tuple[str, Any]]):
     """What an object holds, in place of a dictionary that would forget a repeated name."""
 
 
-_PAIRS_DECODER = json.JSONDecoder(object_pairs_hook=_KeyValues)
+_PAIRS_DECODER = json.JSONDecoder(object_pairs_hook=_JsonObjectPairs)
 _PLACEHOLDER = re.compile(r"\{+\s*[A-Za-z_][\w ]*\}\W*")
 _STATED = re.compile(
     r"\b(?:category|score|grade|rating|relevance|rate[^.]{0,40}? as)\b\W{0,6}(?:is|of|as|would be)?\W{0,4}\d",
@@ -253,7 +256,7 @@ _DRAWS = 1_000
 
 
 @dataclass(frozen=True)
-class ChatOptions:
+class ChatJudgeOptions:
     """How a model judges: sampling, the `attempts` at one answer, and whether its words are read as they are (`free`)
     or the server binds them to a JSON schema (`schema`, for small models)."""
 
@@ -278,8 +281,8 @@ class ChatJudge:
 
     def __init__(
         self,
-        chat: CachedChat,
-        options: ChatOptions = ChatOptions(),
+        chat: CachedChatModel,
+        options: ChatJudgeOptions = ChatJudgeOptions(),
         *,
         seed: int = 1337,
         name: str = "",
@@ -300,7 +303,7 @@ class ChatJudge:
         return self._chat.model
 
     @property
-    def counts(self) -> ChatCounts:
+    def counts(self) -> ChatCallCounts:
         """Answers that the model gave, that the cache had, and calls that failed for good."""
         return self._chat.counts
 
@@ -347,7 +350,7 @@ class ChatJudge:
         why: Why = "empty"
         for attempt in range(self.options.attempts):
             asked = self._make_stored_question(call, attempt)
-            if attempt and not self._chat.is_cached(asked):
+            if attempt and not self._chat.is_answer_cached(asked):
                 await self._sleep(self._draw_wait_seconds(call, attempt - 1))
             try:
                 return read(await self._complete_chat(asked)), tuple(rejected)
@@ -361,7 +364,7 @@ class ChatJudge:
                 if self.options.answers == "free":
                     raise
                 rejected.append(f"does not match the schema: {error.message}")
-        raise make_unreadable_error(self.name, rejected, why)
+        raise make_unreadable_answers_error(self.name, rejected, why)
 
     async def _complete_chat(self, asked: ChatQuestion) -> str:
         answer = await self._chat.complete(
@@ -391,14 +394,14 @@ class _JudgementCall:
     """One judgement that is asked for: what is sent, the schema of its answer, the number of the draw, and the ids that
     it is `about`."""
 
-    messages: Sequence[Message]
+    messages: Sequence[ChatMessage]
     schema: Any
     draw: int
     about: tuple[str, ...]
 
 
-def _parse_complete_order(text: str, labels: Sequence[str]) -> CompletedOrder:
-    return CompletedOrder(parse_order_answer(text, labels))
+def _parse_complete_order(text: str, labels: Sequence[str]) -> CompletedPassageOrder:
+    return CompletedPassageOrder(parse_order_answer(text, labels))
 
 
 # Its name is in the schema that the model is asked with, so in the key of every kept answer: it stays.
@@ -431,19 +434,19 @@ def open_llm_judge(
     target: str,
     *,
     ledger: Ledger | None = None,
-    cache: AnswerCache | Path | None = None,
+    cache: ChatAnswerCache | Path | None = None,
     seed: int = 1337,
     longest: int | None = None,
     **parameters: Value,
 ) -> ChatJudge:
-    """The model that `target` names (`openai:gpt-5-mini`). Of its parameters those of `ChatOptions` say how it judges,
+    """The model that `target` names (`openai:gpt-5-mini`). Of its parameters those of `ChatJudgeOptions` say how it judges,
     the others belong to the model."""
     if not target:
         raise UsageError("The judge 'llm' needs a language model.", mend="Write llm:ollama:gemma3:27b.")
-    chat, options, name = open_chat_with_options(target, ChatOptions, parameters, ledger=ledger)
+    chat, options, name = open_chat_with_options(target, ChatJudgeOptions, parameters, ledger=ledger)
     chat = adapt_chat_for_judging(chat, longest or _LONGEST)
-    answers = cache if isinstance(cache, AnswerCache) else AnswerCache.open(cache)
-    return ChatJudge(CachedChat(chat, answers), options, seed=seed, name=name)
+    answers = cache if isinstance(cache, ChatAnswerCache) else ChatAnswerCache.open(cache)
+    return ChatJudge(CachedChatModel(chat, answers), options, seed=seed, name=name)
 
 
 def adapt_chat_for_judging(chat: ChatModel, longest: int) -> ChatModel:
@@ -451,4 +454,4 @@ def adapt_chat_for_judging(chat: ChatModel, longest: int) -> ChatModel:
     with passages of so many UTF-8 bytes whole."""
     instructions = max(len(load_judge_prompt(kind).text.encode()) for kind in KINDS)
     # Tokenizers of language models make a token of two bytes or more, whatever the language.
-    return fit_context(chat, (instructions + longest) // 2 + _ANSWER)
+    return fit_chat_model_to_context(chat, (instructions + longest) // 2 + _ANSWER)

@@ -19,20 +19,20 @@ import numpy as np
 
 from embassay.data.judged_runs import read_qrels
 from embassay.data.retrieval import grade_map
-from embassay.data.rows import Row, format_value_for_error, make_cell_error, read_number, read_row_id
-from embassay.data.tables import JsonLines
+from embassay.data.rows import Row, format_value_for_error, make_cell_error, read_number_cell, read_row_id
+from embassay.data.tables import JsonLinesTable
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.inputs import make_letter_labels
 from embassay.protocols.rag.judges import (
     GradeVerdict,
-    NoVerdict,
+    NoValidJudgement,
     Passage,
     PassageOrdering,
     Question,
     chat,
-    make_unreadable_error,
+    make_unreadable_answers_error,
 )
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.runs.folder import digest_json
 from embassay.spec import QUERY, Spec
 
@@ -51,7 +51,7 @@ class RecordedJudgements:
     orders: dict[tuple[int, str, frozenset[str]], tuple[str, ...]] = field(default_factory=dict)
 
     @property
-    def has_repeats(self) -> bool:
+    def has_repeated_judgements(self) -> bool:
         """Whether anything was recorded more than once."""
         return any(key[0] > 0 for part in (self.grades, self.scores, self.orders) for key in part)
 
@@ -74,7 +74,7 @@ class RecordedJudge:
         if unjudged is not None and not 1 <= unjudged <= 5:
             raise UsageError(f"unjudged is {unjudged}.", mend="Give a grade from 1 to 5, or leave it out.")
         self._said, self._unjudged, self._by_grade = recording, unjudged, orders == "grades"
-        self.repeats = recording.has_repeats
+        self.repeats = recording.has_repeated_judgements
         self.name = name
         parts = [
             sorted(map(_plain_sort_key, part.items()))
@@ -100,21 +100,21 @@ class RecordedJudge:
     ) -> PassageOrdering:
         """See `Judge.order`: the recorded order of just these passages, else that of their scores."""
         key = question.id, frozenset(passage.id for passage in passages)
-        for number in _list_draw_numbers(draw):
+        for number in _list_draws_to_look_up(draw):
             if order := self._said.orders.get((number, *key)):
                 places = {passage.id: place for place, passage in enumerate(passages)}
                 return PassageOrdering(tuple(places[doc] for doc in order))
-        value = self._find_order_key(question, draw, {passage.id for passage in passages})
+        value = self._find_passage_sort_key(question, draw, {passage.id for passage in passages})
         if value is None:
             raise _make_unrecorded_error(self.name, "order", question, passages)
         values = [value(passage) for passage in passages]
         return PassageOrdering(tuple(sorted(range(len(passages)), key=lambda place: -values[place])))
 
-    def _find_order_key(
+    def _find_passage_sort_key(
         self, question: Question, draw: int, ids: set[str]
     ) -> Callable[[Passage], float] | None:
         """What these passages are ordered by; None where the recording does not say."""
-        for number in _list_draw_numbers(draw):
+        for number in _list_draws_to_look_up(draw):
             if all((number, (question.id, doc)) in self._said.scores for doc in ids):
                 return lambda passage: self._said.scores[number, (question.id, passage.id)]
         return (
@@ -124,7 +124,7 @@ class RecordedJudge:
         )
 
     def _find_recorded_grade(self, question: Question, passage: Passage, draw: int) -> int:
-        for number in _list_draw_numbers(draw):
+        for number in _list_draws_to_look_up(draw):
             grade = self._said.grades.get((number, (question.id, passage.id)))
             if grade is not None:
                 return grade
@@ -133,7 +133,7 @@ class RecordedJudge:
         return self._unjudged
 
 
-def _list_draw_numbers(draw: int) -> Iterator[int]:
+def _list_draws_to_look_up(draw: int) -> Iterator[int]:
     """Where an answer is looked for: draws of a whole repeat are numbered by thousands, see `golden.refinement`."""
     yield from dict.fromkeys((draw, draw // 1000, 0))
 
@@ -164,15 +164,15 @@ def read_recorded_judgements(path: Path) -> RecordedJudgements:
     DataError with file and line for anything else, and for two answers to one question.
     """
     recording = RecordedJudgements()
-    for row in JsonLines(path).rows(_COLUMNS):
+    for row in JsonLinesTable(path).rows(_COLUMNS):
         query, draw = read_row_id(row, "query_id"), _parse_whole_number(row, "draw", 0)
         if row.cells.get("order") is not None:
             order = _parse_recorded_order(row)
             _add_recorded_answer(recording.orders, (draw, query, frozenset(order)), order, row)
             continue
         key = draw, (query, read_row_id(row, "doc_id"))
-        grade, score = read_number(row, "grade"), read_number(row, "score")
-        place = read_number(row, "place")
+        grade, score = read_number_cell(row, "grade"), read_number_cell(row, "score")
+        place = read_number_cell(row, "place")
         if grade is not None:
             if grade not in (1, 2, 3, 4, 5) or isinstance(row.cells["grade"], bool):
                 raise make_cell_error(row, "grade", "a whole number from 1 to 5")
@@ -197,7 +197,7 @@ def _parse_recorded_order(row: Row) -> tuple[str, ...]:
 
 
 def _parse_whole_number(row: Row, column: str, default: int) -> int:
-    value = read_number(row, column)
+    value = read_number_cell(row, column)
     if value is None:
         return default
     if value < 0 or value != int(value):
@@ -216,9 +216,9 @@ def _add_recorded_answer(answers: dict[Any, Any], key: Any, value: Any, row: Row
 
 def _make_unrecorded_error(
     name: str, what: str, question: Question, passages: Sequence[Passage]
-) -> NoVerdict:
+) -> NoValidJudgement:
     ids = ", ".join(passage.id for passage in passages[:5]) + (", ..." if len(passages) > 5 else "")
-    return NoVerdict(
+    return NoValidJudgement(
         f"{name} has no {what} of {ids} for the question {question.id}.", ["not recorded"], "empty"
     )
 
@@ -354,7 +354,7 @@ class SimulatedJudge:
 
     def compute_true_utility(self, question: Question, passage: Passage) -> float:
         """How useful the passage really is, in grades, without noise."""
-        drawn = make_generator(self._seed, "utility", question.id, passage.id).random()
+        drawn = make_seeded_generator(self._seed, "utility", question.id, passage.id).random()
         return self.find_true_grade(question, passage) + self._noise.jitter * (drawn - 0.5)
 
     async def grade(self, question: Question, passage: Passage, *, draw: int = 0) -> GradeVerdict:
@@ -363,7 +363,7 @@ class SimulatedJudge:
         rejected = await self._simulate_failed_attempts(
             about, draw, chat.parse_grade_answer, MALFORMED_GRADES
         )
-        rng = make_generator(self._seed, *about, str(draw))
+        rng = make_seeded_generator(self._seed, *about, str(draw))
         if rng.random() < self._noise.random:
             return GradeVerdict(int(rng.integers(1, 6)), len(rejected) + 1, rejected)
         noisy = self.compute_true_utility(question, passage) + self._noise.grade_noise * rng.standard_normal()
@@ -386,7 +386,7 @@ class SimulatedJudge:
             lambda text: chat.parse_order_answer(text, names),
             make_malformed_order_answers(names),
         )
-        rng = make_generator(self._seed, *about, str(draw))
+        rng = make_seeded_generator(self._seed, *about, str(draw))
         if rng.random() < self._noise.random:
             return PassageOrdering(
                 tuple(rng.permutation(len(passages)).tolist()), len(rejected) + 1, rejected
@@ -411,8 +411,8 @@ class SimulatedJudge:
         if not self._noise.malformed and not self._noise.failing:
             return ()
         # Without the draw in its name: what fails once, fails at every repeat.
-        hopeless = make_generator(self._seed, "failing", *about).random() < self._noise.failing
-        rng = make_generator(self._seed, "malformed", *about, str(draw))
+        hopeless = make_seeded_generator(self._seed, "failing", *about).random() < self._noise.failing
+        rng = make_seeded_generator(self._seed, "malformed", *about, str(draw))
         rejected: list[str] = []
         while hopeless or rng.random() < self._noise.malformed:
             try:
@@ -420,7 +420,7 @@ class SimulatedJudge:
             except chat.MalformedJudgement as error:
                 rejected.append(str(error))
             if len(rejected) == self._attempts:
-                raise make_unreadable_error(self.name, rejected)
+                raise make_unreadable_answers_error(self.name, rejected)
         return tuple(rejected)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from embassay.data.rows import make_missing_column_error, read_row_id
-from embassay.data.tables import open_table
+from embassay.data.tables import open_table_file
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.probes.options import Lang
 from embassay.randomness import draw_random_bytes
@@ -177,7 +177,7 @@ class NameProbeBundle:
 
 
 @dataclass(frozen=True)
-class BundleWording:
+class BundleQueryAndPassages:
     """A bundle as texts: the query and the five passages in the order of `CANDIDATES`."""
 
     query: str
@@ -187,19 +187,19 @@ class BundleWording:
 Named = Callable[[AuthorName], str]
 
 
-def write_bundle_texts(
+def compose_bundle_texts(
     bundle: NameProbeBundle,
     in_query: Named = lambda person: person.name,
     in_passage: Named | None = None,
     *,
     author_first: bool = False,
-) -> BundleWording:
+) -> BundleQueryAndPassages:
     """The texts of a bundle, its authors named by these functions (passages as the query where only that is given).
 
     >>> from embassay.protocols.rag.probes.bundles import AuthorName
     >>> one = NameProbeBundle(0, "en", AuthorName("Ann", "Hill"), (AuthorName("B", "C"),) * 3, "tides", "ants",
     ... *EXAMPLE_FORMS)
-    >>> write_bundle_texts(one).query, write_bundle_texts(one).passages[0]
+    >>> compose_bundle_texts(one).query, compose_bundle_texts(one).passages[0]
     ('Which works by Ann Hill on tides?', "Research paper: 'tides'. Author: Ann Hill.")
     """
     named = in_passage or in_query
@@ -211,14 +211,16 @@ def write_bundle_texts(
         ]
         head = " ".join(reversed(parts) if author_first else parts)
         passages.append(f"{head} {bundle.body}" if bundle.body else head)
-    return BundleWording(_fill_form(bundle.query, in_query(bundle.author), bundle.topic), tuple(passages))
+    return BundleQueryAndPassages(
+        _fill_text_template(bundle.query, in_query(bundle.author), bundle.topic), tuple(passages)
+    )
 
 
 EXAMPLE_FORMS = (QUERIES["en"][0], TITLES["en"][0])
 
 
 @dataclass(frozen=True)
-class BundleMaterial:
+class BundleAuthorsAndTopics:
     """What bundles are made of: authors and topics in a language. UsageError for too few of either."""
 
     lang: Lang
@@ -234,12 +236,15 @@ class BundleMaterial:
             )
 
 
-def make_bundles(material: BundleMaterial, queries: int, *, seed: int) -> list[NameProbeBundle]:
+def make_name_probe_bundles(
+    material: BundleAuthorsAndTopics, queries: int, *, seed: int
+) -> list[NameProbeBundle]:
     """The bundles of one run: author and topic of a query are the same in every run; impostors, the other topic and
     the forms are drawn anew from `seed`, for each query from a stream of its own.
 
     >>> people = tuple(AuthorName("A", name) for name in ("B", "C", "D", "E"))
-    >>> [one.author.family for one in make_bundles(BundleMaterial("en", people, ("x", "y")), 5, seed=1)]
+    >>> [one.author.family for one in make_name_probe_bundles(BundleAuthorsAndTopics("en", people, ("x", "y")),
+        5, seed=1)]
     ['B', 'C', 'D', 'E', 'B']
     """
     people, topics = tuple(dict.fromkeys(material.people)), tuple(dict.fromkeys(material.topics))
@@ -247,19 +252,19 @@ def make_bundles(material: BundleMaterial, queries: int, *, seed: int) -> list[N
     for index in range(queries):
         stream = ("bundle", material.lang, str(index))
         author, topic = people[index % len(people)], topics[index % len(topics)]
-        first, second, third = _draw_distinct(
+        first, second, third = _draw_distinct_items(
             [person for person in people if person != author], 3, seed, *stream, "impostors"
         )
-        (other,) = _draw_distinct([new for new in topics if new != topic], 1, seed, *stream, "topic")
-        (query,) = _draw_distinct(QUERIES[material.lang], 1, seed, *stream, "query")
-        (title,) = _draw_distinct(TITLES[material.lang], 1, seed, *stream, "title")
+        (other,) = _draw_distinct_items([new for new in topics if new != topic], 1, seed, *stream, "topic")
+        (query,) = _draw_distinct_items(QUERIES[material.lang], 1, seed, *stream, "query")
+        (title,) = _draw_distinct_items(TITLES[material.lang], 1, seed, *stream, "title")
         drawn.append(
             NameProbeBundle(index, material.lang, author, (first, second, third), topic, other, query, title)
         )
     return drawn
 
 
-def _draw_distinct(of: Sequence[T], n: int, seed: int, *names: str) -> list[T]:
+def _draw_distinct_items(of: Sequence[T], n: int, seed: int, *names: str) -> list[T]:
     """`n` of them, no two of one place, by the raw stream of these names: equal in every version of everything."""
     left, drawn = list(of), []
     for i in range(n):
@@ -273,19 +278,19 @@ def _end_sentence_with_name(name: str) -> str:
     return name if name.endswith(".") else f"{name}."
 
 
-def _fill_form(form: str, author: str, topic: str) -> str:
+def _fill_text_template(form: str, author: str, topic: str) -> str:
     return _PLACE.sub(lambda place: author if place[0] == "{A}" else topic, form)
 
 
-def open_bundle_material(
+def open_authors_and_topics(
     lang: Lang, *, people: Path | None = None, topics: Path | None = None
-) -> BundleMaterial:
+) -> BundleAuthorsAndTopics:
     """A hundred invented authors and a hundred topics in this language, or those of files.
 
     `people` is a table with the columns given and family, `topics` one with the column topic, in any format that data
     come in; a .txt file has a topic on each line. DataError with the line that cannot be read, UsageError for too few.
     """
-    return BundleMaterial(
+    return BundleAuthorsAndTopics(
         lang,
         tuple(_read_author_table(people)) if people else _list_packaged_people(lang),
         tuple(_read_topic_list(topics)) if topics else _list_packaged_topics(lang),
@@ -306,13 +311,13 @@ def _list_packaged_topics(lang: Lang) -> tuple[str, ...]:
 
 
 def _read_author_table(path: Path) -> Iterator[AuthorName]:
-    for given, family in _read_cells(path, "given", "family"):
+    for given, family in _read_column_cells(path, "given", "family"):
         yield AuthorName(given, family)
 
 
 def _read_topic_list(path: Path) -> Iterator[str]:
     if path.suffix != ".txt":
-        yield from (topic for (topic,) in _read_cells(path, "topic"))
+        yield from (topic for (topic,) in _read_column_cells(path, "topic"))
         return
     try:
         lines = path.read_text("utf-8-sig").split("\n")
@@ -321,8 +326,8 @@ def _read_topic_list(path: Path) -> Iterator[str]:
     yield from filter(None, map(str.strip, lines))
 
 
-def _read_cells(path: Path, *columns: str) -> Iterator[tuple[str, ...]]:
-    source = open_table(path)
+def _read_column_cells(path: Path, *columns: str) -> Iterator[tuple[str, ...]]:
+    source = open_table_file(path)
     for column in columns:
         if column not in source.columns():
             raise make_missing_column_error(source, column)
@@ -338,123 +343,125 @@ _NARROW_SPACE = "\u202f"
 
 
 @dataclass(frozen=True)
-class BundleCondition:
+class BundleWritingCondition:
     """A way to write a bundle; random choices, where there are any, follow from the seed of the run."""
 
     name: str
     group: Group
     summary: str
-    write: Callable[[NameProbeBundle, int], BundleWording]
+    write: Callable[[NameProbeBundle, int], BundleQueryAndPassages]
     seeded: bool = False
     """Whether the seed makes a difference to it."""
 
 
-def _write_masked_authors(bundle: NameProbeBundle, _: int) -> BundleWording:
+def _mask_bundle_authors(bundle: NameProbeBundle, _: int) -> BundleQueryAndPassages:
     mask = f"{_MASKS[bundle.lang]}_{bundle.index % 1000:03d}"
-    return write_bundle_texts(bundle, lambda _: mask)
+    return compose_bundle_texts(bundle, lambda _: mask)
 
 
-def _write_gibberish_authors(bundle: NameProbeBundle, seed: int) -> BundleWording:
+def _replace_authors_by_gibberish(bundle: NameProbeBundle, seed: int) -> BundleQueryAndPassages:
     identifiers = make_pseudonyms([person.name for person in bundle.passage_signers], seed)
-    return write_bundle_texts(bundle, lambda person: identifiers[person.name])
+    return compose_bundle_texts(bundle, lambda person: identifiers[person.name])
 
 
-def _write_near_miss_authors(bundle: NameProbeBundle, _: int) -> BundleWording:
+def _make_impostors_near_misses(bundle: NameProbeBundle, _: int) -> BundleQueryAndPassages:
     missed = [AuthorName("", misspell_name(bundle.author.name, distance)) for distance in (1, 2, 3)]
     other = dict(zip(bundle.impostors, missed, strict=True))
-    return write_bundle_texts(
+    return compose_bundle_texts(
         bundle, in_passage=lambda person: other[person].family if person in other else person.name
     )
 
 
-def _write_without_labels(bundle: NameProbeBundle, _: int) -> BundleWording:
-    return _map_bundle_texts(write_bundle_texts(bundle), lambda text: _LABEL.sub("", text))
+def _remove_author_labels(bundle: NameProbeBundle, _: int) -> BundleQueryAndPassages:
+    return _map_bundle_texts(compose_bundle_texts(bundle), lambda text: _LABEL.sub("", text))
 
 
-def _write_without_diacritics(bundle: NameProbeBundle, _: int) -> BundleWording:
+def _remove_bundle_diacritics(bundle: NameProbeBundle, _: int) -> BundleQueryAndPassages:
     return (
-        write_bundle_texts(bundle)
+        compose_bundle_texts(bundle)
         if bundle.lang == "en"
-        else _map_bundle_texts(write_bundle_texts(bundle), without_diacritics)
+        else _map_bundle_texts(compose_bundle_texts(bundle), remove_diacritics)
     )
 
 
-def _write_stressed_text(bundle: NameProbeBundle, _: int) -> BundleWording:
-    plain = write_bundle_texts(bundle)
+def _stress_bundle_unicode(bundle: NameProbeBundle, _: int) -> BundleQueryAndPassages:
+    plain = compose_bundle_texts(bundle)
     passages = tuple(
         _STOPS.sub(rf"{_NARROW_SPACE}\1", unicodedata.normalize("NFD", text)) for text in plain.passages
     )
-    return BundleWording(unicodedata.normalize("NFC", plain.query), passages)
+    return BundleQueryAndPassages(unicodedata.normalize("NFC", plain.query), passages)
 
 
-CONDITIONS: Mapping[str, BundleCondition] = {
+CONDITIONS: Mapping[str, BundleWritingCondition] = {
     condition.name: condition
     for condition in (
-        BundleCondition(
+        BundleWritingCondition(
             "base",
             "base",
             "names, label and layout as they are",
-            lambda bundle, _: write_bundle_texts(bundle),
+            lambda bundle, _: compose_bundle_texts(bundle),
         ),
-        BundleCondition(
-            "hard_name_mask", "identity", "every author replaced by the same token", _write_masked_authors
+        BundleWritingCondition(
+            "hard_name_mask", "identity", "every author replaced by the same token", _mask_bundle_authors
         ),
-        BundleCondition(
+        BundleWritingCondition(
             "gibberish_name",
             "identity",
             "every author replaced by a six-digit identifier",
-            _write_gibberish_authors,
+            _replace_authors_by_gibberish,
             seeded=True,
         ),
-        BundleCondition(
+        BundleWritingCondition(
             "edit_distance_near_miss",
             "identity",
             "impostors differ from the author by 1 to 3 letters",
-            _write_near_miss_authors,
+            _make_impostors_near_misses,
         ),
-        BundleCondition("remove_label", "layout", "no label before the author", _write_without_labels),
-        BundleCondition(
-            "strip_diacritics", "orthography", "letters without accents (French)", _write_without_diacritics
+        BundleWritingCondition("remove_label", "layout", "no label before the author", _remove_author_labels),
+        BundleWritingCondition(
+            "strip_diacritics", "orthography", "letters without accents (French)", _remove_bundle_diacritics
         ),
-        BundleCondition(
+        BundleWritingCondition(
             "initials_form",
             "orthography",
             "given names as initials",
-            lambda bundle, _: write_bundle_texts(bundle, lambda person: person.name_with_initials),
+            lambda bundle, _: compose_bundle_texts(bundle, lambda person: person.name_with_initials),
         ),
-        BundleCondition(
+        BundleWritingCondition(
             "name_order_inversion",
             "orthography",
             "family name first in the passages",
-            lambda bundle, _: write_bundle_texts(bundle, in_passage=lambda person: person.family_name_first),
+            lambda bundle, _: compose_bundle_texts(
+                bundle, in_passage=lambda person: person.family_name_first
+            ),
         ),
-        BundleCondition(
+        BundleWritingCondition(
             "case_punct_perturb",
             "orthography",
             "names in a different case, without hyphens and curly apostrophes",
-            lambda bundle, _: write_bundle_texts(bundle, lambda person: change_name_case(person.name)),
+            lambda bundle, _: compose_bundle_texts(bundle, lambda person: change_name_case(person.name)),
         ),
-        BundleCondition(
+        BundleWritingCondition(
             "author_position_shift",
             "layout",
             "the author before the title in the passages",
-            lambda bundle, _: write_bundle_texts(bundle, author_first=True),
+            lambda bundle, _: compose_bundle_texts(bundle, author_first=True),
         ),
-        BundleCondition(
+        BundleWritingCondition(
             "unicode_normalization_stress",
             "orthography",
             "passages decomposed (NFD), with narrow spaces before : ; ! ?",
-            _write_stressed_text,
+            _stress_bundle_unicode,
         ),
     )
 }
 """By name, `base` first."""
 
 
-def without_diacritics(text: str) -> str:
+def remove_diacritics(text: str) -> str:
     """The text without combining marks: NFD, no category Mn, NFC. Ligatures stay.
 
-    >>> without_diacritics("Forêt, œuvre")
+    >>> remove_diacritics("Forêt, œuvre")
     'Foret, œuvre'
     """
     decomposed = unicodedata.normalize("NFD", text)
@@ -462,5 +469,7 @@ def without_diacritics(text: str) -> str:
     return unicodedata.normalize("NFC", stripped)
 
 
-def _map_bundle_texts(written: BundleWording, change: Callable[[str], str]) -> BundleWording:
-    return BundleWording(change(written.query), tuple(map(change, written.passages)))
+def _map_bundle_texts(
+    written: BundleQueryAndPassages, change: Callable[[str], str]
+) -> BundleQueryAndPassages:
+    return BundleQueryAndPassages(change(written.query), tuple(map(change, written.passages)))

@@ -18,26 +18,26 @@ from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import Items
 from embassay.protocols.kernel.forecast import TaskEffort
 from embassay.protocols.kernel.groups import Labels, group_items_sharing_things
-from embassay.protocols.kernel.inputs import charge_calls
+from embassay.protocols.kernel.inputs import charge_calls_to_account
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask
 from embassay.protocols.kernel.tables import ColumnTable, text
 from embassay.protocols.rag.probes import plan
 from embassay.protocols.rag.probes.bundles import (
     CANDIDATES,
     CONDITIONS,
-    BundleMaterial,
+    BundleAuthorsAndTopics,
     NameProbeBundle,
-    make_bundles,
+    make_name_probe_bundles,
     misspell_name,
-    open_bundle_material,
+    open_authors_and_topics,
 )
 from embassay.protocols.rag.probes.options import Lang, NamesRequest
 from embassay.protocols.rag.probes.plan import (
     NAMES_VERSION,
     ProbePlan,
-    estimate_effort,
-    make_cell,
+    estimate_dataset_effort,
     make_cell_key,
+    make_probe_cell,
     plan_probe_systems,
 )
 from embassay.protocols.rag.probes.resampling import (
@@ -45,17 +45,17 @@ from embassay.protocols.rag.probes.resampling import (
     LANG,
     MEASURES,
     SYSTEM,
-    ProbeContext,
-    ProbeRows,
+    ProbeResultRows,
     ProbeTableRow,
+    SharedResamplesContext,
     build_correlation_table,
-    change_fields,
     compare_text_pairs,
     count_grades,
     find_lost_queries,
-    grades_at_ranks,
-    make_interval_fields,
-    measure_field,
+    look_up_grades_at_ranks,
+    make_measure_change_columns,
+    make_measure_column,
+    make_measure_interval_columns,
     measure_retrieval_metrics,
     retrieve_first_passages,
 )
@@ -64,7 +64,7 @@ from embassay.records import HeadlineComponent, Score, TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.runs.folder import digest_json
 from embassay.runs.forecast import Hear
-from embassay.runs.memory import MemoryFootprint, reserve_memory
+from embassay.runs.memory import WorkMemoryEstimate, reserve_memory
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
@@ -72,7 +72,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class BundleTexts:
+class DistinctBundleTexts:
     """The distinct queries and passages, and where they stand: `left` (conditions, runs, queries), `right` the same
     with the five candidates as last axis."""
 
@@ -89,15 +89,15 @@ class BundleTexts:
 
 
 def make_bundles_of_all_runs(
-    material: BundleMaterial, queries: int, runs: int, seed: int
+    material: BundleAuthorsAndTopics, queries: int, runs: int, seed: int
 ) -> list[list[NameProbeBundle]]:
     """The bundles of each run; that of run r are drawn from seed + r (spec rag 5.3)."""
-    return [make_bundles(material, queries, seed=seed + run) for run in range(runs)]
+    return [make_name_probe_bundles(material, queries, seed=seed + run) for run in range(runs)]
 
 
 def collect_bundle_texts(
     by_run: Sequence[Sequence[NameProbeBundle]], conditions: Sequence[str], seed: int
-) -> BundleTexts:
+) -> DistinctBundleTexts:
     """The texts of these bundles under these conditions."""
     queries, passages = dict[str, int](), dict[str, int]()
     shape = (len(conditions), len(by_run), len(by_run[0]))
@@ -109,7 +109,7 @@ def collect_bundle_texts(
                 written = CONDITIONS[name].write(bundle, seed + run)
                 left[c, run, q] = queries.setdefault(written.query, len(queries))
                 right[c, run, q] = [passages.setdefault(text, len(passages)) for text in written.passages]
-    return BundleTexts(tuple(conditions), tuple(queries), tuple(passages), left, right)
+    return DistinctBundleTexts(tuple(conditions), tuple(queries), tuple(passages), left, right)
 
 
 Place = tuple[int, int, int]
@@ -117,7 +117,7 @@ Place = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class BundledPassages:
+class BundlePassagePositions:
     """Where each passage of the collection stands in the bundles, in the order of the collection, and the grade of each
     for each query, (queries, passages)."""
 
@@ -125,7 +125,7 @@ class BundledPassages:
     grades: NDArray[np.int8]
 
 
-def make_bundle_corpus(by_run: Sequence[Sequence[NameProbeBundle]], seed: int) -> BundledPassages:
+def make_bundle_corpus(by_run: Sequence[Sequence[NameProbeBundle]], seed: int) -> BundlePassagePositions:
     """The collection of these bundles: a passage that runs share stands there once.
 
     Its order is drawn from the seed, so that texts which an ablation makes equal are found in no order of merit.
@@ -145,11 +145,11 @@ def make_bundle_corpus(by_run: Sequence[Sequence[NameProbeBundle]], seed: int) -
         draw_random_bytes(8 * len(distinct), seed, "order of the collection", lang), dtype="<u8"
     )
     ordered = [distinct[place] for place in np.argsort(keys, kind="stable")]
-    return BundledPassages(tuple(ordered), _grade_bundle_passages(by_run, ordered))
+    return BundlePassagePositions(tuple(ordered), _grade_bundle_passages(by_run, ordered))
 
 
-def write_corpus_and_queries(
-    by_run: Sequence[Sequence[NameProbeBundle]], corpus: BundledPassages, condition: str, seed: int
+def compose_corpus_and_queries(
+    by_run: Sequence[Sequence[NameProbeBundle]], corpus: BundlePassagePositions, condition: str, seed: int
 ) -> tuple[list[str], list[list[str]]]:
     """The texts of the collection under a condition, and the queries of each run; one seed for all runs, so that an
     author has one name in the whole collection."""
@@ -179,7 +179,7 @@ LEAST_MARGIN = 0.02
 
 
 @dataclass(frozen=True)
-class NameMargins:
+class RightPassageMargins:
     """How much closer the right passage is to the query than others are; arrays of one shape.
 
     `name`: than the closer impostor on the topic; `topic`: than the same author on another topic; `both`: than another
@@ -191,10 +191,10 @@ class NameMargins:
     both: Floats
 
 
-def name_margins(similarities: Floats) -> NameMargins:
+def compute_name_margins(similarities: Floats) -> RightPassageMargins:
     """The margins from the similarities of a query to C1, C2a, C2b, C3, C4: (..., 5) -> (...).
 
-    >>> one = name_margins(np.array([0.71, 0.55, 0.58, 0.42, 0.25]))
+    >>> one = compute_name_margins(np.array([0.71, 0.55, 0.58, 0.42, 0.25]))
     >>> round(float(one.name), 2), round(float(one.topic), 2), round(float(one.both), 2)
     (0.13, 0.29, 0.46)
     """
@@ -205,7 +205,7 @@ def name_margins(similarities: Floats) -> NameMargins:
         )
     right = values[..., 0]
     impostors = values[..., 1:3].max(axis=-1)
-    return NameMargins(right - impostors, right - values[..., 3], right - values[..., 4])
+    return RightPassageMargins(right - impostors, right - values[..., 3], right - values[..., 4])
 
 
 @dataclass(frozen=True)
@@ -217,10 +217,10 @@ class MeanOverRuns:
     runs: int
 
 
-def average_over_runs(values: Floats) -> MeanOverRuns:
+def average_queries_then_runs(values: Floats) -> MeanOverRuns:
     """From (runs, queries): each run's mean over its queries, then over the runs.
 
-    >>> result = average_over_runs(np.array([[0.161], [0.158], [0.163], [0.157], [0.161]]))
+    >>> result = average_queries_then_runs(np.array([[0.161], [0.158], [0.163], [0.157], [0.161]]))
     >>> round(result.mean, 3), round(result.sd, 6)
     (0.16, 0.002449)
     """
@@ -230,7 +230,7 @@ def average_over_runs(values: Floats) -> MeanOverRuns:
 
 
 @dataclass(frozen=True)
-class MarginChange:
+class AblationMarginChange:
     """An ablation against the base, over the same rows (run, query).
 
     `percent` is the mean of the rows' changes in percent, over the `kept` rows of `rows`: those whose base margin is
@@ -250,7 +250,9 @@ class MarginChange:
         return 1 - self.kept / self.rows
 
 
-def measure_margin_change(base: Floats, ablated: Floats, *, least: float = LEAST_MARGIN) -> MarginChange:
+def measure_margin_change(
+    base: Floats, ablated: Floats, *, least: float = LEAST_MARGIN
+) -> AblationMarginChange:
     """What an ablation does to a margin; both (runs, queries) or (rows,), the same rows.
 
     >>> result = measure_margin_change(np.array([0.2, 0.1, 0.015, 0.3]), np.array([0.05, 0.04, 0.0, 0.06]))
@@ -266,14 +268,14 @@ def measure_margin_change(base: Floats, ablated: Floats, *, least: float = LEAST
     kept = before >= least
     absolute = float((after - before).mean())
     if not kept.any():
-        return MarginChange(float("nan"), float("nan"), absolute, 0, len(before))
+        return AblationMarginChange(float("nan"), float("nan"), absolute, 0, len(before))
     rows = 100 * (after[kept] - before[kept]) / before[kept]
     ratio = 100 * (after[kept].mean() / before[kept].mean() - 1)
-    return MarginChange(float(rows.mean()), float(ratio), absolute, int(kept.sum()), len(before))
+    return AblationMarginChange(float(rows.mean()), float(ratio), absolute, int(kept.sum()), len(before))
 
 
 @dataclass(frozen=True)
-class BundleCollections:
+class BundlesByCondition:
     """The collection of the bundles under each condition (`passages`), its queries by run, and the grades."""
 
     passages: Mapping[str, Sequence[str]]
@@ -283,18 +285,18 @@ class BundleCollections:
 
 def make_bundle_collections(
     by_run: Sequence[Sequence[NameProbeBundle]], conditions: Sequence[str], seed: int
-) -> BundleCollections:
+) -> BundlesByCondition:
     """The collections of these bundles under these conditions."""
     corpus = make_bundle_corpus(by_run, seed)
-    texts = {name: write_corpus_and_queries(by_run, corpus, name, seed) for name in conditions}
-    return BundleCollections(
+    texts = {name: compose_corpus_and_queries(by_run, corpus, name, seed) for name in conditions}
+    return BundlesByCondition(
         {name: passages for name, (passages, _) in texts.items()},
         {name: queries for name, (_, queries) in texts.items()},
         corpus.grades,
     )
 
 
-def rehearse_encoder_calls(texts: BundleTexts, collections: BundleCollections, hear: Hear) -> bool:
+def rehearse_encoder_calls(texts: DistinctBundleTexts, collections: BundlesByCondition, hear: Hear) -> bool:
     """Tell of the two calls that an encoder gets: all queries, all passages."""
     asked = (text for runs in collections.queries.values() for run in runs for text in run)
     stored = (passage for passages in collections.passages.values() for passage in passages)
@@ -303,12 +305,14 @@ def rehearse_encoder_calls(texts: BundleTexts, collections: BundleCollections, h
     return True
 
 
-def measure_name_margins(system: Similarity, texts: BundleTexts) -> NameMargins:
+def measure_name_margins(system: Similarity, texts: DistinctBundleTexts) -> RightPassageMargins:
     """The margins of every bundle, each (conditions, runs, queries)."""
-    return name_margins(compare_text_pairs(system, texts.queries, texts.passages, texts.left, texts.right))
+    return compute_name_margins(
+        compare_text_pairs(system, texts.queries, texts.passages, texts.left, texts.right)
+    )
 
 
-def measure_bundle_retrieval(system: Similarity, collections: BundleCollections) -> Mapping[str, Floats]:
+def measure_bundle_retrieval(system: Similarity, collections: BundlesByCondition) -> Mapping[str, Floats]:
     """Measure -> its value for every query, (conditions, runs, queries)."""
     counts = count_grades(collections.grades)
     by_measure: dict[str, list[Floats]] = {}
@@ -316,7 +320,7 @@ def measure_bundle_retrieval(system: Similarity, collections: BundleCollections)
         runs = collections.queries[name]
         indices = retrieve_first_passages(system, [text for run in runs for text in run], passages)
         repeated = np.tile(np.arange(len(counts)), len(runs))
-        top = grades_at_ranks(collections.grades[repeated], indices)
+        top = look_up_grades_at_ranks(collections.grades[repeated], indices)
         for measure, of_query in measure_retrieval_metrics(counts[repeated], top).items():
             by_measure.setdefault(measure, []).append(of_query.reshape(len(runs), -1))
     return {measure: np.stack(of_conditions) for measure, of_conditions in by_measure.items()}
@@ -336,8 +340,11 @@ ACROSS = "conditions"
 TOO_SMALL = f"no row has a base margin of {LEAST_MARGIN} or more"
 
 
-def cell_outcome(
-    conditions: Sequence[str], found: NameMargins, retrieval: Mapping[str, Floats], context: ProbeContext
+def build_name_probe_outcome(
+    conditions: Sequence[str],
+    found: RightPassageMargins,
+    retrieval: Mapping[str, Floats],
+    context: SharedResamplesContext,
 ) -> TaskOutcome:
     """The outcome of a cell; arrays are (conditions, runs, queries), the base condition first.
 
@@ -351,11 +358,11 @@ def cell_outcome(
     scores += _correlate_conditions(values, context)
     headline = scores[0]
     components = {HEADLINE: HeadlineComponent(headline.value, headline.n, np.empty(0), headline.reason)}
-    return TaskOutcome(tuple(scores), components, _item_columns(conditions, values))
+    return TaskOutcome(tuple(scores), components, _make_item_value_columns(conditions, values))
 
 
 def _score_base_condition(
-    of: Mapping[str, Floats], values: Mapping[str, Floats], context: ProbeContext
+    of: Mapping[str, Floats], values: Mapping[str, Floats], context: SharedResamplesContext
 ) -> Iterator[Score]:
     yield from _score_condition_means(0, "", values, context)
     columns = np.column_stack(
@@ -369,13 +376,13 @@ def _score_base_condition(
 
 
 def _score_condition_means(
-    place: int, variant: str, values: Mapping[str, Floats], context: ProbeContext
+    place: int, variant: str, values: Mapping[str, Floats], context: SharedResamplesContext
 ) -> Iterator[Score]:
     """The mean of every measure, and how the name margin's varies between runs."""
     for measure, of_rows in values.items():
         yield context.score_over_queries(measure, _average_queries_over_runs(of_rows[place]), variant=variant)
     rows = _keep_complete_columns(values[HEADLINE][place])
-    runs = average_over_runs(rows) if rows.size else None
+    runs = average_queries_then_runs(rows) if rows.size else None
     sd = None if runs is None or np.isnan(runs.sd) else runs.sd
     yield Score(
         SD, sd, rows.shape[0], variant=variant, method="over run means, ddof 1",
@@ -384,7 +391,7 @@ def _score_condition_means(
 
 
 def _score_ablation_changes(
-    place: int, name: str, values: Mapping[str, Floats], context: ProbeContext
+    place: int, name: str, values: Mapping[str, Floats], context: SharedResamplesContext
 ) -> Iterator[Score]:
     yield from _score_condition_means(place, name, values, context)
     base, ablated = values[HEADLINE][0], values[HEADLINE][place]
@@ -402,7 +409,7 @@ def _score_ablation_changes(
 
 
 def _score_percent_changes(
-    base: Floats, ablated: Floats, name: str, context: ProbeContext
+    base: Floats, ablated: Floats, name: str, context: SharedResamplesContext
 ) -> Iterator[Score]:
     """The mean of the rows' percents, the ratio of means and the share of rows left out: sums over the runs of each
     query, so that queries can be resampled."""
@@ -423,7 +430,7 @@ def _score_percent_changes(
     yield Score(EXCLUDED, share, base.size, variant=name, reason="" if base.size else "no query has a value")
 
 
-def _correlate_conditions(values: Mapping[str, Floats], context: ProbeContext) -> Iterator[Score]:
+def _correlate_conditions(values: Mapping[str, Floats], context: SharedResamplesContext) -> Iterator[Score]:
     """Over conditions: does what shrinks the margin more also cost more recall?"""
     changes = {name: _average_changes_per_query(of_rows) for name, of_rows in values.items()}
     for measure in values:
@@ -448,7 +455,9 @@ def _keep_complete_columns(rows: Floats) -> Floats:
     return np.asarray(rows[:, ~np.isnan(rows).any(axis=0)])
 
 
-def _item_columns(conditions: Sequence[str], values: Mapping[str, Floats]) -> Mapping[str, list[object]]:
+def _make_item_value_columns(
+    conditions: Sequence[str], values: Mapping[str, Floats]
+) -> Mapping[str, list[object]]:
     """A value of every measure for every condition, run and query; `item_id` is query@run."""
     items = Items()
     runs, queries = values[HEADLINE].shape[1:]
@@ -460,7 +469,7 @@ def _item_columns(conditions: Sequence[str], values: Mapping[str, Floats]) -> Ma
 
 
 @dataclass(frozen=True)
-class NamesJob(inputs.EvaluationJob):
+class NameProbeJob(inputs.EvaluationJob):
     """All that a worker needs to do a cell; `lang` and `dataset` are those of the cell."""
 
     lang: Lang
@@ -469,7 +478,7 @@ class NamesJob(inputs.EvaluationJob):
 
 
 def evaluate_cell(
-    job: NamesJob,
+    job: NameProbeJob,
     advance: Callable[[int], None],
     *,
     ledger: Ledger | None = None,
@@ -478,9 +487,9 @@ def evaluate_cell(
     """The outcome of one cell, with how many texts were encoded and taken from the cache."""
     request = job.request
     tokenizer = open_tokenizer(request.tokenizer)
-    texts, collections = make_probe_texts(request, job.lang)
+    texts, collections = make_name_probe_texts(request, job.lang)
     opened = job.open_cached_system(advance, ledger=ledger, spread=spread)
-    context = ProbeContext(
+    context = SharedResamplesContext(
         job.dataset,
         tokenizer,
         request.seed,
@@ -492,11 +501,11 @@ def evaluate_cell(
         return rehearse_encoder_calls(texts, collections, hear)
 
     with (
-        reserve_memory(estimate_memory(request, job.lang, opened.system)),
-        charge_calls(ledger, opened.system.name) as requests,
+        reserve_memory(estimate_cell_memory(request, job.lang, opened.system)),
+        charge_calls_to_account(ledger, opened.system.name) as requests,
     ):
-        opened.prefetch(rehearse_bundle_calls)
-        opened.remember(rehearse_bundle_calls)
+        opened.prefetch_vectors(rehearse_bundle_calls)
+        opened.keep_vectors_in_memory(rehearse_bundle_calls)
         margins = measure_name_margins(opened.system, texts)
         lost = find_lost_queries(
             opened.system, [f"{q:03d}" for q in range(request.size)], texts.list_texts_of_query
@@ -508,7 +517,8 @@ def evaluate_cell(
             for of_rows in (margins.name, margins.topic, margins.both, *retrieval.values()):
                 of_rows[..., lost.lost_mask] = np.nan
             result = replace(
-                cell_outcome(request.wanted_conditions, margins, retrieval, context), skipped=lost.skipped
+                build_name_probe_outcome(request.wanted_conditions, margins, retrieval, context),
+                skipped=lost.skipped,
             )
     return opened.add_usage_and_warnings(result, requests, compares=True)
 
@@ -517,7 +527,7 @@ def group_queries_by_author_or_topic(request: NamesRequest, lang: Lang) -> Label
     """The group of each query: those of one author or topic, of which a probe of many queries has several; None where
     each is by itself."""
     (drawn,) = make_bundles_of_all_runs(
-        open_bundle_material(lang, **request.files), request.size, 1, request.seed
+        open_authors_and_topics(lang, **request.files), request.size, 1, request.seed
     )
     return group_items_sharing_things(
         [{f"author {bundle.author}", f"topic {bundle.topic}"} for bundle in drawn]
@@ -525,18 +535,20 @@ def group_queries_by_author_or_topic(request: NamesRequest, lang: Lang) -> Label
 
 
 @lru_cache(maxsize=2)
-def make_probe_texts(request: NamesRequest, lang: Lang) -> tuple[BundleTexts, BundleCollections]:
+def make_name_probe_texts(
+    request: NamesRequest, lang: Lang
+) -> tuple[DistinctBundleTexts, BundlesByCondition]:
     """The texts of the bundles in a language, and the collections of them; two stay in memory."""
     by_run = make_bundles_of_all_runs(
-        open_bundle_material(lang, **request.files), request.size, request.runs, request.seed
+        open_authors_and_topics(lang, **request.files), request.size, request.runs, request.seed
     )
     texts = collect_bundle_texts(by_run, request.wanted_conditions, request.seed)
     return texts, make_bundle_collections(by_run, request.wanted_conditions, request.seed)
 
 
-def estimate_memory(request: NamesRequest, lang: Lang, system: Similarity) -> MemoryFootprint:
+def estimate_cell_memory(request: NamesRequest, lang: Lang, system: Similarity) -> WorkMemoryEstimate:
     """What a cell will hold."""
-    texts, collections = make_probe_texts(request, lang)
+    texts, collections = make_name_probe_texts(request, lang)
     asked = [text for runs in collections.queries.values() for run in runs for text in run]
     stored = [passage for passages in collections.passages.values() for passage in passages]
     places = sum(map(len, collections.queries.values())) * request.size
@@ -545,12 +557,14 @@ def estimate_memory(request: NamesRequest, lang: Lang, system: Similarity) -> Me
         list(dict.fromkeys([*texts.queries, *asked])),
         list(dict.fromkeys([*texts.passages, *stored])),
     )
-    return plan.estimate_memory(system, asked, stored, sizes, "Use fewer --queries, --runs or conditions")
+    return plan.estimate_system_memory(
+        system, asked, stored, sizes, "Use fewer --queries, --runs or conditions"
+    )
 
 
 def rehearse_cell_encoder_calls(request: NamesRequest, lang: Lang, hear: Hear) -> bool:
     """Tell of the calls that a cell makes of an encoder."""
-    return rehearse_encoder_calls(*make_probe_texts(request, lang), hear)
+    return rehearse_encoder_calls(*make_name_probe_texts(request, lang), hear)
 
 
 NEAR_MISS = "edit_distance_near_miss"
@@ -566,7 +580,7 @@ def plan_names_probe(
     kind = "own" if request.people or request.topics else "bundled"
     datasets, cells, efforts = [], [], []
     for lang in dict.fromkeys(request.langs):
-        of = open_bundle_material(lang, **request.files)
+        of = open_authors_and_topics(lang, **request.files)
         if NEAR_MISS in request.wanted_conditions:
             _check_names_can_be_misspelled(of)
         name = f"{kind}-{lang}"
@@ -579,8 +593,8 @@ def plan_names_probe(
             key = make_cell_key(
                 TASK, NAMES_VERSION, system, fingerprint, tokenizer, request, in_groups=in_groups
             )
-            job = NamesJob(system.spec, request.seed, request.tokenizer, cache, lang, name, request)
-            cells.append(make_cell(TASK, name, system, key, units, job))
+            job = NameProbeJob(system.spec, request.seed, request.tokenizer, cache, lang, name, request)
+            cells.append(make_probe_cell(TASK, name, system, key, units, job))
         efforts.append(partial(_estimate_names_effort, request, lang, name))
     return ProbePlan(
         request=request, systems=systems, datasets=tuple(datasets), cells=tuple(cells),
@@ -595,13 +609,13 @@ def _count_distinct_texts(rehearse: Callable[[Hear], bool]) -> int:
     return sum(asked)
 
 
-def _check_names_can_be_misspelled(of: BundleMaterial) -> None:
+def _check_names_can_be_misspelled(of: BundleAuthorsAndTopics) -> None:
     """UsageError for a name that cannot be missed by as many letters as the ablation does."""
     for person in of.people:
         misspell_name(person.name, 3)
 
 
-def _note_repeated_names(of: BundleMaterial, queries: int) -> tuple[str, ...]:
+def _note_repeated_names(of: BundleAuthorsAndTopics, queries: int) -> tuple[str, ...]:
     people, topics = len(set(of.people)), len(set(of.topics))
     if queries <= lcm(people, topics):
         return ()
@@ -612,11 +626,11 @@ def _estimate_names_effort(request: NamesRequest, lang: Lang, name: str) -> Task
     def rehearse_names_encoding(hear: Hear) -> bool:
         return rehearse_cell_encoder_calls(request, lang, hear)
 
-    texts, _ = make_probe_texts(request, lang)
-    effort = estimate_effort(
+    texts, _ = make_name_probe_texts(request, lang)
+    effort = estimate_dataset_effort(
         TASK, name, request.size, texts.passages, rehearse_names_encoding, texts.right.size
     )
-    return replace(effort, footprint=partial(estimate_memory, request, lang))
+    return replace(effort, footprint=partial(estimate_cell_memory, request, lang))
 
 
 GROUPS = {"base": "base", "identity": "identity-destroying", "orthography": "orthography and formatting",
@@ -624,11 +638,13 @@ GROUPS = {"base": "base", "identity": "identity-destroying", "orthography": "ort
 CONDITION = text("condition", lambda line: line.variant or "base")
 
 
-def name_tables(rows: ProbeRows, systems: Sequence[str], request: NamesRequest) -> Iterator[ColumnTable]:
+def build_name_probe_tables(
+    rows: ProbeResultRows, systems: Sequence[str], request: NamesRequest
+) -> Iterator[ColumnTable]:
     """The tables of a name probe."""
     size = f"{request.size} queries x {request.runs} runs"
     yield _build_base_margins_table(rows, systems, size)
-    yield _ratios_table(rows, systems, size)
+    yield _build_margin_ratios_table(rows, systems, size)
     for dataset, lang in rows.langs.items():
         yield _ablations_table(rows, systems, dataset, lang, size)
     yield _recall_table(rows, systems)
@@ -637,54 +653,54 @@ def name_tables(rows: ProbeRows, systems: Sequence[str], request: NamesRequest) 
     )
 
 
-def _build_base_margins_table(rows: ProbeRows, systems: Sequence[str], size: str) -> ColumnTable:
-    margins = (make_interval_fields((name, f"{name} low", f"{name} high"), name) for name in MARGINS)
+def _build_base_margins_table(rows: ProbeResultRows, systems: Sequence[str], size: str) -> ColumnTable:
+    margins = (make_measure_interval_columns((name, f"{name} low", f"{name} high"), name) for name in MARGINS)
     return ColumnTable.of(
         "rag_table10", f"Base margins: {size}", rows.lines(systems), SYSTEM, LANG, *chain.from_iterable(margins),
-        measure_field("SD between runs", SD, decimals=4), note=INTERVALS
+        make_measure_column("SD between runs", SD, decimals=4), note=INTERVALS
     )  # fmt: skip
 
 
-def _ratios_table(rows: ProbeRows, systems: Sequence[str], size: str) -> ColumnTable:
+def _build_margin_ratios_table(rows: ProbeResultRows, systems: Sequence[str], size: str) -> ColumnTable:
     return ColumnTable.of(
         "rag_table11", f"Name margin over topic margin, ratio of means: {size}", rows.lines(systems), SYSTEM, LANG,
-        *make_interval_fields(("name/topic", "low", "high"), RATIO), note=INTERVALS
+        *make_measure_interval_columns(("name/topic", "low", "high"), RATIO), note=INTERVALS
     )  # fmt: skip
 
 
 def _ablations_table(
-    rows: ProbeRows, systems: Sequence[str], dataset: str, lang: str, size: str
+    rows: ProbeResultRows, systems: Sequence[str], dataset: str, lang: str, size: str
 ) -> ColumnTable:
     return ColumnTable.of(
         f"name_margin_{lang}", f"Name margin under ablations, {lang}: {size}",
-        [line for line in _ablation_lines(rows, systems) if line.dataset == dataset],
+        [line for line in _list_ablation_lines(rows, systems) if line.dataset == dataset],
         SYSTEM, text("group", lambda line: GROUPS[CONDITIONS[line.variant or "base"].group]), CONDITION,
-        measure_field("d_name", HEADLINE), measure_field("SD between runs", SD, decimals=4),
-        *make_interval_fields(("change", "change low", "change high"), ABSOLUTE, 3, "signed"),
-        *make_interval_fields(("percent", "percent low", "percent high"), PERCENT, 1, "signed"),
-        measure_field("percent of means", OF_MEANS, decimals=1, style="signed"),
-        measure_field("rows left out", EXCLUDED),
+        make_measure_column("d_name", HEADLINE), make_measure_column("SD between runs", SD, decimals=4),
+        *make_measure_interval_columns(("change", "change low", "change high"), ABSOLUTE, 3, "signed"),
+        *make_measure_interval_columns(("percent", "percent low", "percent high"), PERCENT, 1, "signed"),
+        make_measure_column("percent of means", OF_MEANS, decimals=1, style="signed"),
+        make_measure_column("rows left out", EXCLUDED),
         note="percent is the mean change over rows with a base margin of 0.02 or more (the last column has the "
             f"share of other rows); percent of means is the change of the means of the same rows. {INTERVALS}"
     )  # fmt: skip
 
 
-def _recall_table(rows: ProbeRows, systems: Sequence[str]) -> ColumnTable:
+def _recall_table(rows: ProbeResultRows, systems: Sequence[str]) -> ColumnTable:
     return ColumnTable.of(
-        "name_retrieval", "Retrieval under ablations", _ablation_lines(rows, systems), SYSTEM, LANG, CONDITION,
-        measure_field("d_name", HEADLINE), *chain.from_iterable(map(change_fields, MEASURES)),
+        "name_retrieval", "Retrieval under ablations", _list_ablation_lines(rows, systems), SYSTEM, LANG, CONDITION,
+        make_measure_column("d_name", HEADLINE), *chain.from_iterable(map(make_measure_change_columns, MEASURES)),
         note="Retrieval from a collection of all bundles' passages (our addition): grade 5 right author and topic, "
             "3 right "
         f"author, 2 right topic, 1 neither. Change is relative to the base. {INTERVALS}"
     )  # fmt: skip
 
 
-def _ablation_lines(rows: ProbeRows, systems: Sequence[str]) -> Iterator[ProbeTableRow]:
-    lines = rows.lines(systems, _list_conditions(rows))
+def _list_ablation_lines(rows: ProbeResultRows, systems: Sequence[str]) -> Iterator[ProbeTableRow]:
+    lines = rows.lines(systems, _list_probe_conditions(rows))
     return (line for line in lines if line.find(HEADLINE) is not None)
 
 
-def _list_conditions(rows: ProbeRows) -> tuple[str, ...]:
+def _list_probe_conditions(rows: ProbeResultRows) -> tuple[str, ...]:
     """The base (no variant) and the ablations that were asked for."""
     present = set(rows.list_variants(HEADLINE))
     return tuple(condition for condition in ("", *CONDITIONS) if condition in present)

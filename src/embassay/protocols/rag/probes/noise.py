@@ -18,17 +18,23 @@ from embassay.measures import list_tau, overlap
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import MOST_LOST, Items, make_undefined_score
 from embassay.protocols.kernel.forecast import TaskEffort
-from embassay.protocols.kernel.inputs import charge_calls
+from embassay.protocols.kernel.inputs import charge_calls_to_account
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask, check_unique_dataset_names
-from embassay.protocols.kernel.tables import ColumnTable, ComputedColumn, number_column, text, whole_column
+from embassay.protocols.kernel.tables import (
+    ColumnTable,
+    ComputedColumn,
+    number_column,
+    text,
+    whole_number_column,
+)
 from embassay.protocols.rag.probes import plan
 from embassay.protocols.rag.probes.options import NoiseRequest
 from embassay.protocols.rag.probes.plan import (
     NOISE_VERSION,
     ProbePlan,
-    estimate_effort,
-    make_cell,
+    estimate_dataset_effort,
     make_cell_key,
+    make_probe_cell,
     plan_probe_systems,
 )
 from embassay.protocols.rag.probes.questions import (
@@ -36,12 +42,12 @@ from embassay.protocols.rag.probes.questions import (
     NOISIEST,
     Lang,
     NoiseQuestions,
-    NoiseVariant,
+    NoisyQuestionVariant,
     RewritingStore,
     add_small_talk_at_all_levels,
-    level_name,
-    load_questions,
-    probed_languages,
+    list_probed_languages,
+    load_dataset_questions,
+    name_noise_level,
     rewrite_variants,
 )
 from embassay.protocols.rag.probes.resampling import (
@@ -52,15 +58,15 @@ from embassay.protocols.rag.probes.resampling import (
     MEASURES,
     RECALL,
     SYSTEM,
-    ProbeContext,
-    ProbeRows,
+    ProbeResultRows,
     ProbeTableRow,
+    SharedResamplesContext,
     build_correlation_table,
-    change_fields,
     compare_text_pairs,
     find_lost_queries,
-    make_interval_fields,
-    measure_field,
+    make_measure_change_columns,
+    make_measure_column,
+    make_measure_interval_columns,
     measure_retrieval_metrics,
     retrieve_first_passages,
 )
@@ -68,7 +74,7 @@ from embassay.protocols.rag.rewriters import open_rewriter
 from embassay.records import HeadlineComponent, Result, Score, TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.runs.forecast import Hear
-from embassay.runs.memory import MemoryFootprint, reserve_memory
+from embassay.runs.memory import WorkMemoryEstimate, reserve_memory
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
@@ -85,7 +91,7 @@ class DistinctWordings:
     places: NDArray[np.int64]
 
 
-def collect_distinct_wordings(variants: Sequence[NoiseVariant]) -> DistinctWordings:
+def collect_distinct_wordings(variants: Sequence[NoisyQuestionVariant]) -> DistinctWordings:
     """The wordings of these variants, the clean questions first."""
     numbers: dict[str, int] = {}
     places = np.array(
@@ -156,7 +162,7 @@ def _format_corpus_places(places: list[int]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class CosineDrop:
+class NoiseCosineDrop:
     """From the clean question to the noisiest: absolute, and as a share of the clean cosine (NaN where that is 0)."""
 
     absolute: float
@@ -173,24 +179,24 @@ def measure_recovery_per_question(clean: Floats, noisy: Floats, rewritten: Float
     return np.asarray((rewritten - noisy) / np.where(clean > noisy, clean - noisy, np.nan))
 
 
-def cosine_drop(clean: float, noisy: float) -> CosineDrop:
+def compute_cosine_drop(clean: float, noisy: float) -> NoiseCosineDrop:
     """What is lost between two mean cosines.
 
-    >>> result = cosine_drop(0.818, 0.522)
+    >>> result = compute_cosine_drop(0.818, 0.522)
     >>> round(result.absolute, 3), round(100 * result.share, 1)
     (0.296, 36.2)
     """
     lost = clean - noisy
-    return CosineDrop(lost, float(compute_share_of_cosine_lost(np.array(clean), np.array(noisy))))
+    return NoiseCosineDrop(lost, float(compute_share_of_cosine_lost(np.array(clean), np.array(noisy))))
 
 
-def recovered_share(clean: Floats, noisy: Floats, rewritten: Floats) -> float:
+def compute_recovered_loss_share(clean: Floats, noisy: Floats, rewritten: Floats) -> float:
     """The share of the loss that rewriting brings back: of the means over the questions, each (n,).
 
     1: as good as the clean question, 0: nothing gained, below 0: made worse. NaN where noise cost nothing. UsageError
     for unequal lengths.
 
-    >>> round(recovered_share(np.array([0.9]), np.array([0.5]), np.array([0.8])), 6)
+    >>> round(compute_recovered_loss_share(np.array([0.9]), np.array([0.5]), np.array([0.8])), 6)
     0.75
     """
     sides = [np.asarray(side, dtype=np.float64) for side in (clean, noisy, rewritten)]
@@ -209,8 +215,11 @@ ACROSS = "levels"
 """The variant of rows over all levels."""
 
 
-def cell_outcome(
-    ids: Sequence[str], variants: Sequence[NoiseVariant], values: Mapping[str, Floats], context: ProbeContext
+def build_noise_probe_outcome(
+    ids: Sequence[str],
+    variants: Sequence[NoisyQuestionVariant],
+    values: Mapping[str, Floats],
+    context: SharedResamplesContext,
 ) -> TaskOutcome:
     """The outcome of a cell; arrays are (variants, runs, questions), the clean questions first.
 
@@ -219,21 +228,21 @@ def cell_outcome(
     means = {name: rows.mean(axis=1) for name, rows in values.items()}
     by_name = {variant.name: place for place, variant in enumerate(variants)}
     # The headline stands first.
-    scores = list(_score_cosine_drop(means[COSINE], by_name[level_name(NOISIEST)], "", context))
+    scores = list(_score_cosine_drop(means[COSINE], by_name[name_noise_level(NOISIEST)], "", context))
     for place, variant in enumerate(variants):
         scores += _score_noise_variant(place, variant, by_name, means, context)
     scores += _correlate_noise_levels(means, context)
     headline = scores[0]
     components = {HEADLINE: HeadlineComponent(headline.value, headline.n, np.empty(0), headline.reason)}
-    return TaskOutcome(tuple(scores), components, _item_columns(ids, variants, values))
+    return TaskOutcome(tuple(scores), components, _make_item_value_columns(ids, variants, values))
 
 
 def _score_noise_variant(
     place: int,
-    variant: NoiseVariant,
+    variant: NoisyQuestionVariant,
     by_name: Mapping[str, int],
     means: Mapping[str, Floats],
-    context: ProbeContext,
+    context: SharedResamplesContext,
 ) -> Iterator[Score]:
     if variant.rewriter and (lost := int(np.isnan(means[COSINE][place]).sum())) > MOST_LOST * len(
         means[COSINE][place]
@@ -247,7 +256,7 @@ def _score_noise_variant(
     if place == 0:
         return
     yield from _score_cosine_drop(means[COSINE], place, variant.name, context)
-    noisy = by_name[level_name(variant.level)]
+    noisy = by_name[name_noise_level(variant.level)]
     if variant.rewriter and variant.level:
         columns = means[COSINE][[0, noisy, place]].T
         yield context.score_over_queries(
@@ -258,9 +267,11 @@ def _score_noise_variant(
             why_not="noise costs no similarity",
         )
     for name in MEASURES:
-        yield from _paired_score(f"{name} change", means[name][place] - means[name][0], variant.name, context)
+        yield from _score_paired_difference(
+            f"{name} change", means[name][place] - means[name][0], variant.name, context
+        )
         if variant.rewriter:
-            yield from _paired_score(
+            yield from _score_paired_difference(
                 f"{name} gain", means[name][place] - means[name][noisy], variant.name, context
             )
         if not variant.rewriter:
@@ -269,7 +280,9 @@ def _score_noise_variant(
             yield from context.links(change, means[name][place] - means[name][0], names, variant.name)
 
 
-def _score_cosine_drop(cosines: Floats, place: int, variant: str, context: ProbeContext) -> Iterator[Score]:
+def _score_cosine_drop(
+    cosines: Floats, place: int, variant: str, context: SharedResamplesContext
+) -> Iterator[Score]:
     """What is lost against the clean question, absolute and in percent of it."""
     yield context.score_over_queries(HEADLINE, cosines[0] - cosines[place], variant=variant)
     pair = cosines[[0, place]].T
@@ -282,7 +295,9 @@ def _score_cosine_drop(cosines: Floats, place: int, variant: str, context: Probe
     )
 
 
-def _paired_score(measure: str, differences: Floats, variant: str, context: ProbeContext) -> Iterator[Score]:
+def _score_paired_difference(
+    measure: str, differences: Floats, variant: str, context: SharedResamplesContext
+) -> Iterator[Score]:
     """The mean difference with its interval, and its two-sided p: twice the smaller share of resampled differences on
     either side of 0, one added to count and total."""
     row = context.score_over_queries(measure, differences, variant=variant)
@@ -295,7 +310,7 @@ def _paired_score(measure: str, differences: Floats, variant: str, context: Prob
     yield Score(f"p({measure})", p, row.n, variant=variant, method=f"paired {context.method}")
 
 
-def _correlate_noise_levels(means: Mapping[str, Floats], context: ProbeContext) -> Iterator[Score]:
+def _correlate_noise_levels(means: Mapping[str, Floats], context: SharedResamplesContext) -> Iterator[Score]:
     """Over levels, as asked and rewritten: does what moves a question further also cost more recall?"""
     changes = {name: of_questions[1:] - of_questions[0] for name, of_questions in means.items()}
     usable = ~np.isnan(changes[COSINE]).all(axis=1)
@@ -306,8 +321,8 @@ def _correlate_noise_levels(means: Mapping[str, Floats], context: ProbeContext) 
         )
 
 
-def _item_columns(
-    ids: Sequence[str], variants: Sequence[NoiseVariant], values: Mapping[str, Floats]
+def _make_item_value_columns(
+    ids: Sequence[str], variants: Sequence[NoisyQuestionVariant], values: Mapping[str, Floats]
 ) -> Mapping[str, list[object]]:
     """A value of every measure for every wording; `item_id` is query@run."""
     items = Items()
@@ -320,7 +335,7 @@ def _item_columns(
 
 
 @dataclass(frozen=True)
-class NoiseJob(inputs.EvaluationJob):
+class NoiseProbeJob(inputs.EvaluationJob):
     """All that a worker needs to do a cell; `rewriters` are identities by name, whose rewritings are in `folder`."""
 
     source: str
@@ -331,7 +346,7 @@ class NoiseJob(inputs.EvaluationJob):
 
 
 def evaluate_cell(
-    job: NoiseJob,
+    job: NoiseProbeJob,
     advance: Callable[[int], None],
     *,
     ledger: Ledger | None = None,
@@ -339,13 +354,13 @@ def evaluate_cell(
 ) -> TaskOutcome:
     """The outcome of one cell, with how many texts were encoded and taken from the cache."""
     request, tokenizer = job.request, open_tokenizer(job.request.tokenizer)
-    posed = load_questions(request, job.source, job.lang)
-    variants = make_noisy_and_rewritten(
+    posed = load_dataset_questions(request, job.source, job.lang)
+    variants = make_noisy_rewritten_variants(
         posed, request, {name: _read_rewritings(job, name) for name in job.rewriters}
     )
     asked = collect_distinct_wordings(variants)
     opened = job.open_cached_system(advance, ledger=ledger, spread=spread)
-    context = ProbeContext(
+    context = SharedResamplesContext(
         posed.dataset, tokenizer, request.seed, request.resamples, together=posed.together()
     )
 
@@ -353,9 +368,9 @@ def evaluate_cell(
         return rehearse_encoder_calls(posed, asked, hear)
 
     need = _estimate_wording_memory(opened.system, posed, asked, request)
-    with reserve_memory(need), charge_calls(ledger, opened.system.name) as requests:
-        opened.prefetch(rehearse_wording_calls)
-        opened.remember(rehearse_wording_calls)
+    with reserve_memory(need), charge_calls_to_account(ledger, opened.system.name) as requests:
+        opened.prefetch_vectors(rehearse_wording_calls)
+        opened.keep_vectors_in_memory(rehearse_wording_calls)
         near = measure_wording_cosines(opened.system, posed, asked)
         lost = find_lost_queries(
             opened.system, posed.ids, lambda q: _list_wordings_of_question(posed, variants, q)
@@ -366,7 +381,7 @@ def evaluate_cell(
             values = {COSINE: near, **measure_wording_retrieval(opened.system, posed, asked)}
             for rows in values.values():
                 rows[..., lost.lost_mask] = np.nan
-            result = cell_outcome(posed.ids, variants, values, context)
+            result = build_noise_probe_outcome(posed.ids, variants, values, context)
             result = replace(result, skipped=(*posed.skipped, *lost.skipped), warnings=posed.warnings)
     missing = {
         "rewritings_missing": len(
@@ -376,9 +391,9 @@ def evaluate_cell(
     return opened.add_usage_and_warnings(result, {**requests, **missing}, compares=True)
 
 
-def make_noisy_and_rewritten(
+def make_noisy_rewritten_variants(
     own: NoiseQuestions, request: NoiseRequest, rewritings: Mapping[str, Mapping[str, str]]
-) -> Sequence[NoiseVariant]:
+) -> Sequence[NoisyQuestionVariant]:
     """Every wording: small talk at each level, then what each rewriter made of all of them."""
     noisy = add_small_talk_at_all_levels(own, request.runs, request.seed)
     return [
@@ -390,16 +405,18 @@ def make_noisy_and_rewritten(
 def rehearse_cell_encoder_calls(request: NoiseRequest, source: str, lang: Lang, hear: Hear) -> bool:
     """Tell of the calls that a cell makes of an encoder, as far as they are known: rewritings are taken to be as many
     texts as there are wordings."""
-    posed = load_questions(request, source, lang)
+    posed = load_dataset_questions(request, source, lang)
     return rehearse_encoder_calls(
-        posed, collect_distinct_wordings(make_noisy_and_rewritten(posed, request, {})), hear
+        posed, collect_distinct_wordings(make_noisy_rewritten_variants(posed, request, {})), hear
     )
 
 
-def estimate_memory(request: NoiseRequest, source: str, lang: Lang, system: Similarity) -> MemoryFootprint:
+def estimate_cell_memory(
+    request: NoiseRequest, source: str, lang: Lang, system: Similarity
+) -> WorkMemoryEstimate:
     """What a cell will hold, as far as wordings are known: a rewriting is taken to be as long as its question."""
-    posed = load_questions(request, source, lang)
-    asked = collect_distinct_wordings(make_noisy_and_rewritten(posed, request, {}))
+    posed = load_dataset_questions(request, source, lang)
+    asked = collect_distinct_wordings(make_noisy_rewritten_variants(posed, request, {}))
     every = 1 + len(dict.fromkeys(request.rewriters))
     return _estimate_wording_memory(
         system,
@@ -411,20 +428,20 @@ def estimate_memory(request: NoiseRequest, source: str, lang: Lang, system: Simi
 
 def _estimate_wording_memory(
     system: Similarity, posed: NoiseQuestions, asked: DistinctWordings, request: NoiseRequest
-) -> MemoryFootprint:
+) -> WorkMemoryEstimate:
     sizes = plan.ProbeSizes(asked.places.size, asked.places.size, len(posed), request.resamples)
-    return plan.estimate_memory(
+    return plan.estimate_system_memory(
         system, [*asked.texts, *posed.references], posed.corpus, sizes,
         "Probe a smaller corpus, or fewer queries (--limit)"
     )  # fmt: skip
 
 
-def _read_rewritings(job: NoiseJob, name: str) -> Mapping[str, str]:
+def _read_rewritings(job: NoiseProbeJob, name: str) -> Mapping[str, str]:
     return RewritingStore(job.folder, job.rewriters[name]).read()
 
 
 def _list_wordings_of_question(
-    posed: NoiseQuestions, variants: Sequence[NoiseVariant], query: int
+    posed: NoiseQuestions, variants: Sequence[NoisyQuestionVariant], query: int
 ) -> Iterator[str]:
     yield posed.references[query]
     for variant in variants:
@@ -432,7 +449,7 @@ def _list_wordings_of_question(
 
 
 def _pair_texts_with_rewritings(
-    variants: Sequence[NoiseVariant], variant: NoiseVariant
+    variants: Sequence[NoisyQuestionVariant], variant: NoisyQuestionVariant
 ) -> Iterator[tuple[str, str | None]]:
     """The texts of which a rewriter has made nothing."""
     noisy = variants[variant.level]
@@ -454,8 +471,8 @@ def plan_noise_probe(
     rewriters = {rewriter.name: rewriter.identity for rewriter in opened}
     datasets, cells, efforts = [], [], []
     for source in dict.fromkeys(request.datasets):
-        for lang in probed_languages(request, source):
-            posed = load_questions(request, source, lang)
+        for lang in list_probed_languages(request, source):
+            posed = load_dataset_questions(request, source, lang)
             units = len(posed) * (1 + 4 * request.runs) * (1 + len(rewriters)) + len(posed.corpus)
             planned = PlannedTask(TASK, len(posed), units, posed.skipped, posed.warnings)
             datasets.append(PlannedDataset(source, posed.dataset, lang, posed.fingerprint, (planned,)))
@@ -470,10 +487,10 @@ def plan_noise_probe(
                     rewriters,
                     in_groups=posed.together() is not None,
                 )
-                job = NoiseJob(
+                job = NoiseProbeJob(
                     system.spec, request.seed, request.tokenizer, cache, source, lang, request, rewriters, folder
                 )  # fmt: skip
-                cells.append(make_cell(TASK, posed.dataset, system, key, units, job))
+                cells.append(make_probe_cell(TASK, posed.dataset, system, key, units, job))
             efforts.append(partial(_estimate_noise_effort, request, source, lang, units))
     check_unique_dataset_names(dataset.name for dataset in datasets)
     return ProbePlan(
@@ -487,9 +504,11 @@ def _estimate_noise_effort(request: NoiseRequest, source: str, lang: Lang, units
     def rehearse_noise_encoding(hear: Hear) -> bool:
         return rehearse_cell_encoder_calls(request, source, lang, hear)
 
-    posed = load_questions(request, source, lang)
+    posed = load_dataset_questions(request, source, lang)
     wordings = units - len(posed.corpus)
-    effort = estimate_effort(TASK, posed.dataset, len(posed), posed.corpus, rehearse_noise_encoding, wordings)
+    effort = estimate_dataset_effort(
+        TASK, posed.dataset, len(posed), posed.corpus, rehearse_noise_encoding, wordings
+    )
     # A rewriting is a text that nobody has yet: each is counted as long as the question.
     return TaskEffort(
         effort.task,
@@ -501,14 +520,14 @@ def _estimate_noise_effort(request: NoiseRequest, source: str, lang: Lang, units
         posed.corpus,
         posed.texts,
         "search",
-        footprint=partial(estimate_memory, request, source, lang),
+        footprint=partial(estimate_cell_memory, request, source, lang),
     )
 
 
-def noise_tables(rows: ProbeRows, systems: Sequence[str]) -> Iterator[ColumnTable]:
+def build_noise_probe_tables(rows: ProbeResultRows, systems: Sequence[str]) -> Iterator[ColumnTable]:
     """The tables of a noise probe."""
     yield _cosines_table(rows, systems)
-    yield _drops_table(rows, systems)
+    yield _build_cosine_drops_table(rows, systems)
     yield _make_end_to_end_table(rows, systems)
     yield build_correlation_table(
         rows, systems, "noise_links", "Similarity and retrieval, over queries and over levels", ACROSS
@@ -523,9 +542,9 @@ def _name_line_wording(line: ProbeTableRow) -> str:
 WORDING = text("wording", _name_line_wording)
 
 
-def _cosines_table(rows: ProbeRows, systems: Sequence[str]) -> ColumnTable:
-    levels = [_level_field(level) for level in range(len(LEVELS))]
-    lines = rows.lines(systems, [level_name(0, rewriter) for rewriter in _list_rewriters(rows)])
+def _cosines_table(rows: ProbeResultRows, systems: Sequence[str]) -> ColumnTable:
+    levels = [_make_level_cosine_column(level) for level in range(len(LEVELS))]
+    lines = rows.lines(systems, [name_noise_level(0, rewriter) for rewriter in _list_rewriters(rows)])
     return ColumnTable.of(
         "rag_table12", "Similarity of the question to its meaning, by level of noise",
         [line for line in lines if any(field.find(line) is not None for field in levels)],
@@ -533,45 +552,45 @@ def _cosines_table(rows: ProbeRows, systems: Sequence[str]) -> ColumnTable:
     )  # fmt: skip
 
 
-def _level_field(level: int) -> ComputedColumn:
+def _make_level_cosine_column(level: int) -> ComputedColumn:
     def find_cosine_at_level(line: ProbeTableRow) -> Result | None:
-        variant = level_name(level, _parse_variant_rewriter(line.variant))
+        variant = name_noise_level(level, _parse_variant_rewriter(line.variant))
         return line.rows.find(line.dataset, line.system, variant, COSINE)
 
     return number_column(f"level {level}", "value", 3).within(find_cosine_at_level)
 
 
-def _drops_table(rows: ProbeRows, systems: Sequence[str]) -> ColumnTable:
-    lines = rows.lines(systems, [level_name(NOISIEST, rewriter) for rewriter in _list_rewriters(rows)])
+def _build_cosine_drops_table(rows: ProbeResultRows, systems: Sequence[str]) -> ColumnTable:
+    lines = rows.lines(systems, [name_noise_level(NOISIEST, rewriter) for rewriter in _list_rewriters(rows)])
     return ColumnTable.of(
         "rag_table13", f"Drop of similarity from level 0 to level {NOISIEST}, and what rewriting recovers",
         # Questions as asked keep their line where nothing could be measured.
         [line for line in lines if not _parse_variant_rewriter(line.variant) or line.find(HEADLINE) is not None],
-        SYSTEM, DATASET, LANG, WORDING, *make_interval_fields(("drop", "drop low", "drop high"), HEADLINE),
-        *make_interval_fields(("drop %", "% low", "% high"), SHARE, 1),
-        *make_interval_fields(("recovered", "recovered low", "recovered high"), RECOVERED), note=INTERVALS
+        SYSTEM, DATASET, LANG, WORDING, *make_measure_interval_columns(("drop", "drop low", "drop high"), HEADLINE),
+        *make_measure_interval_columns(("drop %", "% low", "% high"), SHARE, 1),
+        *make_measure_interval_columns(("recovered", "recovered low", "recovered high"), RECOVERED), note=INTERVALS
     )  # fmt: skip
 
 
-def _make_end_to_end_table(rows: ProbeRows, systems: Sequence[str]) -> ColumnTable:
+def _make_end_to_end_table(rows: ProbeResultRows, systems: Sequence[str]) -> ColumnTable:
     wordings = product(_list_rewriters(rows), range(len(LEVELS)))
-    lines = rows.lines(systems, [level_name(level, rewriter) for rewriter, level in wordings])
+    lines = rows.lines(systems, [name_noise_level(level, rewriter) for rewriter, level in wordings])
     changes = (
-        (*change_fields(name), measure_field(f"{name} p", f"p({name} change)", style="p"))
+        (*make_measure_change_columns(name), make_measure_column(f"{name} p", f"p({name} change)", style="p"))
         for name in MEASURES
     )
     return ColumnTable.of(
         "noise_retrieval", "Retrieval with noisy questions", [line for line in lines if line.find(RECALL) is not None],
-        SYSTEM, DATASET, LANG, whole_column("level", _parse_line_level), WORDING,
+        SYSTEM, DATASET, LANG, whole_number_column("level", _parse_line_level), WORDING,
         *chain.from_iterable(changes),
-        measure_field(OVERLAP, OVERLAP), measure_field(TAU, TAU),
+        make_measure_column(OVERLAP, OVERLAP), make_measure_column(TAU, TAU),
         note="Change is relative to the clean question, with p from the paired bootstrap; overlap and tau compare "
             "with its ranking. "
         f"{INTERVALS}"
     )  # fmt: skip
 
 
-def _list_rewriters(rows: ProbeRows) -> list[str]:
+def _list_rewriters(rows: ProbeResultRows) -> list[str]:
     """None (as asked), and those that were asked for."""
     return list(dict.fromkeys(["", *map(_parse_variant_rewriter, rows.list_variants(COSINE))]))
 
@@ -581,5 +600,5 @@ def _parse_variant_rewriter(variant: str) -> str:
 
 
 def _parse_line_level(line: ProbeTableRow) -> int:
-    names = [level_name(level) for level in range(len(LEVELS))]
+    names = [name_noise_level(level) for level in range(len(LEVELS))]
     return names.index(line.variant.partition(":")[0])

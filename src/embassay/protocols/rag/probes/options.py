@@ -16,7 +16,7 @@ from embassay.protocols.kernel.request import (
     DatasetRequest,
     Options,
     RunRequest,
-    as_lists,
+    convert_tuples_to_lists,
     option,
     parse_column_pairs,
     redeclare_option,
@@ -30,7 +30,7 @@ BASE = "base"
 OF_DATASETS = ("datasets", "mapping", "split", "grades")
 
 
-def _known_conditions() -> Mapping[str, Any]:
+def _list_known_conditions() -> Mapping[str, Any]:
     from embassay.protocols.rag.probes.bundles import CONDITIONS  # reads tables
 
     return CONDITIONS
@@ -87,12 +87,14 @@ class NamesRequest:
             if lang not in LANGS:
                 raise UsageError(f"There are no texts in {lang!r}.", mend=f"Use {' or '.join(LANGS)}.")
         for condition in self.conditions:
-            if condition not in _known_conditions():
+            if condition not in _list_known_conditions():
                 from difflib import get_close_matches
 
-                near = get_close_matches(condition, _known_conditions(), n=1)
+                near = get_close_matches(condition, _list_known_conditions(), n=1)
                 options = (
-                    f"Did you mean {near[0]!r}?" if near else f"Available: {', '.join(_known_conditions())}."
+                    f"Did you mean {near[0]!r}?"
+                    if near
+                    else f"Available: {', '.join(_list_known_conditions())}."
                 )
                 raise UsageError(f"There is no condition {condition!r}.", mend=options)
         _check_counts_positive(self)
@@ -100,8 +102,8 @@ class NamesRequest:
     @property
     def wanted_conditions(self) -> tuple[str, ...]:
         """The conditions, the base first, in the order of the tables."""
-        wanted = {BASE, *(self.conditions or _known_conditions())}
-        return tuple(name for name in _known_conditions() if name in wanted)
+        wanted = {BASE, *(self.conditions or _list_known_conditions())}
+        return tuple(name for name in _list_known_conditions() if name in wanted)
 
     @property
     def size(self) -> int:
@@ -126,7 +128,7 @@ class NamesRequest:
         plain = {**asdict(self), "mapping": dict(self.mapping)}
         if not self.datasets:
             plain = {name: value for name, value in plain.items() if name not in OF_DATASETS}
-        return as_lists(plain)
+        return convert_tuples_to_lists(plain)
 
 
 def _check_counts_positive(request: NamesRequest | NoiseRequest) -> None:
@@ -203,7 +205,7 @@ class NoiseRequest:
     def as_dict(self) -> dict[str, Any]:
         """The arguments as saved in the manifest and compared on resume."""
         plain = {**asdict(self), "mapping": dict(self.mapping)}
-        return as_lists(plain)
+        return convert_tuples_to_lists(plain)
 
 
 @dataclass(frozen=True)
@@ -227,7 +229,7 @@ class VersionsOptions(Options):
 
 
 @dataclass(frozen=True)
-class VersionsRequest(RetrieverRequest):
+class VersionsProbeRequest(RetrieverRequest):
     """The arguments of a probe of versions."""
 
     options: VersionsOptions = field(default_factory=VersionsOptions)

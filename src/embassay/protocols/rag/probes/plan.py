@@ -10,17 +10,17 @@ from embassay.contracts import Similarity, Tokenizer
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.forecast import (
     TaskEffort,
-    count_dimensions,
+    count_vector_dimensions,
     estimate_reading_bytes,
     remembered_vector_bytes,
-    sum_memory,
+    sum_memory_footprint,
     token_bytes,
 )
 from embassay.protocols.kernel.plan import PlannedSystem, plan_systems
-from embassay.protocols.rag.rewriters import Rewriter, describe_rewriter
+from embassay.protocols.rag.rewriters import QuestionRewriter, build_rewriter_record
 from embassay.runs.folder import RunCell, digest_json
 from embassay.runs.forecast import Hear
-from embassay.runs.memory import MemoryFootprint
+from embassay.runs.memory import WorkMemoryEstimate
 from embassay.systems.remote import Ledger
 
 NAMES_VERSION = 2
@@ -36,14 +36,14 @@ class ProbePlan(planning.Plan):
 
     task: str
     efforts: tuple[Callable[[], TaskEffort], ...]
-    rewriters: tuple[Rewriter, ...] = ()
+    rewriters: tuple[QuestionRewriter, ...] = ()
 
     @property
     def probe_manifest_settings(self) -> dict[str, Any]:
         """What only a probe's manifest has: which probe it is, and what is said of its rewriters."""
         return {
             "kind": self.task,
-            "rewriters": [dict(describe_rewriter(rewriter)) for rewriter in self.rewriters],
+            "rewriters": [dict(build_rewriter_record(rewriter)) for rewriter in self.rewriters],
         }
 
 
@@ -85,13 +85,15 @@ def make_cell_key(
     )
 
 
-def make_cell(task: str, dataset: str, system: PlannedSystem, key: str, units: int, job: Any) -> RunCell:
+def make_probe_cell(
+    task: str, dataset: str, system: PlannedSystem, key: str, units: int, job: Any
+) -> RunCell:
     """A cell; a system without vectors sees no texts that progress could count."""
     texts = units if system.kind == "embedding" else 0
     return RunCell(task, dataset, system.name, key, texts, job, remote=system.remote is not None)
 
 
-def estimate_effort(
+def estimate_dataset_effort(
     task: str, dataset: str, items: int, texts: Sequence[str], rehearse: Callable[[Hear], bool], pairs: int
 ) -> TaskEffort:
     """What a dataset takes: `texts` stand for those that are asked for where these cannot be counted, `pairs` are what
@@ -117,11 +119,11 @@ class ProbeSizes:
     resamples: int
 
 
-def estimate_memory(
+def estimate_system_memory(
     system: Similarity, asked: Sequence[str], stored: Sequence[str], sizes: ProbeSizes, mend: str
-) -> MemoryFootprint:
+) -> WorkMemoryEstimate:
     """The estimate for one system that gets the texts `asked` as queries and those `stored` as passages."""
-    dim = count_dimensions(system)
+    dim = count_vector_dimensions(system)
     parts = {
         "texts": estimate_reading_bytes(stored),
         "values": _PER_PLACE * sizes.places,
@@ -132,4 +134,4 @@ def estimate_memory(
     else:
         tokens = token_bytes(asked, sizes.pairs) + token_bytes(stored, sizes.pairs)
         parts["tokens"] = max(token_bytes(asked) + token_bytes(stored), tokens)
-    return sum_memory(parts, mend)
+    return sum_memory_footprint(parts, mend)

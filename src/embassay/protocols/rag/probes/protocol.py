@@ -6,41 +6,45 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from embassay.protocols.kernel.forecast import Forecaster
+from embassay.protocols.kernel.forecast import TaskCostForecaster
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import Protocol
-from embassay.protocols.kernel.request import make_request
+from embassay.protocols.kernel.request import make_request_from_call
 from embassay.protocols.kernel.session import (
-    CellSession,
-    Conclusion,
+    CellRunAttempt,
+    RunConclusions,
     SilentListener,
     make_unknown_price_error,
 )
 from embassay.protocols.rag.golden.protocol import ANSWER_TOKENS
 from embassay.protocols.rag.probes import names, noise, signatures
-from embassay.protocols.rag.probes.names import NamesJob, plan_names_probe
+from embassay.protocols.rag.probes.names import NameProbeJob, plan_names_probe
 from embassay.protocols.rag.probes.noise import plan_noise_probe
 from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
 from embassay.protocols.rag.probes.plan import ProbePlan
 from embassay.protocols.rag.probes.questions import (
     RewritingStore,
     add_small_talk_at_all_levels,
-    load_questions,
+    load_dataset_questions,
 )
-from embassay.protocols.rag.probes.resampling import RECALL, ProbeRows
-from embassay.protocols.rag.probes.signatures import SignedJob, add_collection_cells, signature_tables
+from embassay.protocols.rag.probes.resampling import RECALL, ProbeResultRows
+from embassay.protocols.rag.probes.signatures import (
+    SignatureProbeJob,
+    add_collection_cells,
+    build_signature_tables,
+)
 from embassay.records import Result, TaskOutcome
 from embassay.runs.execution import Workers
 from embassay.runs.folder import CellRecord
-from embassay.runs.forecast import CellForecast, RunForecast, remote_seconds
+from embassay.runs.forecast import CellForecast, RunForecast, estimate_server_seconds
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.ledger import estimate_tokens
+from embassay.systems.remote.ledger import estimate_server_tokens
 from embassay.text import open_tokenizer
 
 
 def _forecast_cells(plan: ProbePlan, *, measure: bool) -> Iterator[CellForecast]:
     tokenizer = open_tokenizer(plan.request.tokenizer)
-    forecaster = Forecaster(plan.systems, tokenizer, plan.request.seed, plan.cache, measure=measure)
+    forecaster = TaskCostForecaster(plan.systems, tokenizer, plan.request.seed, plan.cache, measure=measure)
     for effort in plan.efforts:
         yield from forecaster.cells(effort())
 
@@ -52,13 +56,13 @@ def _forecast_rewriting(plan: ProbePlan) -> Iterator[CellForecast]:
             waiting = list_texts_to_rewrite(plan, dataset.name) - set(
                 _read_kept_rewritings(plan, rewriter.identity)
             )
-            read, written = estimate_tokens(list(waiting)), ANSWER_TOKENS["rewrite"] * len(waiting)
+            read, written = estimate_server_tokens(list(waiting)), ANSWER_TOKENS["rewrite"] * len(waiting)
             read += PROMPT * len(waiting)
             price = getattr(model, "price", None)
             yield CellForecast(
                 "rewriting", dataset.name, rewriter.name, len(waiting), len(waiting), read + written,
                 requests=len(waiting), usd=None if price is None else price.usd(read, written),
-                seconds=remote_seconds(model, len(waiting), read + written, written), assumed=True
+                seconds=estimate_server_seconds(model, len(waiting), read + written, written), assumed=True
             )  # fmt: skip
 
 
@@ -69,7 +73,7 @@ PROMPT = 260
 def list_texts_to_rewrite(plan: ProbePlan, dataset: str) -> set[str]:
     """The texts of a dataset that are to be rewritten."""
     job = next(cell.job for cell in plan.cells if cell.dataset == dataset)
-    posed = load_questions(plan.request, job.source, job.lang)
+    posed = load_dataset_questions(plan.request, job.source, job.lang)
     noisy = add_small_talk_at_all_levels(posed, plan.request.runs, plan.request.seed)
     return {text for variant in noisy for run in variant.texts for text in run if text is not None}
 
@@ -139,7 +143,7 @@ class NameOrNoiseProbe(Protocol):
     ) -> ProbePlan:
         """Either probe's."""
         if isinstance(request, NamesRequest):
-            self.evaluate = _evaluate_names
+            self.evaluate = _evaluate_name_probe_cell
             return add_collection_cells(plan_names_probe(request, cache, ledger))
         self.evaluate = noise.evaluate_cell
         return plan_noise_probe(request, self.folder.path, cache, ledger)
@@ -173,7 +177,7 @@ class NameOrNoiseProbe(Protocol):
         """Which probe it is, and its rewriters."""
         return plan.probe_manifest_settings
 
-    def run_cells(self, session: CellSession, listener: SilentListener) -> None:
+    def run_cells(self, session: CellRunAttempt, listener: SilentListener) -> None:
         """Have all noisy questions rewritten, and redo cells that lacked what is there now."""
         plan: Any = session.plan
         if plan.rewriters:
@@ -187,21 +191,24 @@ class NameOrNoiseProbe(Protocol):
 
     def draw_conclusions(
         self, plan: ProbePlan, records: Sequence[CellRecord], rows: Sequence[Result]
-    ) -> Conclusion:
+    ) -> RunConclusions:
         """The tables of either probe."""
         del records  # their rows say all
         systems = [system.name for system in plan.systems]
-        signed = ProbeRows(row for row in rows if row.task == signatures.TASK)
-        probed = ProbeRows(row for row in rows if row.task != signatures.TASK)
+        signed = ProbeResultRows(row for row in rows if row.task == signatures.TASK)
+        probed = ProbeResultRows(row for row in rows if row.task != signatures.TASK)
         tables = (
-            [*names.name_tables(probed, systems, plan.request), *signature_tables(signed, probed, systems)]
+            [
+                *names.build_name_probe_tables(probed, systems, plan.request),
+                *build_signature_tables(signed, probed, systems),
+            ]
             if plan.task == names.TASK
-            else noise.noise_tables(probed, systems)
+            else noise.build_noise_probe_tables(probed, systems)
         )
-        return Conclusion(tables=tuple(table for table in tables if table.rows))
+        return RunConclusions(tables=tuple(table for table in tables if table.rows))
 
     def _rewrite_texts(
-        self, session: CellSession, of_dataset: Mapping[str, set[str]], listener: SilentListener
+        self, session: CellRunAttempt, of_dataset: Mapping[str, set[str]], listener: SilentListener
     ) -> dict[str, Mapping[str, str]]:
         """Why texts were not rewritten, by rewriter and text."""
         plan: Any = session.plan
@@ -219,7 +226,7 @@ class NameOrNoiseProbe(Protocol):
 
     def _redo_cells_lacking_rewritings(
         self,
-        session: CellSession,
+        session: CellRunAttempt,
         of_dataset: Mapping[str, set[str]],
         failed: Mapping[str, Mapping[str, str]],
     ) -> None:
@@ -227,13 +234,15 @@ class NameOrNoiseProbe(Protocol):
             missing = sum(text in reasons for reasons in failed.values() for text in of_dataset[cell.dataset])
             record = session.records.get(cell.key)
             if record is not None and record.counts.get(MISSING, 0) > missing:
-                self.folder.cell_path(cell).unlink(missing_ok=True)
+                self.folder.locate_cell_record(cell).unlink(missing_ok=True)
                 del session.records[cell.key]
 
 
-def _evaluate_names(job: NamesJob | SignedJob, advance: Callable[[int], None], **how: Any) -> TaskOutcome:
+def _evaluate_name_probe_cell(
+    job: NameProbeJob | SignatureProbeJob, advance: Callable[[int], None], **how: Any
+) -> TaskOutcome:
     """The outcome of a cell of bundles, or of a collection."""
-    if isinstance(job, SignedJob):
+    if isinstance(job, SignatureProbeJob):
         return signatures.evaluate_cell(job, advance, **how)
     return names.evaluate_cell(job, advance, **how)
 
@@ -247,7 +256,7 @@ def _make_probe_request(
     """The request of a Python call, whose mapping is a dictionary."""
     mapping = dict(arguments.get("mapping") or {})
     other = {name: value for name, value in arguments.items() if name != "mapping"}
-    return make_request(
+    return make_request_from_call(
         kind, call, _freeze_arguments(other), tuple(systems), mapping=tuple(sorted(mapping.items()))
     )
 

@@ -19,20 +19,20 @@ from embassay.errors import DataError, UsageError
 from embassay.measures.judgements import ABSENT, RELEVANT, UNJUDGED
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel.groups import Labels, group_items_sharing_things
-from embassay.protocols.kernel.inputs import charge_calls
+from embassay.protocols.kernel.inputs import charge_calls_to_account
 from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.rag.judges import Question
-from embassay.protocols.rag.probes.bundles import make_bundles, open_bundle_material
+from embassay.protocols.rag.probes.bundles import make_name_probe_bundles, open_authors_and_topics
 from embassay.protocols.rag.probes.names import (
+    compose_corpus_and_queries,
     make_bundle_corpus,
     make_bundles_of_all_runs,
-    write_corpus_and_queries,
 )
 from embassay.protocols.rag.probes.options import BUNDLED, LANGS, NoiseRequest
-from embassay.protocols.rag.rewriters import Rewriter
+from embassay.protocols.rag.rewriters import QuestionRewriter
 from embassay.randomness import draw_random_bytes
 from embassay.records import LoadedDataset, RetrievalSet, SkippedItems
-from embassay.runs.execution import CallFailure, run_jobs
+from embassay.runs.execution import CallFailure, run_concurrent_jobs
 from embassay.runs.folder import digest_json, write_json
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.calls import wait_in_remote_loop
@@ -131,7 +131,7 @@ class NoiseQuestions:
         return np.array(rows, dtype=np.int8)
 
 
-def load_questions(request: NoiseRequest, source: str, lang: Lang) -> NoiseQuestions:
+def load_dataset_questions(request: NoiseRequest, source: str, lang: Lang) -> NoiseQuestions:
     """The questions of a dataset in a language; the last few stay in memory."""
     return _open_questions(request.of_texts(), source, lang)
 
@@ -139,13 +139,13 @@ def load_questions(request: NoiseRequest, source: str, lang: Lang) -> NoiseQuest
 @lru_cache(maxsize=4)
 def _open_questions(request: NoiseRequest, source: str, lang: Lang) -> NoiseQuestions:
     return (
-        _bundled_questions(request, lang)
+        _load_bundled_questions(request, lang)
         if source == BUNDLED
         else _open_dataset_questions(request, source, lang)
     )
 
 
-def probed_languages(request: NoiseRequest, source: str) -> tuple[Lang, ...]:
+def list_probed_languages(request: NoiseRequest, source: str) -> tuple[Lang, ...]:
     """The languages that a dataset is probed in. UsageError where it has none of those that there is small talk in."""
     if source == BUNDLED:
         return request.langs or LANGS
@@ -165,13 +165,13 @@ def probed_languages(request: NoiseRequest, source: str) -> tuple[Lang, ...]:
     return langs
 
 
-def _bundled_questions(request: NoiseRequest, lang: Lang) -> NoiseQuestions:
-    of = open_bundle_material(lang, **request.files)
+def _load_bundled_questions(request: NoiseRequest, lang: Lang) -> NoiseQuestions:
+    of = open_authors_and_topics(lang, **request.files)
     size = min(request.queries, request.limit or request.queries)
-    first = make_bundles(of, size, seed=request.seed)
+    first = make_name_probe_bundles(of, size, seed=request.seed)
     by_run = make_bundles_of_all_runs(of, size, CORPUS_RUNS, request.seed)
     corpus = make_bundle_corpus(by_run, request.seed)
-    passages, of_runs = write_corpus_and_queries(by_run, corpus, "base", request.seed)
+    passages, of_runs = compose_corpus_and_queries(by_run, corpus, "base", request.seed)
     if request.reference == "passage":
         references = [_find_best_passage(corpus.grades[q], passages) for q in range(size)]
     else:
@@ -205,7 +205,9 @@ def _open_dataset_questions(request: NoiseRequest, source: str, lang: Lang) -> N
         dataset = dataset.subsets("retrieval")[lang]
     loaded = dataset.load("retrieval", seed=request.seed)
     table, note = _map_gains_to_grades(loaded, request)
-    usable = list(_dataset_questions(loaded.data, table, _draw_query_ids(loaded.data.queries.ids, request)))
+    usable = list(
+        _list_dataset_questions(loaded.data, table, _draw_query_ids(loaded.data.queries.ids, request))
+    )
     if not usable:
         raise DataError(
             f"no query of {loaded.dataset!r} has a relevant passage with text", expected="at least one"
@@ -219,7 +221,7 @@ def _open_dataset_questions(request: NoiseRequest, source: str, lang: Lang) -> N
     )  # fmt: skip
 
 
-def _dataset_questions(
+def _list_dataset_questions(
     data: RetrievalSet, table: Mapping[float, int], chosen: set[str]
 ) -> Iterator[tuple[str, str, int, Mapping[int, int]]]:
     """Id, text, place of the best passage (of equals the first in the corpus) and grades by place."""
@@ -270,17 +272,17 @@ Wordings = tuple[tuple[str | None, ...], ...]
 NOISIEST = len(LEVELS) - 1
 
 
-def level_name(level: int, rewriter: str = "") -> str:
+def name_noise_level(level: int, rewriter: str = "") -> str:
     """How rows of results call a level, and what a rewriter made of it.
 
-    >>> level_name(4), level_name(4, "rules")
+    >>> name_noise_level(4), name_noise_level(4, "rules")
     ('level=4', 'level=4:rules')
     """
     return f"level={level}" + (f":{rewriter}" if rewriter else "")
 
 
 @dataclass(frozen=True)
-class NoiseVariant:
+class NoisyQuestionVariant:
     """The questions at a level, as asked or rewritten."""
 
     level: int
@@ -289,13 +291,15 @@ class NoiseVariant:
 
     @property
     def name(self) -> str:
-        return level_name(self.level, self.rewriter)
+        return name_noise_level(self.level, self.rewriter)
 
 
-def add_small_talk_at_all_levels(questions: NoiseQuestions, runs: int, seed: int) -> list[NoiseVariant]:
+def add_small_talk_at_all_levels(
+    questions: NoiseQuestions, runs: int, seed: int
+) -> list[NoisyQuestionVariant]:
     """The questions at every level; the small talk of run r is drawn from seed + r."""
     return [
-        NoiseVariant(
+        NoisyQuestionVariant(
             level,
             "",
             tuple(
@@ -311,11 +315,11 @@ def add_small_talk_at_all_levels(questions: NoiseQuestions, runs: int, seed: int
 
 
 def rewrite_variants(
-    variants: Sequence[NoiseVariant], rewriter: str, rewritings: Mapping[str, str]
-) -> list[NoiseVariant]:
+    variants: Sequence[NoisyQuestionVariant], rewriter: str, rewritings: Mapping[str, str]
+) -> list[NoisyQuestionVariant]:
     """The same after rewriting, by text; a question without a rewriting has none."""
     return [
-        NoiseVariant(
+        NoisyQuestionVariant(
             variant.level,
             rewriter,
             tuple(tuple(rewritings.get(text or "") for text in run) for run in variant.texts),
@@ -339,7 +343,11 @@ class RewritingStore:
         return texts
 
     def complete(
-        self, rewriter: Rewriter, texts: Iterable[str], listener: SilentListener, ledger: Ledger | None
+        self,
+        rewriter: QuestionRewriter,
+        texts: Iterable[str],
+        listener: SilentListener,
+        ledger: Ledger | None,
     ) -> Mapping[str, str]:
         """Have the texts rewritten that are not there; text -> why of those that cannot be. What comes is kept, also
         when the money ends (BudgetExceeded) or the model cannot be had (ModelError)."""
@@ -352,14 +360,14 @@ class RewritingStore:
 
         async def rewrite_missing_texts() -> None:
             jobs = [partial(rewriter.rewrite, Question(str(i), text)) for i, text in enumerate(waiting)]
-            async for place, outcome in run_jobs(jobs, progress=listener.advanced_by):
+            async for place, outcome in run_concurrent_jobs(jobs, progress=listener.advanced_by):
                 if isinstance(outcome, CallFailure):
                     failed[waiting[place]] = outcome.reason
                 else:
                     rewritings[waiting[place]] = outcome
 
         try:
-            with charge_calls(ledger, rewriter.name):
+            with charge_calls_to_account(ledger, rewriter.name):
                 wait_in_remote_loop(rewrite_missing_texts)
         finally:
             # Sorted, for answers come in any order and the file should not depend on it.

@@ -16,7 +16,7 @@ from embassay.measures import ndcg_arrays, pearson, spearman
 from embassay.measures.judgements import ABSENT, GRADES, Graded
 from embassay.measures.sets import compute_rarity_weighted_gain, n_recall_of
 from embassay.protocols.kernel.estimates import Lost, bootstrap_interval, estimate, make_undefined_score
-from embassay.protocols.kernel.groups import Labels, describe_bootstrap
+from embassay.protocols.kernel.groups import Labels, describe_bootstrap_units
 from embassay.protocols.kernel.inputs import EvaluationContext, find_rows_with_nan
 from embassay.protocols.kernel.tables import (
     ColumnTable,
@@ -24,12 +24,17 @@ from embassay.protocols.kernel.tables import (
     Style,
     number_column,
     text,
-    whole_column,
+    whole_number_column,
 )
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.records import Result, RetrievalSet, Score
-from embassay.stats.resampling import count_drawn_rows, draw_all_resamples, draw_resamples, group_sums
-from embassay.systems.cosine import scale_rows
+from embassay.stats.resampling import (
+    count_drawn_rows,
+    draw_all_resample_rows,
+    draw_resample_rows,
+    sum_rows_by_group,
+)
+from embassay.systems.cosine import scale_rows_to_unit_length
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -57,20 +62,23 @@ def compare_text_pairs(
     pairs, places = np.unique(whole.ravel() * len(passages) + right.ravel(), return_inverse=True)
     first, second = pairs // len(passages), pairs % len(passages)
     if hasattr(system, "vectors"):
-        values = _pair_cosines(
-            _unit_vectors(system, queries, "query"), _unit_vectors(system, passages, role), first, second
+        values = _compute_pair_cosines(
+            _encode_unit_vectors(system, queries, "query"),
+            _encode_unit_vectors(system, passages, role),
+            first,
+            second,
         )
     else:
         values = system.pairs([queries[i] for i in first], [passages[i] for i in second]).astype(np.float64)
     return values[places].reshape(right.shape)
 
 
-def _unit_vectors(system: Any, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
+def _encode_unit_vectors(system: Any, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
     """Vectors of length 1; one that is zero stays so, and has the cosine 0 with all."""
-    return scale_rows(np.asarray(system.vectors(texts, role), dtype=np.float32))
+    return scale_rows_to_unit_length(np.asarray(system.vectors(texts, role), dtype=np.float32))
 
 
-def _pair_cosines(
+def _compute_pair_cosines(
     queries: NDArray[np.float32], passages: NDArray[np.float32], first: Ints, second: Ints
 ) -> Floats:
     values = np.empty(len(first))
@@ -111,7 +119,7 @@ def measure_retrieval_metrics(counts: Ints, top: NDArray[np.int8]) -> Mapping[st
     }
 
 
-def grades_at_ranks(grades: NDArray[np.int8], indices: Ints) -> NDArray[np.int8]:
+def look_up_grades_at_ranks(grades: NDArray[np.int8], indices: Ints) -> NDArray[np.int8]:
     """The grade at each rank, from the grades of all passages for each query (q, n) and places (q, k)."""
     ranked = np.take_along_axis(grades, np.maximum(indices, 0), axis=1)
     return np.asarray(np.where(indices < 0, np.int8(ABSENT), ranked))
@@ -150,7 +158,7 @@ _HELD = 5_000_000
 
 
 @dataclass(frozen=True)
-class ProbeContext(EvaluationContext):
+class SharedResamplesContext(EvaluationContext):
     """A context whose resamples are the same queries for every statistic of a cell, and for every system."""
 
     draws: int = 10_000
@@ -161,7 +169,7 @@ class ProbeContext(EvaluationContext):
     @property
     def method(self) -> str:
         """How intervals are made."""
-        return describe_bootstrap("queries", RetrievalSet, self.together)
+        return describe_bootstrap_units("queries", RetrievalSet, self.together)
 
     @property
     def resamples(self) -> int:
@@ -176,7 +184,7 @@ class ProbeContext(EvaluationContext):
         lost = find_rows_with_nan(columns)
         if groups is not None:
             filled = np.column_stack([np.where(lost[:, None], 0.0, columns), ~lost])
-            whole = group_sums(filled, groups)
+            whole = sum_rows_by_group(filled, groups)
             drawn = _draw_resample_counts(self.seed, self.dataset, len(whole), self.draws) @ whole
             with np.errstate(invalid="ignore", divide="ignore"):
                 return np.asarray(drawn[:, :-1] / drawn[:, -1:])
@@ -247,7 +255,7 @@ class ProbeContext(EvaluationContext):
         variant: str,
         n: int,
     ) -> list[Score]:
-        """Both correlations of `n` points, from the queries that are `whole_column`."""
+        """Both correlations of `n` points, from the queries that are `whole_number_column`."""
         scores = []
         for name, correlation in CORRELATIONS.items():
             measure = _name_correlation(name, names)
@@ -266,16 +274,16 @@ class ProbeContext(EvaluationContext):
         return scores
 
     def _draw_resampled_rows(self, whole: NDArray[np.bool_]) -> Iterator[NDArray[np.int64]]:
-        """Of the `whole_column` queries those of each resample, in blocks that keep memory small; groups
+        """Of the `whole_number_column` queries those of each resample, in blocks that keep memory small; groups
         are drawn with all of theirs, a resample at a time, since they are of several sizes."""
         draws, stream = min(self.draws, LINK_DRAWS), self.stream("links")
         if self.together is None:
             n = int(whole.sum())
-            yield from draw_resamples(n, draws, stream, most=200_000 // n)
+            yield from draw_resample_rows(n, draws, stream, most=200_000 // n)
             return
         labels = self.together[whole]
         members = [np.flatnonzero(labels == label) for label in np.unique(labels)]
-        for block in draw_resamples(len(members), draws, stream, most=1_000):
+        for block in draw_resample_rows(len(members), draws, stream, most=1_000):
             for drawn in block:
                 yield np.concatenate([members[place] for place in drawn])[None]
 
@@ -283,7 +291,7 @@ class ProbeContext(EvaluationContext):
 @lru_cache(maxsize=2)
 def _draw_resample_counts(seed: int, dataset: str, n: int, draws: int) -> Floats:
     """How often each of n queries is drawn in each resample, (draws, n)."""
-    rows = draw_all_resamples(n, draws, make_generator(seed, "bootstrap", dataset, "queries"))
+    rows = draw_all_resample_rows(n, draws, make_seeded_generator(seed, "bootstrap", dataset, "queries"))
     return count_drawn_rows(rows).astype(np.float64)
 
 
@@ -295,7 +303,7 @@ SYSTEM, LANG, DATASET = text("system"), text("lang"), text("dataset")
 INTERVALS = "Intervals are 95% bootstrap over queries, corrected for bias and for few queries."
 
 
-class ProbeRows:
+class ProbeResultRows:
     """Rows of results, found by what they are of."""
 
     def __init__(self, rows: Iterable[Result]) -> None:
@@ -327,7 +335,7 @@ class ProbeRows:
 class ProbeTableRow:
     """A line of a table: what there is of a variant of a system on a dataset."""
 
-    rows: ProbeRows
+    rows: ProbeResultRows
     dataset: str
     lang: str
     system: str
@@ -338,29 +346,32 @@ class ProbeTableRow:
         return self.rows.find(self.dataset, self.system, self.variant, measure)
 
 
-def measure_field(
+def make_measure_column(
     name: str, measure: str, end: str = "value", decimals: int = 3, style: Style = "number"
 ) -> ComputedColumn:
     """The value of a measure, or an `end` of its interval."""
     return number_column(name, end, decimals, style).within(lambda line: line.find(measure))
 
 
-def make_interval_fields(
+def make_measure_interval_columns(
     names: Sequence[str], measure: str, decimals: int = 3, style: Style = "number"
 ) -> tuple[ComputedColumn, ...]:
     """The value of a measure and its interval: columns of these three `names`."""
     ends = zip(names, ("value", "ci_low", "ci_high"), strict=True)
-    return tuple(measure_field(name, measure, end, decimals, style) for name, end in ends)
+    return tuple(make_measure_column(name, measure, end, decimals, style) for name, end in ends)
 
 
-def change_fields(measure: str) -> tuple[ComputedColumn, ...]:
+def make_measure_change_columns(measure: str) -> tuple[ComputedColumn, ...]:
     """A measure, and its change with the interval."""
     names = [f"{measure} {end}" for end in ("change", "low", "high")]
-    return (measure_field(measure, measure), *make_interval_fields(names, f"{measure} change", 3, "signed"))
+    return (
+        make_measure_column(measure, measure),
+        *make_measure_interval_columns(names, f"{measure} change", 3, "signed"),
+    )
 
 
 def build_correlation_table(
-    rows: ProbeRows, systems: Sequence[str], name: str, title: str, across: str
+    rows: ProbeResultRows, systems: Sequence[str], name: str, title: str, across: str
 ) -> ColumnTable:
     """Every correlation of every system; `across` is the variant of those over conditions or levels."""
 
@@ -373,7 +384,7 @@ def build_correlation_table(
         text("of", lambda row: row.measure.partition("(")[2].removesuffix(")")),
         text("correlation", lambda row: row.measure.partition("(")[0]),
         number_column("value", style="signed"), number_column("low", "ci_low", style="signed"),
-        number_column("high", "ci_high", style="signed"), whole_column("n"),
+        number_column("high", "ci_high", style="signed"), whole_number_column("n"),
         text("why none", "reason"),
         note=f"{INTERVALS} n counts queries, or {across}."
     )  # fmt: skip

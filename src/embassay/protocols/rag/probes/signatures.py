@@ -17,7 +17,7 @@ from embassay.measures.judgements import RELEVANT
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import Items
 from embassay.protocols.kernel.forecast import TaskEffort
-from embassay.protocols.kernel.inputs import charge_calls
+from embassay.protocols.kernel.inputs import charge_calls_to_account
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask, check_unique_dataset_names
 from embassay.protocols.kernel.tables import ColumnTable, number_column
 from embassay.protocols.rag.probes import plan
@@ -26,7 +26,7 @@ from embassay.protocols.rag.probes.bundles import (
     AuthorName,
     NameProbeBundle,
     misspell_name,
-    open_bundle_material,
+    open_authors_and_topics,
 )
 from embassay.protocols.rag.probes.names import (
     ABSOLUTE,
@@ -34,24 +34,28 @@ from embassay.protocols.rag.probes.names import (
     CONDITION,
     NEAR_MISS,
     PERCENT,
-    make_probe_texts,
+    make_name_probe_texts,
     measure_name_margins,
 )
 from embassay.protocols.rag.probes.options import BASE, Lang, NamesRequest
-from embassay.protocols.rag.probes.plan import NAMES_VERSION, ProbePlan, make_cell, make_cell_key
-from embassay.protocols.rag.probes.questions import NoiseQuestions, load_questions, probed_languages
+from embassay.protocols.rag.probes.plan import NAMES_VERSION, ProbePlan, make_cell_key, make_probe_cell
+from embassay.protocols.rag.probes.questions import (
+    NoiseQuestions,
+    list_probed_languages,
+    load_dataset_questions,
+)
 from embassay.protocols.rag.probes.resampling import (
     DATASET,
     INTERVALS,
     MEASURES,
     RECALL,
     SYSTEM,
-    ProbeContext,
-    ProbeRows,
+    ProbeResultRows,
     ProbeTableRow,
+    SharedResamplesContext,
     build_correlation_table,
-    change_fields,
     find_lost_queries,
+    make_measure_change_columns,
     measure_retrieval_metrics,
     retrieve_first_passages,
 )
@@ -59,7 +63,7 @@ from embassay.randomness import draw_random_bytes
 from embassay.records import HeadlineComponent, Result, Score, TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.runs.forecast import Hear
-from embassay.runs.memory import MemoryFootprint, reserve_memory
+from embassay.runs.memory import WorkMemoryEstimate, reserve_memory
 from embassay.systems import open_system
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer, split_sentences
@@ -82,7 +86,9 @@ class AuthorSignatures:
     near_signers: tuple[AuthorName, ...]
 
 
-def draw_signatures(posed: NoiseQuestions, people: Sequence[AuthorName], seed: int) -> AuthorSignatures:
+def draw_author_signatures(
+    posed: NoiseQuestions, people: Sequence[AuthorName], seed: int
+) -> AuthorSignatures:
     """Questions that share a relevant passage ask for one author, who signed what is relevant to them; all other
     passages have signers drawn from `seed`, so that an author has works on other topics too.
 
@@ -133,7 +139,7 @@ def _misspell_person(person: AuthorName, distance: int) -> AuthorName:
 
 
 @dataclass(frozen=True)
-class SignedCollection:
+class CollectionUnderCondition:
     """A collection under one condition: its questions (q,) and passages (n,) as they are written."""
 
     queries: tuple[str, ...]
@@ -142,7 +148,7 @@ class SignedCollection:
 
 def sign_collection(
     posed: NoiseQuestions, signatures: AuthorSignatures, condition: str, seed: int
-) -> SignedCollection:
+) -> CollectionUnderCondition:
     """The collection as a condition writes it: the author stands behind the first sentence of a passage, and before
     the question. A passage without text stays so."""
     is_near = condition == NEAR_MISS
@@ -158,7 +164,7 @@ def sign_collection(
         else text
         for signer, text in stored
     )
-    return SignedCollection(tuple(queries), tuple(passages))
+    return CollectionUnderCondition(tuple(queries), tuple(passages))
 
 
 def _make_one_text_bundle(lang: Lang, author: AuthorName, title: str, body: str = "") -> NameProbeBundle:
@@ -181,7 +187,7 @@ class CollectionConditions:
     names: tuple[str, ...]
     seed: int
 
-    def write_under_condition(self, condition: str) -> SignedCollection:
+    def write_under_condition(self, condition: str) -> CollectionUnderCondition:
         """The collection under one of the conditions."""
         return sign_collection(self.posed, self.signatures, condition, self.seed)
 
@@ -190,9 +196,9 @@ class CollectionConditions:
 def make_collection_conditions(request: NamesRequest, source: str, lang: Lang) -> CollectionConditions:
     """The damages to a dataset in a language. An ablation that changes no text of it is left out: it can cost
     nothing."""
-    posed = load_questions(request.of_collections(), source, lang)
-    people = open_bundle_material(lang, **request.files).people
-    signatures = draw_signatures(posed, people, request.seed)
+    posed = load_dataset_questions(request.of_collections(), source, lang)
+    people = open_authors_and_topics(lang, **request.files).people
+    signatures = draw_author_signatures(posed, people, request.seed)
     plain = sign_collection(posed, signatures, BASE, request.seed)
     names = [
         name
@@ -225,7 +231,7 @@ def search_signed_collection(
 
 
 @dataclass(frozen=True)
-class SignedJob(inputs.EvaluationJob):
+class SignatureProbeJob(inputs.EvaluationJob):
     """All that a worker needs to do a cell of a collection."""
 
     source: str
@@ -234,7 +240,7 @@ class SignedJob(inputs.EvaluationJob):
 
 
 def evaluate_cell(
-    job: SignedJob,
+    job: SignatureProbeJob,
     advance: Callable[[int], None],
     *,
     ledger: Ledger | None = None,
@@ -245,28 +251,28 @@ def evaluate_cell(
     damages = make_collection_conditions(request, job.source, job.lang)
     posed = damages.posed
     opened = job.open_cached_system(advance, ledger=ledger, spread=spread)
-    context = ProbeContext(
+    context = SharedResamplesContext(
         posed.dataset, open_tokenizer(request.tokenizer), request.seed, request.resamples,
         together=posed.together()
     )  # fmt: skip
-    need = estimate_memory(request, job.source, job.lang, opened.system)
-    with reserve_memory(need), charge_calls(ledger, opened.system.name) as requests:
-        opened.prefetch(partial(rehearse_encoder_calls, damages))
+    need = estimate_cell_memory(request, job.source, job.lang, opened.system)
+    with reserve_memory(need), charge_calls_to_account(ledger, opened.system.name) as requests:
+        opened.prefetch_vectors(partial(rehearse_encoder_calls, damages))
         values = search_signed_collection(opened.system, damages)
-        lost = find_lost_queries(opened.system, posed.ids, lambda query: _query_texts(damages, query))
+        lost = find_lost_queries(opened.system, posed.ids, lambda query: _list_query_texts(damages, query))
         if lost.too_many_lost_reason:
             result = lost.make_outcome_without_score(RECALL, Items(), posed.skipped)
         else:
             for of_queries in chain.from_iterable(by_measure.values() for by_measure in values.values()):
                 of_queries[lost.lost_mask] = np.nan
             margins = _measure_probe_margin_changes(opened.system, request, job.lang, damages.names)
-            result = cell_outcome(posed.ids, values, margins, context)
+            result = build_signed_cell_outcome(posed.ids, values, margins, context)
             skipped = (*posed.skipped, *lost.skipped)
             result = replace(result, skipped=skipped, warnings=posed.warnings)
     return opened.add_usage_and_warnings(result, requests, compares=True)
 
 
-def _query_texts(damages: CollectionConditions, query: int) -> Iterator[str]:
+def _list_query_texts(damages: CollectionConditions, query: int) -> Iterator[str]:
     author, text = damages.signatures.authors[query], damages.posed.texts[query]
     for name in damages.names:
         condition = CONDITIONS[BASE if name == NEAR_MISS else name]
@@ -277,14 +283,17 @@ def _measure_probe_margin_changes(
     system: Similarity, request: NamesRequest, lang: Lang, conditions: Sequence[str]
 ) -> Floats:
     """What each ablation among the conditions does to the name margin of the bundles: (conditions - 1,)."""
-    texts, _ = make_probe_texts(request, lang)
+    texts, _ = make_name_probe_texts(request, lang)
     means = measure_name_margins(system, texts).name.mean(axis=(1, 2))
     places = [texts.conditions.index(name) for name in conditions]
     return np.asarray(means[places[1:]] - means[places[0]])
 
 
-def cell_outcome(
-    ids: Sequence[str], values: Mapping[str, Mapping[str, Floats]], margins: Floats, context: ProbeContext
+def build_signed_cell_outcome(
+    ids: Sequence[str],
+    values: Mapping[str, Mapping[str, Floats]],
+    margins: Floats,
+    context: SharedResamplesContext,
 ) -> TaskOutcome:
     """The outcome of a cell: each measure under each condition, its change against the base, which stands first, and
     over conditions the correlation with what the probe's margin loses, `margins` (conditions - 1,)."""
@@ -302,7 +311,7 @@ def cell_outcome(
 
 
 def _score_condition_changes(
-    values: Mapping[str, Mapping[str, Floats]], margins: Floats, context: ProbeContext
+    values: Mapping[str, Mapping[str, Floats]], margins: Floats, context: SharedResamplesContext
 ) -> Iterator[Score]:
     for measure in MEASURES:
         plain = values[BASE][measure]
@@ -318,13 +327,18 @@ def _score_condition_changes(
             )
 
 
-def estimate_memory(request: NamesRequest, source: str, lang: Lang, system: Similarity) -> MemoryFootprint:
+def estimate_cell_memory(
+    request: NamesRequest, source: str, lang: Lang, system: Similarity
+) -> WorkMemoryEstimate:
     """What a cell will hold: the collection under one condition at a time, and the texts of the probe."""
-    damages, (texts, _) = make_collection_conditions(request, source, lang), make_probe_texts(request, lang)
+    damages, (texts, _) = (
+        make_collection_conditions(request, source, lang),
+        make_name_probe_texts(request, lang),
+    )
     signed = damages.write_under_condition(BASE)
     places = len(signed.queries) * len(damages.names)
     sizes = plan.ProbeSizes(texts.right.size, places, len(signed.queries), request.resamples)
-    return plan.estimate_memory(
+    return plan.estimate_system_memory(
         system, [*texts.queries, *signed.queries], [*texts.passages, *signed.passages], sizes,
         "Use a smaller collection, or fewer questions (--limit)"
     )  # fmt: skip
@@ -337,7 +351,7 @@ def add_collection_cells(bundled: ProbePlan) -> ProbePlan:
     tokenizer = open_tokenizer(request.tokenizer)
     datasets, cells, efforts = list(bundled.datasets), list(bundled.cells), list(bundled.efforts)
     for source in dict.fromkeys(request.datasets):
-        for lang in probed_languages(request.of_collections(), source):
+        for lang in list_probed_languages(request.of_collections(), source):
             damages = make_collection_conditions(request, source, lang)
             posed = damages.posed
             units = (len(posed) + len(posed.corpus)) * len(damages.names)
@@ -348,10 +362,10 @@ def add_collection_cells(bundled: ProbePlan) -> ProbePlan:
                 key = make_cell_key(
                     TASK, NAMES_VERSION, system, posed.fingerprint, tokenizer, request, in_groups=in_groups
                 )
-                job = SignedJob(
+                job = SignatureProbeJob(
                     system.spec, request.seed, request.tokenizer, bundled.cache, source, lang, request
                 )
-                cells.append(make_cell(TASK, posed.dataset, system, key, units, job))
+                cells.append(make_probe_cell(TASK, posed.dataset, system, key, units, job))
             efforts.append(partial(_estimate_signed_effort, request, source, lang, units))
     check_unique_dataset_names(dataset.name for dataset in datasets)
     return replace(bundled, datasets=tuple(datasets), cells=tuple(cells), efforts=tuple(efforts))
@@ -363,11 +377,13 @@ def _estimate_signed_effort(request: NamesRequest, source: str, lang: Lang, unit
     tokens = sum(map(len, posed.corpus)) * len(damages.names) // 4
     return TaskEffort(
         TASK, posed.dataset, len(posed), units, tokens, partial(rehearse_encoder_calls, damages), posed.corpus,
-        posed.texts, "search", footprint=partial(estimate_memory, request, source, lang)
+        posed.texts, "search", footprint=partial(estimate_cell_memory, request, source, lang)
     )  # fmt: skip
 
 
-def signature_tables(rows: ProbeRows, probed: ProbeRows, systems: Sequence[str]) -> Iterator[ColumnTable]:
+def build_signature_tables(
+    rows: ProbeResultRows, probed: ProbeResultRows, systems: Sequence[str]
+) -> Iterator[ColumnTable]:
     """The tables of the collections, beside the rows of the probe."""
 
     def find_bundle_margin_change(line: ProbeTableRow) -> Result | None:
@@ -380,7 +396,7 @@ def signature_tables(rows: ProbeRows, probed: ProbeRows, systems: Sequence[str])
         "name_losses", "What damaged names cost in a collection",
         [line for line in lines if line.find(RECALL) is not None], DATASET, SYSTEM, CONDITION,
         number_column("margin %", "value", 1, "signed").within(find_bundle_margin_change),
-        *chain.from_iterable(map(change_fields, MEASURES)),
+        *chain.from_iterable(map(make_measure_change_columns, MEASURES)),
         note=("Passages get authors, and questions ask for an author. Change is relative to the base; margin % is "
             f"the ablation's change in the probe's name margin. {INTERVALS}")
     )  # fmt: skip

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.judged_runs import rank_passages_by_question, read_run
+from embassay.data.judged_runs import rank_passages_by_question, read_run_entries
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.request import DATA, RunRequest, option, redeclare_option
-from embassay.protocols.kernel.tables import ColumnTable, number_column, text, whole_column
+from embassay.protocols.kernel.tables import ColumnTable, number_column, text, whole_number_column
 from embassay.stats import bootstrap_ci, wilson
 
 WORST = 5
@@ -52,7 +52,7 @@ class RecallTailRequest:
 
 
 @dataclass(frozen=True)
-class RecallTail:
+class GroupRecallTail:
     """Recall of an `index` in a `group` of `n` questions: the `mean` with its 95% interval, the 5th percentile `p5`,
     the `least`, and how many questions are `bad` (below the floor), with the share's interval. `worst` are those of
     least recall. `missing` have no list of the index: their recall is 0."""
@@ -73,12 +73,12 @@ class RecallTail:
 
 
 @dataclass(frozen=True)
-class IndexTails:
+class IndexRecallTails:
     """All indexes in all groups, and what is to be known of the files."""
 
     cutoff: int
     floor: float
-    tails: tuple[RecallTail, ...]
+    tails: tuple[GroupRecallTail, ...]
     notes: tuple[str, ...] = field(default=())
 
     def as_dict(self) -> dict[str, Any]:
@@ -106,26 +106,30 @@ class IndexTails:
             "index_tail", "Recall against exact search, by question", self.tails, text("index"), text("group"),
             number_column("mean", "mean", 3), number_column("low", "low", 3),
             number_column("high", "high", 3), number_column("p5", "p5", 3),
-            number_column("least", "least", 3), whole_column("below the floor", "bad"),
-            whole_column("questions", "n"),
+            number_column("least", "least", 3), whole_number_column("below the floor", "bad"),
+            whole_number_column("questions", "n"),
             note="Share of exact search's first passages that the index found, per question: the mean with its 95% "
                 "interval, the 5th percentile and the minimum."
         )  # fmt: skip
 
 
-def measure_recall_tails(request: RecallTailRequest) -> IndexTails:
+def measure_recall_tails(request: RecallTailRequest) -> IndexRecallTails:
     """Read and compare the files. DataError where a run has no question of the exact one, UsageError for runs of one
     name."""
-    from embassay.protocols.rag.scoring.inputs import make_run_names_distinct, parse_named_path, read_tags
+    from embassay.protocols.rag.scoring.inputs import (
+        make_run_names_distinct,
+        parse_named_path,
+        read_question_tags,
+    )
 
     named = make_run_names_distinct([parse_named_path(given) for given in request.runs])
     exact_path = Path(request.exact).expanduser()
-    exact = rank_passages_by_question(read_run(exact_path, request.mapping))
-    tags = read_tags(request.queries) if request.queries else {}
-    tails: list[RecallTail] = []
+    exact = rank_passages_by_question(read_run_entries(exact_path, request.mapping))
+    tags = read_question_tags(request.queries) if request.queries else {}
+    tails: list[GroupRecallTail] = []
     notes: list[str] = []
     for name, path in named:
-        lists = rank_passages_by_question(read_run(path, request.mapping))
+        lists = rank_passages_by_question(read_run_entries(path, request.mapping))
         if not lists.keys() & exact.keys():
             raise DataError(
                 "the run has none of the questions of the exact search", path=path,
@@ -144,7 +148,7 @@ def measure_recall_tails(request: RecallTailRequest) -> IndexTails:
         notes.append(
             f"exact search has fewer than {request.cutoff} passages for {short:,} questions: all of them count"
         )
-    return IndexTails(request.cutoff, request.floor, tuple(tails), tuple(notes))
+    return IndexRecallTails(request.cutoff, request.floor, tuple(tails), tuple(notes))
 
 
 def compare_with_exact_lists(
@@ -172,7 +176,7 @@ def _measure_tails_by_group(
     missing: set[str],
     tags: Mapping[str, Sequence[str]],
     request: RecallTailRequest,
-) -> Iterator[RecallTail]:
+) -> Iterator[GroupRecallTail]:
     groups: dict[str, list[str]] = {EVERY: list(recall)}
     for query in recall:
         for tag in tags.get(query, ()):
@@ -191,7 +195,7 @@ def _measure_recall_tail(
     values: NDArray[np.float64],
     missing: int,
     request: RecallTailRequest,
-) -> RecallTail:
+) -> GroupRecallTail:
     ends = bootstrap_ci(values, seed=request.seed)
     bad = int((values < request.floor).sum())
     share = wilson(bad / len(values), len(values))
@@ -199,7 +203,7 @@ def _measure_recall_tail(
     worst = tuple((queries[row], float(values[row])) for row in order if values[row] < 1)
     # Of few questions the 5th percentile is the least: no value is made up between two.
     p5 = float(np.quantile(values, 0.05, method="lower"))
-    return RecallTail(
+    return GroupRecallTail(
         name, group, len(values), float(values.mean()), ends.low, ends.high, p5, float(values.min()), bad, *share.ends,
         missing, worst
     )  # fmt: skip

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from embassay.randomness import draw_random_bytes
 from embassay.records import RetrievalSet
-from embassay.text.chunking import sentence_ends
+from embassay.text.chunking import find_sentence_ends
 from embassay.text.semantics import negate_in_language
 from embassay.text.unanswerable import change_value
 
@@ -27,7 +27,7 @@ _STATUS_WORD = re.compile(rf"\b(?:{'|'.join(sorted(STATUS, key=len, reverse=True
 
 
 @dataclass(frozen=True)
-class VersionTwins:
+class OldVersionsAndCopies:
     """A question, the position of its current passage in the corpus, the old version of it and what that changes, and
     the copies."""
 
@@ -40,7 +40,7 @@ class VersionTwins:
 
 def make_version_twins(
     data: RetrievalSet, limit: int, copies: int, seed: int, lang: str = ""
-) -> tuple[list[VersionTwins], int]:
+) -> tuple[list[OldVersionsAndCopies], int]:
     """Twins for up to `limit` questions, drawn by `seed`, each with a passage of its own, its most relevant one; of
     every kind of change as many as there can be. Besides, for how many questions none could be made."""
     places = {key: place for place, key in enumerate(data.corpus.ids)}
@@ -49,12 +49,12 @@ def make_version_twins(
     )
     counts = dict.fromkeys(CHANGES, 0)
     used: set[int] = set()
-    twins: list[VersionTwins] = []
+    twins: list[OldVersionsAndCopies] = []
     left = 0
     for row in order:
         if len(twins) == limit:
             break
-        place = _best_passage(data.qrels.get(data.queries.ids[row], {}), places, used)
+        place = _find_best_unused_passage(data.qrels.get(data.queries.ids[row], {}), places, used)
         changed = None if place is None else _change_text_once(data, place, counts, seed, lang)
         if place is None or changed is None:
             left += 1
@@ -64,11 +64,13 @@ def make_version_twins(
         copied = tuple(
             copy_as_print_version(data.corpus.texts[place], number) for number in range(1, copies + 1)
         )
-        twins.append(VersionTwins(row, place, *changed, copied))
+        twins.append(OldVersionsAndCopies(row, place, *changed, copied))
     return twins, left
 
 
-def _best_passage(grades: Mapping[str, float], places: Mapping[str, int], used: set[int]) -> int | None:
+def _find_best_unused_passage(
+    grades: Mapping[str, float], places: Mapping[str, int], used: set[int]
+) -> int | None:
     ranked = sorted((-gain, key) for key, gain in grades.items() if gain > 0 and key in places)
     return next((places[key] for _, key in ranked if places[key] not in used), None)
 
@@ -104,7 +106,7 @@ def reverse_status_word(text: str) -> str | None:
 def negate_sentence(text: str, lang: str = "") -> str | None:
     """The text with the first sentence that the rules of negation change negated; None where they change none."""
     start = 0
-    for end in [*sentence_ends(text), len(text)]:
+    for end in [*find_sentence_ends(text), len(text)]:
         sentence = text[start:end]
         negated = negate_in_language(sentence, lang)
         if negated != sentence:
@@ -122,7 +124,7 @@ def copy_as_print_version(text: str, number: int) -> str:
     return f"{text} Page {number} of the print version."
 
 
-class CopyGroups:
+class NearDuplicateGroups:
     """Which texts of a list nearly repeat an earlier one: by the Jaccard index of their runs of five characters."""
 
     def __init__(self, texts: Sequence[str], near: float) -> None:
@@ -142,14 +144,14 @@ class CopyGroups:
         return first
 
     def _are_near_copies(self, first: int, second: int) -> bool:
-        one_side, other = self._list_character_runs(first), self._list_character_runs(second)
+        one_side, other = self._list_character_ngrams(first), self._list_character_ngrams(second)
         smaller, larger = sorted((len(one_side), len(other)))
         if smaller < self._near * larger:
             return False
         shared = len(one_side & other)
         return shared >= self._near * (smaller + larger - shared)
 
-    def _list_character_runs(self, place: int) -> frozenset[str]:
+    def _list_character_ngrams(self, place: int) -> frozenset[str]:
         if place not in self._runs:
             text = " ".join(self._texts[place].casefold().split())
             self._runs[place] = frozenset(text[at : at + 5] for at in range(max(1, len(text) - 4)))

@@ -19,23 +19,28 @@ from embassay.contracts import Similarity
 from embassay.protocols.kernel.estimates import Items, Lost, estimate, make_undefined_score
 from embassay.protocols.kernel.evaluation import Fields, Task, TaskContext, loader
 from embassay.protocols.kernel.forecast import (
-    count_dimensions,
-    sum_memory,
+    count_vector_dimensions,
+    sum_memory_footprint,
     text_bytes,
     token_bytes,
     vector_bytes,
 )
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan
-from embassay.protocols.kernel.tables import ColumnTable, RunTable, number_column, text, whole_column
+from embassay.protocols.kernel.tables import ColumnTable, RunTable, number_column, text, whole_number_column
 from embassay.protocols.live.systems import RetrieverProtocol
-from embassay.protocols.rag.probes.options import VersionsOptions, VersionsRequest
-from embassay.protocols.rag.probes.twins import CHANGES, CopyGroups, VersionTwins, make_version_twins
+from embassay.protocols.rag.probes.options import VersionsOptions, VersionsProbeRequest
+from embassay.protocols.rag.probes.twins import (
+    CHANGES,
+    NearDuplicateGroups,
+    OldVersionsAndCopies,
+    make_version_twins,
+)
 from embassay.protocols.tasks.task import make_task_outcome
 from embassay.records import HeadlineComponent, Result, RetrievalSet, Score, TaskOutcome
 from embassay.registry import Registry
-from embassay.runs.memory import MemoryFootprint
-from embassay.text.semantics import parse_language
+from embassay.runs.memory import WorkMemoryEstimate
+from embassay.text.semantics import parse_negation_language
 
 HEADLINE, ONLY_OLD, COPIES, DISTINCT = "current_first", "only_old", "copies_share", "distinct_passages"
 REMEDIES = ("", "recency", "deduplicated", "both")
@@ -47,7 +52,7 @@ Values = NDArray[np.float64]
 def evaluate(system: Similarity, data: RetrievalSet, context: TaskContext) -> TaskOutcome:
     """Probe one system on one retrieval dataset; items are the questions with twins."""
     options = context.options
-    lang = context.lang if parse_language(context.lang) else ""
+    lang = context.lang if parse_negation_language(context.lang) else ""
     twins, left = make_version_twins(data, options.questions, options.copies, context.seed, lang)
     items, ids = Items(), [data.queries.ids[twin.query] for twin in twins]
     if not twins:
@@ -97,7 +102,7 @@ def _search_deep_lists(
 
 def _measure_version_ranking(
     lists: Sequence[Sequence[tuple[int, float]]],
-    twins: Sequence[VersionTwins],
+    twins: Sequence[OldVersionsAndCopies],
     originals: int,
     corpus: Sequence[str],
     options: VersionsOptions,
@@ -105,7 +110,7 @@ def _measure_version_ranking(
     """Measure and remedy -> a value for each question; NaN where neither version is in the list."""
     shape = (len(twins),)
     columns = {(name, remedy): np.full(shape, np.nan) for name in (HEADLINE, ONLY_OLD) for remedy in REMEDIES}
-    near = CopyGroups(corpus, options.near)
+    near = NearDuplicateGroups(corpus, options.near)
     for row, (hits, twin) in enumerate(zip(lists, twins, strict=True)):
         places = [place for place, _ in hits]
         groups = near.of(places)
@@ -161,7 +166,7 @@ def _measure_copy_share(
         (name, remedy): np.full(len(lists), np.nan)
         for name in (COPIES, DISTINCT) for remedy in ("", "deduplicated")
     }  # fmt: skip
-    near = CopyGroups(corpus, options.near)
+    near = NearDuplicateGroups(corpus, options.near)
     for row, hits in enumerate(lists):
         places = [place for place, _ in hits]
         groups = near.of(places)
@@ -220,11 +225,11 @@ TASKS.add(
 )
 
 
-class VersionsProbe(RetrieverProtocol):
+class OldVersionsProbe(RetrieverProtocol):
     """Old versions and copies: what ranks first, and what a list is full of."""
 
     name, version, tasks, paper, options = "versions", 1, TASKS, ("versions",), VersionsOptions
-    request = VersionsRequest
+    request = VersionsProbeRequest
     kinds = {"versions": "search"}  # noqa: RUF012 - as the others declare it
 
     def texts(self, task: Any, data: RetrievalSet, options: Any) -> int:
@@ -235,15 +240,15 @@ class VersionsProbe(RetrieverProtocol):
 
     def needed(
         self, task: str, system: Similarity, data: RetrievalSet, fields: Any, options: Any
-    ) -> MemoryFootprint:
+    ) -> WorkMemoryEstimate:
         """The corpus with its twins, and what they become."""
         del task, fields
-        dim, n = count_dimensions(system), len(data.corpus) + options.questions * (1 + options.copies)
+        dim, n = count_vector_dimensions(system), len(data.corpus) + options.questions * (1 + options.copies)
         parts = {"texts": 2 * text_bytes(data.corpus.texts)}
         parts |= (
             {"vectors": 2 * vector_bytes(n, dim)} if dim else {"tokens": 2 * token_bytes(data.corpus.texts)}
         )
-        return sum_memory(parts, "Use a smaller corpus.")
+        return sum_memory_footprint(parts, "Use a smaller corpus.")
 
     def format_python_call(self, request: Any, out: Any) -> str:
         """The call from Python that makes the run, for its manifest."""
@@ -255,9 +260,9 @@ class VersionsProbe(RetrieverProtocol):
     def tables(self, plan: Plan, rows: Sequence[Result]) -> Iterator[RunTable]:
         """What ranks first by remedy, by kind of change, and what copies hold."""
         yield from super().tables(plan, rows)
-        yield remedies_table(rows)
-        yield changes_table(rows)
-        yield copies_table(rows)
+        yield build_version_remedies_table(rows)
+        yield build_version_changes_table(rows)
+        yield build_passage_copies_table(rows)
 
 
 def probe_versions(
@@ -271,10 +276,10 @@ def probe_versions(
 
     Arguments are those of `TaskProtocol.run`; `options` are `VersionsOptions`.
     """
-    return VersionsProbe().run(systems, datasets=datasets, out=out, **arguments)
+    return OldVersionsProbe().run(systems, datasets=datasets, out=out, **arguments)
 
 
-def remedies_table(rows: Sequence[Result]) -> ColumnTable:
+def build_version_remedies_table(rows: Sequence[Result]) -> ColumnTable:
     """How often the current version is first, and how often only the old one is there, by remedy."""
     cells: dict[tuple[str, ...], dict[str, Result]] = {}
     for row in rows:
@@ -286,24 +291,24 @@ def remedies_table(rows: Sequence[Result]) -> ColumnTable:
         text("remedy", lambda cell: cell[HEADLINE].variant or "none"),
         number_column("current first", f"{HEADLINE}.value", 3), number_column("low", f"{HEADLINE}.ci_low", 3),
         number_column("high", f"{HEADLINE}.ci_high", 3), number_column("only old", f"{ONLY_OLD}.value", 3),
-        whole_column("questions", f"{HEADLINE}.n"),
+        whole_number_column("questions", f"{HEADLINE}.n"),
         note="Share of questions whose current passage ranks above its old version (0.5: chance), and whose list "
             "has only the old one, among questions whose list has either."
     )  # fmt: skip
 
 
-def changes_table(rows: Sequence[Result]) -> ColumnTable:
+def build_version_changes_table(rows: Sequence[Result]) -> ColumnTable:
     """How often the current version is first, by what the old one changes."""
     kept = [row for row in rows if row.measure == HEADLINE and row.subset and not row.variant and row.dataset]
     return ColumnTable.of(
         "versions_changes", "By what the old version changes", kept, text("dataset"), text("system"),
         text("change", "subset"), number_column("current first", "value", 3),
         number_column("low", "ci_low", 3),
-        number_column("high", "ci_high", 3), whole_column("questions", "n"), note="Lists as they are."
+        number_column("high", "ci_high", 3), whole_number_column("questions", "n"), note="Lists as they are."
     )  # fmt: skip
 
 
-def copies_table(rows: Sequence[Result]) -> ColumnTable:
+def build_passage_copies_table(rows: Sequence[Result]) -> ColumnTable:
     """Which share of the list copies hold, and how many different passages are left."""
     cells: dict[tuple[str, ...], dict[str, Result]] = {}
     for row in rows:
@@ -314,6 +319,6 @@ def copies_table(rows: Sequence[Result]) -> ColumnTable:
         text("system", f"{COPIES}.system"), text("remedy", lambda cell: cell[COPIES].variant or "none"),
         number_column("copies", f"{COPIES}.value", 3),
         number_column("different passages", f"{DISTINCT}.value", 2),
-        whole_column("questions", f"{COPIES}.n"),
+        whole_number_column("questions", f"{COPIES}.n"),
         note="Share of the first passages that repeat another of them, and how many different ones there are."
     )  # fmt: skip

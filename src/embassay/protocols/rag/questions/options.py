@@ -7,15 +7,22 @@ from dataclasses import MISSING, asdict, dataclass, field
 from typing import Any
 
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import DATA, SYSTEMS, RunRequest, option, redeclare_option, split_names
+from embassay.protocols.kernel.request import (
+    DATA,
+    SYSTEMS,
+    RunRequest,
+    option,
+    redeclare_option,
+    split_comma_separated_names,
+)
 from embassay.protocols.questions import (
     FAR,
     NO_ANSWER,
     OF_MODELS,
     QuestionsOptions,
-    check_kinds,
     check_language_is_named,
-    list_default_kinds,
+    check_question_kinds,
+    list_default_question_kinds,
 )
 
 
@@ -55,7 +62,7 @@ class QuestionsRequest:
     no_answer: tuple[str, ...] = option(
         (),
         "Also write questions that the documents don't answer: near (a value changed), far (another domain).",
-        name="--no-answer", value="near,far", read=split_names
+        name="--no-answer", value="near,far", read=split_comma_separated_names
     )  # fmt: skip
     far: str = option(
         "", "With --no-answer far: questions of another domain, a table with `text`. Default: our own, in English.",
@@ -63,7 +70,7 @@ class QuestionsRequest:
     )  # fmt: skip
 
     def __post_init__(self) -> None:
-        check_kinds(self.kinds, (*OF_MODELS, *list_document_question_kinds()))
+        check_question_kinds(self.kinds, (*OF_MODELS, *list_document_question_kinds()))
         asked = set(self.chosen)
         if not self.llm and asked & set(OF_MODELS):
             raise UsageError(
@@ -91,7 +98,7 @@ class QuestionsRequest:
             return tuple(kind for kind in (*OF_MODELS, *list_document_question_kinds()) if kind in self.kinds)
         if not self.llm:
             return list_document_question_kinds()
-        return list_default_kinds(self.options.into)
+        return list_default_question_kinds(self.options.into)
 
     @property
     def systems(self) -> tuple[str, ...]:

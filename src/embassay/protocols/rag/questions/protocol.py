@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from embassay.data import Dataset, open_dataset
-from embassay.data.documents import PlacedPassage, read_placed_passages
-from embassay.data.intake import RowIntake
-from embassay.data.sources import prefer_own_path
-from embassay.data.tables import find_known_suffix, open_table
-from embassay.data.views import RenamedView, SeededDraw
+from embassay.data.documents import PlacedPassage, read_passages_with_origin
+from embassay.data.intake import SkipRecordingReader
+from embassay.data.sources import prefer_path_over_catalogue
+from embassay.data.tables import find_known_suffix, open_table_file
+from embassay.data.views import RenamedColumnsView, SmallestHashSample
 from embassay.errors import UsageError
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedTask
 from embassay.protocols.kernel.protocol import Protocol
-from embassay.protocols.kernel.request import make_request
+from embassay.protocols.kernel.request import make_request_from_call
 from embassay.protocols.kernel.session import RunAccounts, RunAttempt, SilentListener
 from embassay.protocols.kernel.tables import (
     ColumnTable,
@@ -27,7 +27,7 @@ from embassay.protocols.kernel.tables import (
     format_noun_count,
     points_column,
     text,
-    whole_column,
+    whole_number_column,
     write_tables,
 )
 from embassay.protocols.questions import FAR, NEAR, NO_ANSWER, OF_MODELS, drafts
@@ -40,24 +40,24 @@ from embassay.protocols.questions.drafts import (
     find_near_repeats,
     load_question_prompt,
     make_outcomes_table,
-    read_drafts,
+    read_question_drafts,
 )
 from embassay.protocols.rag.questions.options import QuestionsRequest
 from embassay.records import Result
 from embassay.runs.execution import Workers
-from embassay.runs.folder import CellRecord, RunCell, digest_json, write_atomic, write_json_lines
+from embassay.runs.folder import CellRecord, RunCell, digest_json, write_file_atomically, write_json_lines
 from embassay.runs.forecast import CellForecast, RunForecast
 from embassay.search.bm25 import BM25Index
 from embassay.stats import wilson
 from embassay.systems.remote import Ledger
 from embassay.text.questions import KINDS as OF_DOCUMENTS
-from embassay.text.questions import PseudoQuestion, SourcePassage, pseudo_questions
+from embassay.text.questions import PseudoQuestion, TitledPassage, make_pseudo_questions
 from embassay.text.unanswerable import (
-    ChangedQuestion,
-    UnansweredQuestions,
-    WordCover,
-    draw_far_questions,
-    load_far_questions,
+    PassageWordCoverage,
+    UnanswerableQuestions,
+    ValueChangedQuestion,
+    draw_off_topic_questions,
+    load_off_topic_questions,
     make_unanswerable_questions,
 )
 
@@ -75,7 +75,7 @@ class UserQuestion:
 
 
 @dataclass(frozen=True, kw_only=True)
-class QuestionsPlan(Plan):
+class QuestionSetPlan(Plan):
     """The passages, those drawn by kind, and the users' questions; `writer` is None where no model is asked."""
 
     passages: tuple[PlacedPassage, ...]
@@ -84,11 +84,11 @@ class QuestionsPlan(Plan):
     writer: QuestionWriter | None
 
 
-def make_plan(request: QuestionsRequest, cache: Path | None, ledger: Ledger | None) -> QuestionsPlan:
+def make_plan(request: QuestionsRequest, cache: Path | None, ledger: Ledger | None) -> QuestionSetPlan:
     """Open the corpus, the models and the users' questions, and draw passages. UsageError, ModelError and DataError as
     openings raise them."""
-    dataset = open_dataset(prefer_own_path(request.corpus), mapping=request.mapping)
-    passages = read_placed_passages(dataset)
+    dataset = open_dataset(prefer_path_over_catalogue(request.corpus), mapping=request.mapping)
+    passages = read_passages_with_origin(dataset)
     users = read_user_questions(request.queries) if request.queries else ()
     kinds = [kind for kind in request.chosen if kind in OF_MODELS]
     writer = (
@@ -111,7 +111,7 @@ def make_plan(request: QuestionsRequest, cache: Path | None, ledger: Ledger | No
     systems = (
         () if writer is None else drafts.plan_question_models(request.llm, request.checker, writer, ledger)
     )
-    return QuestionsPlan(
+    return QuestionSetPlan(
         request, systems, (planned,), cells, cache=cache, passages=passages, drawn=drawn, users=users, writer=writer
     )  # fmt: skip
 
@@ -130,12 +130,12 @@ def read_user_questions(name: str) -> tuple[UserQuestion, ...]:
         raise UsageError(f"There is no file {name!r}.", mend="Check its name and folder.")
     if not find_known_suffix(path.name):
         raise UsageError(f"{name} is not a table.", mend="Give a .jsonl, .csv, .tsv, .txt or .parquet file.")
-    intake = RowIntake()
+    intake = SkipRecordingReader()
     rows = intake.read(
-        RenamedView(open_table(path)),
+        RenamedColumnsView(open_table_file(path)),
         ["text"],
         lambda row, key: intake.texts(row, key, "text"),
-        SeededDraw(None, 0),
+        SmallestHashSample(None, 0),
     )
     return tuple(UserQuestion(key, texts[0]) for key, texts in rows)
 
@@ -153,13 +153,15 @@ def _make_question_kind_cell(
     return RunCell(TASK, dataset.name, by, key, 1, None, variant=kind)
 
 
-def forecast_drafts(plan: QuestionsPlan, done: Mapping[str, QuestionDraft]) -> RunForecast:
+def forecast_question_draft_calls(plan: QuestionSetPlan, done: Mapping[str, QuestionDraft]) -> RunForecast:
     """The calls for each draft that is not `done` (by key), and between which sums they may come to lie."""
     work: list[CellForecast] = []
     for cell in plan.cells:
         head = CellForecast(f"{TASK}: {cell.variant}", cell.dataset, cell.system, 0, 0, 0)
         if cell.variant in plan.drawn and plan.writer is not None:
-            work += drafts.forecast_drafts(head, plan.writer, cell.variant, plan.drawn[cell.variant], done)
+            work += drafts.forecast_draft_calls(
+                head, plan.writer, cell.variant, plan.drawn[cell.variant], done
+            )
         else:
             work.append(head)
     note = "" if plan.writer is None else drafts.describe_open_cost(work, plan.writer, done)
@@ -170,7 +172,7 @@ USERS = "users"
 
 
 @dataclass(frozen=True)
-class SetQuestion:
+class QuestionSetEntry:
     """A question of the set: `source` is who asked it (`users`, the model, `documents`), `answers` the passages that
     are right, the first with the span that answers it; users' questions have none."""
 
@@ -192,14 +194,14 @@ class QuestionSet:
     """The questions of the set, users' first; drafts by kind with their final outcomes; the passages to search, and
     what documents did not ask, by reason."""
 
-    asked: tuple[SetQuestion, ...]
+    asked: tuple[QuestionSetEntry, ...]
     drafts: Mapping[str, Sequence[QuestionDraft]]
-    passages: tuple[SourcePassage, ...]
+    passages: tuple[TitledPassage, ...]
     wanted: Mapping[str, int]
     rejected: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     repeated: Mapping[str, int] = field(default_factory=dict)
     """Source -> questions left out because they repeat an earlier one."""
-    unanswered: Mapping[str, Sequence[ChangedQuestion]] = field(default_factory=dict)
+    unanswered: Mapping[str, Sequence[ValueChangedQuestion]] = field(default_factory=dict)
     """Kind -> questions that the documents don't answer."""
 
     def counts(self, kind: str) -> dict[str, int]:
@@ -222,12 +224,12 @@ class QuestionSet:
         return {name: {"questions": count, "share": count / len(self.asked)} for name, count in tally.items()}
 
 
-def gather_question_set(plan: QuestionsPlan, decided: Mapping[str, Sequence[QuestionDraft]]) -> QuestionSet:
+def gather_question_set(plan: QuestionSetPlan, decided: Mapping[str, Sequence[QuestionDraft]]) -> QuestionSet:
     """Put together users' questions, the drafts that were kept and what documents ask, each once: of questions that
     nearly repeat each other the first stays, users' before all."""
     pseudo = _derive_document_questions(plan)
     users = [
-        SetQuestion(user.id, user.text, "user", USERS)
+        QuestionSetEntry(user.id, user.text, "user", USERS)
         for user in _check_user_question_ids(plan.users, plan.request.no_answer)
     ]
     written = [
@@ -256,21 +258,21 @@ def gather_question_set(plan: QuestionsPlan, decided: Mapping[str, Sequence[Ques
 
 
 def _gather_unanswered_questions(
-    plan: QuestionsPlan,
-    asked: Sequence[SetQuestion],
-    passages: Sequence[SourcePassage],
+    plan: QuestionSetPlan,
+    asked: Sequence[QuestionSetEntry],
+    passages: Sequence[TitledPassage],
     decided: Mapping[str, Sequence[QuestionDraft]],
-) -> dict[str, UnansweredQuestions]:
+) -> dict[str, UnanswerableQuestions]:
     """Kind -> the questions that the documents don't answer: near ones of a model, or made of the questions asked."""
     request, made = plan.request, {}
     if not request.no_answer:
         return {}
-    cover = WordCover([passage.full_text for passage in passages])
+    cover = PassageWordCoverage([passage.full_text for passage in passages])
     if NEAR in plan.drawn:
         kept = [draft for draft in decided.get(NEAR, ()) if draft.is_kept]
-        made[NEAR] = UnansweredQuestions(
+        made[NEAR] = UnanswerableQuestions(
             tuple(
-                ChangedQuestion(draft.passage, draft.question, "", draft.evidence, draft.answer)
+                ValueChangedQuestion(draft.passage, draft.question, "", draft.evidence, draft.answer)
                 for draft in kept
             )
         )
@@ -280,9 +282,11 @@ def _gather_unanswered_questions(
         )
     if FAR in request.no_answer:
         questions = (
-            [user.text for user in read_user_questions(request.far)] if request.far else load_far_questions()
+            [user.text for user in read_user_questions(request.far)]
+            if request.far
+            else load_off_topic_questions()
         )
-        made[FAR] = draw_far_questions(questions, cover, request.options.n, request.seed)
+        made[FAR] = draw_off_topic_questions(questions, cover, request.options.n, request.seed)
     return made
 
 
@@ -293,13 +297,13 @@ def _check_user_question_ids(users: Sequence[UserQuestion], more: Sequence[str])
 
 
 def _turn_draft_into_question(
-    plan: QuestionsPlan, draft: QuestionDraft, number: int
-) -> tuple[SetQuestion, QuestionDraft]:
+    plan: QuestionSetPlan, draft: QuestionDraft, number: int
+) -> tuple[QuestionSetEntry, QuestionDraft]:
     assert plan.writer is not None
     by = plan.writer.chat.name
     lang = plan.request.options.into if draft.kind == "language" else ""
     return (
-        SetQuestion(
+        QuestionSetEntry(
             f"{draft.kind}-{number}", draft.question, draft.kind, by, (draft.passage,), draft.document,
             draft.start, draft.end, draft.evidence, draft.answer, lang,
         ),
@@ -309,21 +313,21 @@ def _turn_draft_into_question(
 
 @dataclass(frozen=True)
 class _DocumentQuestions:
-    asked: tuple[SetQuestion, ...]
-    passages: tuple[SourcePassage, ...]
+    asked: tuple[QuestionSetEntry, ...]
+    passages: tuple[TitledPassage, ...]
     rejected: Mapping[str, Mapping[str, int]]
 
 
-def _derive_document_questions(plan: QuestionsPlan) -> _DocumentQuestions:
+def _derive_document_questions(plan: QuestionSetPlan) -> _DocumentQuestions:
     """What documents ask of themselves; nothing is taken out of a passage that a model was shown."""
     texts = [
-        SourcePassage(passage.id, passage.body, passage.title, passage.document) for passage in plan.passages
+        TitledPassage(passage.id, passage.body, passage.title, passage.document) for passage in plan.passages
     ]
     kinds = [kind for kind in plan.request.chosen if kind in OF_DOCUMENTS]
     if not kinds:
         return _DocumentQuestions((), tuple(texts), {})
     whole = {passage.id for drawn in plan.drawn.values() for passage in drawn}
-    pseudo = pseudo_questions(
+    pseudo = make_pseudo_questions(
         texts, kinds=kinds, limit=plan.request.options.n, seed=plan.request.seed, whole=whole
     )
     sources = {passage.id: passage for passage in plan.passages}
@@ -340,11 +344,11 @@ def _derive_document_questions(plan: QuestionsPlan) -> _DocumentQuestions:
     return _DocumentQuestions(tuple(asked), pseudo.passages, pseudo.rejected)
 
 
-def _make_question(question: PseudoQuestion, key: str, document: str) -> SetQuestion:
-    return SetQuestion(key, question.text, question.kind, DOCUMENTS, question.answers, document)
+def _make_question(question: PseudoQuestion, key: str, document: str) -> QuestionSetEntry:
+    return QuestionSetEntry(key, question.text, question.kind, DOCUMENTS, question.answers, document)
 
 
-def export_question_set(folder: Path, plan: QuestionsPlan, found: QuestionSet) -> None:
+def export_question_set(folder: Path, plan: QuestionSetPlan, found: QuestionSet) -> None:
     """`corpus.jsonl`, `queries.jsonl` and `qrels.tsv`, which every command reads as a dataset, and `spans.jsonl`: where
     in the documents the evidence stands."""
     places = {passage.id: passage for passage in plan.passages}
@@ -373,13 +377,13 @@ def export_question_set(folder: Path, plan: QuestionsPlan, found: QuestionSet) -
     qrels = "".join(f"{q.id}\t{doc}\t1\n" for q in found.asked for doc in q.answers)
     for name, rows in (("corpus", corpus), ("queries", queries), ("spans", spans)):
         write_json_lines(folder / f"{name}.jsonl", rows)
-    write_atomic(folder / "qrels.tsv", f"query-id\tcorpus-id\tscore\n{qrels}")
+    write_file_atomically(folder / "qrels.tsv", f"query-id\tcorpus-id\tscore\n{qrels}")
     if plan.request.no_answer:
         unanswered = _list_unanswered_rows(plan, found)
         write_json_lines(folder / "no_answer.jsonl", unanswered)
 
 
-def _list_unanswered_rows(plan: QuestionsPlan, gathered: QuestionSet) -> Iterator[dict[str, Any]]:
+def _list_unanswered_rows(plan: QuestionSetPlan, gathered: QuestionSet) -> Iterator[dict[str, Any]]:
     """As `calibrate --no-answer` reads them: id, text and kind, what it was made of, and what was changed."""
     by_model = plan.writer is not None and NEAR in plan.drawn
     for kind, questions in gathered.unanswered.items():
@@ -391,7 +395,7 @@ def _list_unanswered_rows(plan: QuestionsPlan, gathered: QuestionSet) -> Iterato
             yield row
 
 
-def make_question_result_rows(plan: QuestionsPlan, found: QuestionSet) -> list[Result]:
+def make_question_result_rows(plan: QuestionSetPlan, found: QuestionSet) -> list[Result]:
     """The share of drafts that was kept, by kind, with Wilson's interval."""
     rows = []
     for cell in plan.cells:
@@ -406,14 +410,14 @@ def make_question_result_rows(plan: QuestionsPlan, found: QuestionSet) -> list[R
     return rows
 
 
-def question_tables(plan: QuestionsPlan, found: QuestionSet) -> Iterator[RunTable]:
+def build_question_tables(plan: QuestionSetPlan, found: QuestionSet) -> Iterator[RunTable]:
     """Sources of the questions, what became of the drafts, and what documents could not ask."""
     shares = found.shares()
     yield ColumnTable.of(
         "sources", "Sources of the questions", shares, text("Source", str),
-        whole_column("Questions", lambda name: int(shares[name]["questions"])),
+        whole_number_column("Questions", lambda name: int(shares[name]["questions"])),
         points_column("Share (%)", lambda name: shares[name]["share"]),
-        whole_column("Repeats left out", lambda name: found.repeated.get(name, 0)),
+        whole_number_column("Repeats left out", lambda name: found.repeated.get(name, 0)),
         note="Users' questions come first: repeats of them are left out."
     )  # fmt: skip
     for name, title, kinds in (
@@ -445,27 +449,27 @@ def questions(
     (`QuestionsOptions`). Without an `llm` the documents ask themselves. Raises UsageError when `out` holds questions of
     other arguments, BudgetExceeded at `max_usd`: what is finished is kept.
     """
-    request = make_request(QuestionsRequest, questions, arguments, str(corpus), llm)
-    return QuestionAttempt().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
+    request = make_request_from_call(QuestionsRequest, questions, arguments, str(corpus), llm)
+    return QuestionSetAttempt().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
 
 
-class QuestionAttempt(Protocol):
+class QuestionSetAttempt(Protocol):
     """One attempt at the questions of a corpus."""
 
     name = "rag"
 
     def plan_run(
         self, request: QuestionsRequest, cache: Path | None = None, ledger: Ledger | None = None
-    ) -> QuestionsPlan:
+    ) -> QuestionSetPlan:
         """Open the corpus and the models, and draw passages; a cell is a kind of question."""
         return make_plan(request, cache, ledger)
 
-    def forecast_cost(self, plan: QuestionsPlan, *, measure: bool = True) -> RunForecast:
+    def forecast_cost(self, plan: QuestionSetPlan, *, measure: bool = True) -> RunForecast:
         """Two calls for every draft that is not in the folder."""
         del measure
-        return forecast_drafts(plan, read_drafts(self.folder.path / DRAFTS))
+        return forecast_question_draft_calls(plan, read_question_drafts(self.folder.path / DRAFTS))
 
-    def check_prices_known(self, plan: QuestionsPlan, max_usd: float | None) -> None:
+    def check_prices_known(self, plan: QuestionSetPlan, max_usd: float | None) -> None:
         """Planning has looked at them."""
 
     def format_python_call(self, request: QuestionsRequest, out: Path) -> str:
@@ -476,17 +480,17 @@ class QuestionAttempt(Protocol):
         return f"embassay.rag.questions({request.corpus!r}{spelled}{kinds}, out={str(out)!r})"
 
     def start_attempt(
-        self, plan: QuestionsPlan, accounts: RunAccounts, workers: Workers, command: str
-    ) -> QuestionsSession:
+        self, plan: QuestionSetPlan, accounts: RunAccounts, workers: Workers, command: str
+    ) -> QuestionSetRunAttempt:
         """All kinds together, at the pace of the model."""
         del workers
-        return QuestionsSession(self.folder, plan, self, accounts, command=command)
+        return QuestionSetRunAttempt(self.folder, plan, self, accounts, command=command)
 
 
-class QuestionsSession(RunAttempt):
+class QuestionSetRunAttempt(RunAttempt):
     """One attempt at questions; what earlier ones decided stands in `drafts.jsonl`."""
 
-    plan: QuestionsPlan
+    plan: QuestionSetPlan
 
     def __init__(self, *inherited: Any, command: str) -> None:
         super().__init__(*inherited, command=command)
@@ -499,7 +503,7 @@ class QuestionsSession(RunAttempt):
     def begin_attempt(self, listener: SilentListener) -> None:
         """Read the drafts that are there."""
         del listener
-        self.drafts = read_drafts(self.folder.path / DRAFTS)
+        self.drafts = read_question_drafts(self.folder.path / DRAFTS)
         if self.plan.writer is not None:
             self.forecast = self.previous.get("forecast") or self.protocol.forecast_cost(self.plan).as_dict()
         self.write_manifest("running")
@@ -512,7 +516,9 @@ class QuestionsSession(RunAttempt):
         path = self.folder.path / DRAFTS
         before = len(self.drafts)
         ledger = self.accounts.ledger
-        self.failed = drafts.write_drafts(writer, self.plan.drawn, path, self.drafts, listener, ledger)
+        self.failed = drafts.write_question_drafts(
+            writer, self.plan.drawn, path, self.drafts, listener, ledger
+        )
         self.done_now = len(self.drafts) - before
 
     def finish_attempt(self) -> None:
@@ -521,7 +527,7 @@ class QuestionsSession(RunAttempt):
         self.found = found = gather_question_set(plan, self.decided())
         export_question_set(self.folder.path / "export", plan, found)
         self.folder.write_results(make_question_result_rows(plan, found))
-        write_tables(self.folder.path, question_tables(plan, found))
+        write_tables(self.folder.path, build_question_tables(plan, found))
         if plan.writer is not None:
             plan.writer.chat.cache.close()
         self.accounts.spending.close()

@@ -24,13 +24,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.protocols.rag.ranking.choice import OrderClaims, estimate_order_claims, propose_windows
+from embassay.protocols.rag.ranking.choice import (
+    ExpectedOrderAgreement,
+    estimate_order_claims,
+    propose_disjoint_windows,
+)
 from embassay.protocols.rag.ranking.engines import (
-    BayesOptions,
+    BayesRankingOptions,
     CandidateRanking,
+    GradedPoolPassage,
     JudgeOrderAnswer,
-    RankedCandidate,
-    Ranker,
+    PoolRanker,
     check_answers_fit_proposals,
 )
 from embassay.protocols.rag.ranking.posterior import (
@@ -43,7 +47,7 @@ from embassay.protocols.rag.ranking.posterior import (
     draw_mixture_scores,
     estimate_utility_spread,
 )
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.spec import COLON, Spec
 
 STEADY, CIRCULAR = 0.4, 0.004
@@ -69,7 +73,7 @@ FEW = {"spread": 3.0, "triads": 50.0, "answers": 10.0, "doubt": 30.0}
 
 
 @dataclass(frozen=True)
-class ReliabilityChecks:
+class AnswerReliabilitySums:
     """Sums over answers, which add up over queries. Of pairs shown before: `stayed`, how many more than expected were
     put as before, and `spread`, the variance of that; `surprise`, the log loss beyond what was expected, and `doubt`,
     its variance. Of `triads`, threes with a majority for each pair, `circles` go round. Of `answers`, `as_shown` more
@@ -84,11 +88,15 @@ class ReliabilityChecks:
     triads: float = 0.0
     as_shown: float = 0.0
 
-    def __add__(self, other: ReliabilityChecks) -> ReliabilityChecks:
-        return ReliabilityChecks(**{name: value + getattr(other, name) for name, value in vars(self).items()})
+    def __add__(self, other: AnswerReliabilitySums) -> AnswerReliabilitySums:
+        return AnswerReliabilitySums(
+            **{name: value + getattr(other, name) for name, value in vars(self).items()}
+        )
 
-    def __sub__(self, other: ReliabilityChecks) -> ReliabilityChecks:
-        return ReliabilityChecks(**{name: value - getattr(other, name) for name, value in vars(self).items()})
+    def __sub__(self, other: AnswerReliabilitySums) -> AnswerReliabilitySums:
+        return AnswerReliabilitySums(
+            **{name: value - getattr(other, name) for name, value in vars(self).items()}
+        )
 
     def figures(self, favour: float) -> Mapping[str, float]:
         """What is held against the limits, with the bias for places `favour`."""
@@ -127,7 +135,7 @@ class PoolAnswerChecks:
 
     def __init__(self, n: int, random: float) -> None:
         self._wins, self._random = np.zeros((n, n), dtype=np.int64), random
-        self._sums = ReliabilityChecks()
+        self._sums = AnswerReliabilitySums()
 
     def add(self, order: NDArray[np.int64], place: Floats, both: Floats) -> None:
         """An answer `order` (m,), shown at `place` (m,) in -1 .. 1, where `both` (draws, n + 1) were draws of the
@@ -138,28 +146,28 @@ class PoolAnswerChecks:
         chance = (1 - self._random) * chance + self._random / 2
         before = self._wins[order[above], order[below]] - self._wins[order[below], order[above]]
         repeated = self._wins[order[above], order[below]] + self._wins[order[below], order[above]] > 0
-        self._sums += ReliabilityChecks(
-            1.0, *_sum_stayed_pairs(chance[before != 0], before[before != 0] > 0),
+        self._sums += AnswerReliabilitySums(
+            1.0, *_sum_excess_unchanged_pairs(chance[before != 0], before[before != 0] > 0),
             *_measure_order_surprise(chance[repeated]),
-            as_shown=float((np.diff(place) > 0).all()) - self._chance_of_shown_order(scores[:, np.argsort(place)])
+            as_shown=float((np.diff(place) > 0).all()) - self._compute_score_order_chance(scores[:, np.argsort(place)])
         )  # fmt: skip
         self._wins[order[above], order[below]] += 1
 
-    def sum_reliability_checks(self) -> ReliabilityChecks:
+    def sum_reliability_checks(self) -> AnswerReliabilitySums:
         """The sums, with the circles that there are now."""
         over = (self._wins > self._wins.T).astype(np.int64)
         either = over + over.T
         circles, triads = np.trace(over @ over @ over) / 3, np.trace(either @ either @ either) / 6
-        return self._sums + ReliabilityChecks(circles=float(circles), triads=float(triads))
+        return self._sums + AnswerReliabilitySums(circles=float(circles), triads=float(triads))
 
-    def _chance_of_shown_order(self, scores: Floats) -> float:
+    def _compute_score_order_chance(self, scores: Floats) -> float:
         """How probable it is that an answer is the order in which `scores` (draws, m) stand."""
         tails = np.logaddexp.accumulate(scores[:, ::-1], axis=1)[:, ::-1]
         real = float(np.exp((scores - tails).sum(axis=1)).mean())
         return (1 - self._random) * real + self._random / math.factorial(scores.shape[1])
 
 
-def _sum_stayed_pairs(chance: Floats, as_before: NDArray[np.bool_]) -> tuple[float, float]:
+def _sum_excess_unchanged_pairs(chance: Floats, as_before: NDArray[np.bool_]) -> tuple[float, float]:
     """Of pairs that were put so with `chance`, how many more than expected are as before, and the variance."""
     expected = np.where(as_before, chance, 1 - chance)
     return float((as_before - expected).sum()), float((chance * (1 - chance)).sum())
@@ -220,7 +228,7 @@ LOOK_EVERY, LOOKS = 2, 2
 """Calls between two looks at whether to stop, and how many in a row must say so."""
 
 
-class PosteriorView:
+class RankingPosteriorState:
     """What the posterior says as it stands: mixture, draws, order."""
 
     def __init__(
@@ -239,10 +247,16 @@ class PosteriorView:
 
 
 class BayesRanker:
-    """See `Ranker`. Inside, candidates stand by grade, fusion rank and id, whatever order they were given in."""
+    """See `PoolRanker`. Inside, candidates stand by grade, fusion rank and id, whatever order they were given in."""
 
     def __init__(
-        self, candidates: Sequence[RankedCandidate], *, query: str, top: int, seed: int, options: BayesOptions
+        self,
+        candidates: Sequence[GradedPoolPassage],
+        *,
+        query: str,
+        top: int,
+        seed: int,
+        options: BayesRankingOptions,
     ) -> None:
         self._options, self._top = options, max(1, min(top, len(candidates)))
         self._names = (seed, "ranking", "bayes", query)
@@ -252,17 +266,17 @@ class BayesRanker:
         # The inverse permutation: where each candidate, as given, stands in the sorted order.
         self._inside = np.argsort(self._given)
         spread = estimate_utility_spread([candidates[i].grade for i in self._given])
-        self._limits = options.limits(len(candidates), graded=not spread.is_mostly_tied)
+        self._limits = options.limits(len(candidates), graded=not spread.has_mostly_tied_grades)
         self._borders = spread.list_border_places(self._top)
         self.posterior = CandidateRankingLearner(
             spread, options.batch, random=options.random, bias=options.bias, gamma=options.gamma
         )
         self._answers = PoolAnswerChecks(len(candidates), options.random)
-        self.others = ReliabilityChecks()
+        self.others = AnswerReliabilitySums()
         self.calls = 0
         self._exposures = np.zeros(len(candidates), dtype=np.int64)
-        self._view: PosteriorView | None = None
-        self._claims: OrderClaims | None = None
+        self._view: RankingPosteriorState | None = None
+        self._claims: ExpectedOrderAgreement | None = None
         self._proposed: list[tuple[int, ...]] | None = None
         self._looked, self._sure = 0, 0
         self._stopped = "" if len(candidates) >= options.batch else "too few to judge"
@@ -284,14 +298,14 @@ class BayesRanker:
         # From -1 for the first place to 1 for the last.
         places = 2 * places / (orders.shape[1] - 1) - 1
         for order, place in zip(orders, places, strict=True):
-            self._answers.add(order, place, self._view_posterior().both)
+            self._answers.add(order, place, self._build_posterior_view().both)
         self.posterior.learn_answers(orders, places)
         # add.at counts a candidate as often as it occurs, where += would count it once.
         np.add.at(self._exposures, orders.ravel(), 1)
         self.calls += len(answers)
         self.refresh()
 
-    def compute_own_checks(self) -> ReliabilityChecks:
+    def compute_own_checks(self) -> AnswerReliabilitySums:
         """What this pool's own answers say of the model; `others` is what those of other pools do."""
         return self._answers.sum_reliability_checks()
 
@@ -301,7 +315,7 @@ class BayesRanker:
 
     def ranking(self) -> CandidateRanking:
         """The order at the best point of the grid; scores in standard deviations of utility, `info` their precision."""
-        view, n = self._view_posterior(), len(self._given)
+        view, n = self._build_posterior_view(), len(self._given)
         sharpness = view.best.sharpness
         precision = sharpness**2 / np.diagonal(view.best.compute_covariance())[:n]
         return CandidateRanking(
@@ -316,8 +330,8 @@ class BayesRanker:
 
     def state(self) -> Mapping[str, Any]:
         """Calls, the mixture's mean sharpness, reliability and bias for places, the checks, and the claims."""
-        parts = self._view_posterior().components
-        draws = self._view_posterior().both
+        parts = self._build_posterior_view().components
+        draws = self._build_posterior_view().both
         sharpness = self._average_sharpness()
         return {
             "calls": self.calls,
@@ -335,9 +349,9 @@ class BayesRanker:
         }
 
     def _choose_next_batches(self) -> list[tuple[int, ...]]:
-        options, view = self._options, self._view_posterior()
+        options, view = self._options, self._build_posterior_view()
         count = min(options.at_once, self._limits.cap - self.calls)
-        batches = propose_windows(
+        batches = propose_disjoint_windows(
             view.best, view.scores, view.order, self._borders, m=options.batch, count=count,
             border=options.border, rng=self._make_random_generator("choice")
         )  # fmt: skip
@@ -365,17 +379,19 @@ class BayesRanker:
             and claimed.tau >= wanted.tau
         )
 
-    def _view_posterior(self) -> PosteriorView:
+    def _build_posterior_view(self) -> RankingPosteriorState:
         if self._view is None:
-            self._view = PosteriorView(
+            self._view = RankingPosteriorState(
                 self.posterior, len(self._given), self._options.draws, self._make_random_generator("draws")
             )
         return self._view
 
-    def _estimate_order_claims(self) -> OrderClaims:
+    def _estimate_order_claims(self) -> ExpectedOrderAgreement:
         if self._claims is None:
             claimed, own_checks = (
-                estimate_order_claims(self._view_posterior().scores, self._view_posterior().order, self._top),
+                estimate_order_claims(
+                    self._build_posterior_view().scores, self._build_posterior_view().order, self._top
+                ),
                 self.compute_own_checks(),
             )
             checks = own_checks + self.others
@@ -402,19 +418,21 @@ class BayesRanker:
 
     def _estimate_place_bias(self) -> float:
         """The bias for places in standard deviations of utility."""
-        return float(self._view_posterior().both[:, -1].mean()) / self._average_sharpness()
+        return float(self._build_posterior_view().both[:, -1].mean()) / self._average_sharpness()
 
     def _average_sharpness(self) -> float:
         return float(
-            np.exp(sum(part.weight * np.log(part.sharpness) for part in self._view_posterior().components))
+            np.exp(
+                sum(part.weight * np.log(part.sharpness) for part in self._build_posterior_view().components)
+            )
         )
 
     def _make_random_generator(self, name: str) -> np.random.Generator:
         seed, *names = self._names
-        return make_generator(int(seed), *map(str, names), name, str(self.calls))
+        return make_seeded_generator(int(seed), *map(str, names), name, str(self.calls))
 
 
-def _candidate_sort_key(candidate: RankedCandidate) -> tuple[int, int, str]:
+def _candidate_sort_key(candidate: GradedPoolPassage) -> tuple[int, int, str]:
     return (-(candidate.grade or 0), candidate.rank, candidate.id)
 
 
@@ -422,10 +440,10 @@ def _convert_to_float_tuple(values: Floats | NDArray[np.float64]) -> tuple[float
     return tuple(float(value) for value in values)
 
 
-class BayesianEngine:
+class BayesianRankingEngine:
     """A posterior over all orders, from grades and answers; asked is what tells most of the order and its top."""
 
-    def __init__(self, options: BayesOptions = BayesOptions()) -> None:  # noqa: B008 - frozen
+    def __init__(self, options: BayesRankingOptions = BayesRankingOptions()) -> None:  # noqa: B008 - frozen
         self.options = options
 
     @property
@@ -438,18 +456,20 @@ class BayesianEngine:
         }
         return COLON.format(Spec("bayes", params=params))
 
-    def start(self, candidates: Sequence[RankedCandidate], *, query: str, top: int, seed: int) -> BayesRanker:
+    def start(
+        self, candidates: Sequence[GradedPoolPassage], *, query: str, top: int, seed: int
+    ) -> BayesRanker:
         """Begin with a pool."""
         return BayesRanker(candidates, query=query, top=top, seed=seed, options=self.options)
 
-    def share(self, rankers: Mapping[str, Ranker]) -> None:
+    def share(self, rankers: Mapping[str, PoolRanker]) -> None:
         """Tell every query what the others' answers say of the judge's sharpness and the grades' reliability, and
         whether they are such as the model expects."""
         asked = [ranker for ranker in rankers.values() if isinstance(ranker, BayesRanker) and ranker.calls]
         if not self.options.share or len(asked) < 2:
             return
         checks = {id(bayes_ranker): bayes_ranker.compute_own_checks() for bayes_ranker in asked}
-        together = sum(checks.values(), ReliabilityChecks())
+        together = sum(checks.values(), AnswerReliabilitySums())
         for ranker, prior in zip(
             asked,
             compute_shared_log_priors(np.array([bayes_ranker.posterior.evidence for bayes_ranker in asked])),

@@ -30,7 +30,7 @@ LOWEST = -600.0
 """Scores this far below the best of their window count as no lower: exp() stays above zero."""
 
 
-class OrderTree(NamedTuple):
+class OrderChoiceTree(NamedTuple):
     """Orders of m items as a tree of choices, level by level: the node a node continues (-1: none), and what is chosen
     at it as subset * m + item. The last m! nodes are the orders, without their last item."""
 
@@ -39,7 +39,7 @@ class OrderTree(NamedTuple):
 
 
 @lru_cache
-def make_order_tree(m: int) -> OrderTree:
+def make_order_tree(m: int) -> OrderChoiceTree:
     """The tree for m items; subsets are bit masks of what is left before the choice."""
     nodes: dict[tuple[int, ...], int] = {}
     parents: list[int] = []
@@ -50,7 +50,7 @@ def make_order_tree(m: int) -> OrderTree:
             nodes[chosen] = len(parents)
             parents.append(nodes.get(chosen[:-1], -1))
             choices.append(left * m + chosen[-1])
-    return OrderTree(np.array(parents, dtype=np.int64), np.array(choices, dtype=np.int64))
+    return OrderChoiceTree(np.array(parents, dtype=np.int64), np.array(choices, dtype=np.int64))
 
 
 def measure_window_information(scores: Floats, windows: Positions) -> tuple[Floats, Floats]:
@@ -190,7 +190,7 @@ def list_neighbour_windows(order: NDArray[np.intp], m: int) -> Positions:
 
 
 @dataclass(frozen=True)
-class OrderClaims:
+class ExpectedOrderAgreement:
     """Expected Kendall tau of the order with the judge's own, expected share of the top set that is right, and the
     probabilities that at most 0, 1 and 2 of its members are wrong."""
 
@@ -205,21 +205,21 @@ class OrderClaims:
         return dict(vars(self))
 
 
-def estimate_order_claims(scores: Floats, order: NDArray[np.intp], top: int) -> OrderClaims:
+def estimate_order_claims(scores: Floats, order: NDArray[np.intp], top: int) -> ExpectedOrderAgreement:
     """What draws of the scores (draws, n) say of `order` (n,) and the set of its first `top`."""
     n, draws = len(order), len(scores)
     size = min(top, n)
     drawn = np.ascontiguousarray(scores[:, order])
     wrong = size - np.count_nonzero(_mark_top_of_each_draw(drawn, size)[:, :size], axis=1)
     tau = 4.0 * _count_agreeing_pairs(drawn) / (draws * n * (n - 1)) - 1.0 if n > 1 else 1.0
-    return OrderClaims(
+    return ExpectedOrderAgreement(
         float(tau),
         float(1.0 - wrong.mean() / size),
         *(float(np.mean(wrong <= errors)) for errors in (0, 1, 2)),
     )
 
 
-def chance_in_top(scores: Floats, top: int) -> Floats:
+def estimate_chance_in_top(scores: Floats, top: int) -> Floats:
     """How probably each candidate is among the best `top`, (n,)."""
     return np.asarray(_mark_top_of_each_draw(scores, top).mean(axis=0))
 
@@ -276,7 +276,7 @@ def estimate_window_values(
     worth = information / math.lgamma(m + 1)
     for top in borders:
         if border and top < n:
-            in_top = chance_in_top(scores, top)
+            in_top = estimate_chance_in_top(scores, top)
             drop = estimate_border_error_drop(best.mode[:n], covariance, in_top, order, top, windows, fisher)
             worth += border / len(borders) * drop
     return np.asarray(worth)
@@ -294,7 +294,7 @@ def choose_disjoint_windows(worth: Floats, m: int, count: int) -> list[int]:
     return chosen
 
 
-def propose_windows(
+def propose_disjoint_windows(
     best: MixtureComponent, scores: Floats, order: NDArray[np.intp], borders: Sequence[int], *, m: int, count: int,
     border: float, rng: np.random.Generator
 ) -> list[Positions]:  # fmt: skip

@@ -14,7 +14,7 @@ from embassay.spec import COLON, Spec
 
 
 @dataclass(frozen=True)
-class RankedCandidate:
+class GradedPoolPassage:
     """A passage of one query's pool: its grade (None where it could not be had) and its place by fusion, 1 = best."""
 
     id: str
@@ -48,7 +48,7 @@ class CandidateRanking:
     doubts: tuple[str, ...] = ()
 
 
-class Ranker(Protocol):
+class PoolRanker(Protocol):
     """The ranking of one query's pool in the making. The same seed and answers give the same proposals and ranking,
     so that a killed run is resumed by telling a new ranker the answers that were kept."""
 
@@ -78,11 +78,13 @@ class RankingEngine(Protocol):
         """As `--ranking` names it."""
         ...
 
-    def start(self, candidates: Sequence[RankedCandidate], *, query: str, top: int, seed: int) -> Ranker:
+    def start(
+        self, candidates: Sequence[GradedPoolPassage], *, query: str, top: int, seed: int
+    ) -> PoolRanker:
         """Begin with a pool; its first `top` places matter most. Random choices derive from `seed` and `query`."""
         ...
 
-    def share(self, rankers: Mapping[str, Ranker]) -> None:
+    def share(self, rankers: Mapping[str, PoolRanker]) -> None:
         """Called after every round, when all rankers (by query id, done ones too) have learned: an engine may let them
         know what the others have found out about the judge. Most do nothing."""
         ...
@@ -92,10 +94,11 @@ MIDDLE = 3.0
 """The score of a candidate where the pool has no grade at all."""
 
 
-def starting_scores(candidates: Sequence[RankedCandidate]) -> list[float]:
+def convert_grades_to_scores(candidates: Sequence[GradedPoolPassage]) -> list[float]:
     """Grades as scores; a candidate without one gets the mean of the pool's, 3 where nobody has one.
 
-    >>> starting_scores([RankedCandidate("a", 5, 1), RankedCandidate("b", None, 2), RankedCandidate("c", 4, 3)])
+    >>> convert_grades_to_scores([GradedPoolPassage("a", 5, 1), GradedPoolPassage("b", None, 2),
+        GradedPoolPassage("c", 4, 3)])
     [5.0, 4.5, 4.0]
     """
     grades = [candidate.grade for candidate in candidates if candidate.grade is not None]
@@ -103,24 +106,24 @@ def starting_scores(candidates: Sequence[RankedCandidate]) -> list[float]:
     return [mean if candidate.grade is None else float(candidate.grade) for candidate in candidates]
 
 
-def order_by_grade(candidates: Sequence[RankedCandidate]) -> tuple[int, ...]:
+def order_by_grade(candidates: Sequence[GradedPoolPassage]) -> tuple[int, ...]:
     """Positions by grade, best first; equal ones by their place by fusion, then by id (spec rag 4.1).
 
-    >>> order_by_grade([RankedCandidate("a", 3, 2), RankedCandidate("b", 4, 3), RankedCandidate("c", 3, 1)])
+    >>> order_by_grade([GradedPoolPassage("a", 3, 2), GradedPoolPassage("b", 4, 3), GradedPoolPassage("c", 3, 1)])
     (1, 2, 0)
     """
-    scores = starting_scores(candidates)
+    scores = convert_grades_to_scores(candidates)
     return tuple(
         sorted(range(len(candidates)), key=lambda i: (-scores[i], candidates[i].rank, candidates[i].id))
     )
 
 
 @dataclass(frozen=True)
-class RankingStart:
+class RankerInputs:
     """What a ranker begins with: its query's candidates, how many places matter most, and what names its random
     choices."""
 
-    candidates: tuple[RankedCandidate, ...]
+    candidates: tuple[GradedPoolPassage, ...]
     query: str
     top: int
     seed: int
@@ -148,33 +151,42 @@ ENGINES: Registry[RankingEngine] = Registry("engine", COLON, [["name", "start", 
 
 _HERE = "embassay.protocols.rag.ranking"
 ENGINES.add(
-    "grades", f"{_HERE}.engines:GradesEngine", "The order of the grades; the judge is not asked", calls="0"
+    "grades",
+    f"{_HERE}.engines:GradeRankingEngine",
+    "The order of the grades; the judge is not asked",
+    calls="0",
 )
 ENGINES.add(
-    "single_shot", f"{_HERE}.engines:SingleShotEngine", "The whole pool ordered in one answer", calls="1"
+    "single_shot",
+    f"{_HERE}.engines:SingleShotRankingEngine",
+    "The whole pool ordered in one answer",
+    calls="1",
 )
 ENGINES.add(
-    "locks", f"{_HERE}.locks:LocksEngine", "The published refinement: locked pairs and Plackett-Luce steps",
+    "locks", f"{_HERE}.locks:PairLockRankingEngine", "The published refinement: locked pairs and Plackett-Luce steps",
     calls="about 3.5 per candidate"
 )  # fmt: skip
 ENGINES.add(
-    "bayes", f"{_HERE}.bayes:BayesianEngine", "A posterior over all orders; asks where an answer is most informative",
+    "bayes", f"{_HERE}.bayes:BayesianRankingEngine",
+    "A posterior over all orders; asks where an answer is most informative",
     calls="at most 1.2 per candidate, 0.9 if grades differ"
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class GradesEngine:
+class GradeRankingEngine:
     """By grade, then by place by fusion, then by id; nothing is judged."""
 
     @property
     def name(self) -> str:
         return "grades"
 
-    def start(self, candidates: Sequence[RankedCandidate], *, query: str, top: int, seed: int) -> Ranker:  # noqa: ARG002
+    def start(
+        self, candidates: Sequence[GradedPoolPassage], *, query: str, top: int, seed: int
+    ) -> PoolRanker:
         return GradesRanker(tuple(candidates))
 
-    def share(self, rankers: Mapping[str, Ranker]) -> None:
+    def share(self, rankers: Mapping[str, PoolRanker]) -> None:
         """There is nothing to share."""
 
 
@@ -182,7 +194,7 @@ class GradesEngine:
 class GradesRanker:
     """The ranking is there from the beginning."""
 
-    candidates: tuple[RankedCandidate, ...]
+    candidates: tuple[GradedPoolPassage, ...]
 
     def proposals(self) -> Sequence[tuple[int, ...]]:
         return ()
@@ -192,7 +204,7 @@ class GradesRanker:
 
     def ranking(self) -> CandidateRanking:
         n = len(self.candidates)
-        scores = tuple(starting_scores(self.candidates))
+        scores = tuple(convert_grades_to_scores(self.candidates))
         return CandidateRanking(order_by_grade(self.candidates), scores, (0,) * n, (0.0,) * n, "grades")
 
     def state(self) -> Mapping[str, Any]:
@@ -203,7 +215,7 @@ Shown = Literal["fusion", "grades", "shuffled"]
 
 
 @dataclass(frozen=True)
-class SingleShotEngine:
+class SingleShotRankingEngine:
     """One answer orders all candidates. `shown` is the order in which they stand in the prompt: by `fusion`, which
     says nothing of grades, by `grades`, or `shuffled` anew for each seed."""
 
@@ -216,14 +228,16 @@ class SingleShotEngine:
         params = {} if self.shown == "fusion" else {"shown": self.shown}
         return COLON.format(Spec("single_shot", params=params))
 
-    def start(self, candidates: Sequence[RankedCandidate], *, query: str, top: int, seed: int) -> Ranker:  # noqa: ARG002
+    def start(
+        self, candidates: Sequence[GradedPoolPassage], *, query: str, top: int, seed: int
+    ) -> PoolRanker:
         return SingleShotRanker(self.name, tuple(candidates), self._order_for_prompt(candidates, query, seed))
 
-    def share(self, rankers: Mapping[str, Ranker]) -> None:
+    def share(self, rankers: Mapping[str, PoolRanker]) -> None:
         """There is nothing to share."""
 
     def _order_for_prompt(
-        self, candidates: Sequence[RankedCandidate], query: str, seed: int
+        self, candidates: Sequence[GradedPoolPassage], query: str, seed: int
     ) -> tuple[int, ...]:
         if self.shown == "grades":
             return order_by_grade(candidates)
@@ -236,7 +250,7 @@ class SingleShotEngine:
 class SingleShotRanker:
     """The order of the grades until the one answer is there."""
 
-    def __init__(self, name: str, candidates: tuple[RankedCandidate, ...], shown: tuple[int, ...]) -> None:
+    def __init__(self, name: str, candidates: tuple[GradedPoolPassage, ...], shown: tuple[int, ...]) -> None:
         self._name, self._candidates = name, candidates
         self._proposals = (shown,) if len(shown) > 1 else ()
         self._order = order_by_grade(candidates)
@@ -252,7 +266,7 @@ class SingleShotRanker:
 
     def ranking(self) -> CandidateRanking:
         n = len(self._candidates)
-        scores = starting_scores(self._candidates)
+        scores = convert_grades_to_scores(self._candidates)
         if self._calls:
             for place, position in enumerate(self._order):
                 scores[position] = float(n - place)
@@ -269,8 +283,8 @@ class SingleShotRanker:
 
 
 @dataclass(frozen=True)
-class BayesOptions:
-    """How to ask and when to stop; what follows from it for a pool is in `BayesLimits`.
+class BayesRankingOptions:
+    """How to ask and when to stop; what follows from it for a pool is in `BayesCallLimits`.
 
     `batch` passages are shown at a time, `at_once` disjoint batches asked per round. Of answers, `random` are thought
     to be any order at all; `bias` is how far a bias for places may reach, in standard deviations of utility (0: none is
@@ -300,18 +314,18 @@ class BayesOptions:
             if not low <= value <= high:
                 raise UsageError(
                     f"The ranking engine 'bayes' needs {name} from {low:g} to {high:g}, found {value!r}.",
-                    mend=f"Give a {name} in that range, or leave it out for {getattr(BayesOptions, name)!r}.",
+                    mend=f"Give a {name} in that range, or leave it out for {getattr(BayesRankingOptions, name)!r}.",
                 )
 
-    def limits(self, n: int, *, graded: bool) -> BayesLimits:
+    def limits(self, n: int, *, graded: bool) -> BayesCallLimits:
         """For a pool of n. A batch of m is counted as m - 1 steps of sorting; without grades a third more is needed."""
         per_item = 4 / (self.batch - 1)
         cap = self.cap if graded else self.cap * 4 / 3
-        return BayesLimits(first_look=round(0.5 * per_item * n), cap=max(1, round(cap * per_item * n)))
+        return BayesCallLimits(first_look=round(0.5 * per_item * n), cap=max(1, round(cap * per_item * n)))
 
 
 @dataclass(frozen=True)
-class BayesLimits:
+class BayesCallLimits:
     """Calls before the first look at whether to stop, and calls at most."""
 
     first_look: int

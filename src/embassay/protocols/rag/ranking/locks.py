@@ -13,18 +13,18 @@ from typing import Any, Literal
 from embassay.errors import UsageError
 from embassay.protocols.rag.ranking.engines import (
     CandidateRanking,
+    GradedPoolPassage,
     JudgeOrderAnswer,
-    RankedCandidate,
-    Ranker,
-    RankingStart,
+    PoolRanker,
+    RankerInputs,
     check_answers_fit_proposals,
+    convert_grades_to_scores,
     order_by_grade,
-    starting_scores,
 )
 from embassay.randomness import draw_random_bytes
 from embassay.spec import COLON, Spec
 
-__all__ = ["LocksEngine", "LocksRanker"]
+__all__ = ["PairLockRanker", "PairLockRankingEngine"]
 
 
 class PartialOrder:
@@ -93,7 +93,7 @@ Pair = tuple[int, int]
 """Two positions, the better first."""
 
 
-class LockEvidence:
+class PairLockEvidence:
     """Confirmations of pairs that are not locked yet, and the partial order of those that are (spec rag 4.1)."""
 
     def __init__(self, n: int, *, confirmations: int, net: bool, pending_edges: bool) -> None:
@@ -157,12 +157,12 @@ def count_disjoint_paths(pairs: Iterable[Pair], better: int, worse: int) -> int:
             add_graph_edge((above, False), (above, True))
             add_graph_edge((below, False), (below, True))
     paths = 0
-    while paths < 2 and _augment_path(room, (better, True), (worse, False)):
+    while paths < 2 and _augment_flow_path(room, (better, True), (worse, False)):
         paths += 1
     return paths
 
 
-def _augment_path(
+def _augment_flow_path(
     room: Mapping[tuple[int, bool], dict[tuple[int, bool], int]],
     start: tuple[int, bool],
     end: tuple[int, bool],
@@ -232,7 +232,7 @@ MOST_TURNS = 5000
 
 
 @dataclass(frozen=True)
-class LocksEngine:
+class PairLockRankingEngine:
     """The published refinement with all its knobs; the defaults are those of its reference.
 
     `batch` candidates are shown in a turn. It stops when the ordered top has stayed the same for `stability_turns`, or
@@ -276,10 +276,12 @@ class LocksEngine:
         }
         return COLON.format(Spec("locks", params=params))
 
-    def start(self, candidates: Sequence[RankedCandidate], *, query: str, top: int, seed: int) -> Ranker:
-        return LocksRanker(self, RankingStart(tuple(candidates), query, top, seed))
+    def start(
+        self, candidates: Sequence[GradedPoolPassage], *, query: str, top: int, seed: int
+    ) -> PoolRanker:
+        return PairLockRanker(self, RankerInputs(tuple(candidates), query, top, seed))
 
-    def share(self, rankers: Mapping[str, Ranker]) -> None:
+    def share(self, rankers: Mapping[str, PoolRanker]) -> None:
         """Every query is on its own."""
 
     @property
@@ -288,17 +290,17 @@ class LocksEngine:
         return min(self.max_turns or MOST_TURNS, MOST_TURNS)
 
 
-class LocksRanker:
+class PairLockRanker:
     """Scores, information and exposures of one pool (n,), and the pairs that are locked."""
 
-    def __init__(self, options: LocksEngine, start: RankingStart) -> None:
+    def __init__(self, options: PairLockRankingEngine, start: RankerInputs) -> None:
         self._options, self._start = options, start
         n = len(start.candidates)
         self._ties = _rank_ids_alphabetically([candidate.id for candidate in start.candidates])
-        self._scores = starting_scores(start.candidates)
+        self._scores = convert_grades_to_scores(start.candidates)
         self._information = [LEAST_INFORMATION] * n
         self._exposures = [0] * n
-        self._evidence = LockEvidence(
+        self._evidence = PairLockEvidence(
             n,
             confirmations=options.confirmations,
             net=options.net_confirmations,
@@ -310,7 +312,7 @@ class LocksRanker:
         self._order = order_by_grade(start.candidates) if few else self._sort_candidates()
 
     def proposals(self) -> Sequence[tuple[int, ...]]:
-        return () if self._stopped else (self._sample_batch(),)
+        return () if self._stopped else (self._sample_candidate_batch(),)
 
     def learn(self, calls: Sequence[JudgeOrderAnswer]) -> None:
         check_answers_fit_proposals(self.proposals(), calls)
@@ -348,7 +350,7 @@ class LocksRanker:
     def _turn_seed(self) -> int:
         return self._start.seed + 2 * self._turn
 
-    def _sample_batch(self) -> tuple[int, ...]:
+    def _sample_candidate_batch(self) -> tuple[int, ...]:
         """Those shown least and known least first, with some chance; then shuffled, so that their places say nothing
         of the order so far. Positions are recorded as shown, so that labels map back (T17)."""
         n, m = len(self._scores), self._options.batch
@@ -365,11 +367,11 @@ class LocksRanker:
     def _learn_judged_order(self, order: tuple[int, ...]) -> None:
         options = self._options
         if options.lock_after_update:
-            self._update_scores(order)
+            self._update_candidate_scores(order)
             self._lock_confirmed_pairs(order)
         else:
             self._lock_confirmed_pairs(order)
-            self._update_scores(order)
+            self._update_candidate_scores(order)
         if options.recenter_every and (self._turn + 1) % options.recenter_every == 0:
             mean = sum(self._scores) / len(self._scores)
             self._scores = [score - mean for score in self._scores]
@@ -393,7 +395,7 @@ class LocksRanker:
             lambda better, worse: scores[better] > scores[worse],
         )
 
-    def _update_scores(self, order: tuple[int, ...]) -> None:
+    def _update_candidate_scores(self, order: tuple[int, ...]) -> None:
         options = self._options
         size = step_size(self._turn, options.step, options.step_min, options.decay)
         changes, information = plackett_luce_step([self._scores[i] for i in order], size)

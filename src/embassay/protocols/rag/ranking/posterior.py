@@ -70,7 +70,7 @@ def compute_log_likelihood_slopes(
 
 
 @compile_lazily
-def log_likelihood(x: Floats, orders: Positions, places: Floats, random: float) -> float:
+def compute_answers_log_likelihood(x: Floats, orders: Positions, places: Floats, random: float) -> float:
     """The log likelihood of all answers: what `compute_log_likelihood_slopes` returns, without the slopes."""
     calls, m = orders.shape
     score, tail = np.empty(m), np.empty(m)
@@ -352,7 +352,11 @@ def _climb_to_posterior_mode(
                 tried[i] = x[i] + size * step[i]
             if gain < SURE_ENOUGH:
                 break
-            if log_likelihood(tried, orders, places, random) + _log_prior(tried, mean, precision) > value:
+            if (
+                compute_answers_log_likelihood(tried, orders, places, random)
+                + _log_prior(tried, mean, precision)
+                > value
+            ):
                 break
             size *= 0.5
         else:
@@ -395,19 +399,19 @@ RELIABILITY: Floats = np.array([0.0, 0.3, 0.5, 0.65, 0.75, 0.82, 0.88, 0.93, 0.9
 
 
 @dataclass(frozen=True)
-class UtilitySpread:
+class CandidateUtilityMoments:
     """Mean and variance of each candidate's noisy utility y, (n,): of a standard normal within its grade's cuts."""
 
     mean: Floats
     variance: Floats
 
     @property
-    def is_uninformative(self) -> bool:
+    def has_uninformative_grades(self) -> bool:
         """Whether grades tell no candidate from another: none is graded, or all are alike."""
         return bool((self.variance == 1.0).all())
 
     @property
-    def is_mostly_tied(self) -> bool:
+    def has_mostly_tied_grades(self) -> bool:
         """Whether grades leave more than half of all pairs equal."""
         counts = np.unique(self.mean, return_counts=True)[1]
         return bool((counts**2).sum() > len(self.mean) ** 2 / 2)
@@ -422,7 +426,7 @@ class UtilitySpread:
         return (int(above), top) if above and 2 * equal > len(self.mean) else (top,)
 
 
-def estimate_utility_spread(grades: Sequence[int | None]) -> UtilitySpread:
+def estimate_utility_spread(grades: Sequence[int | None]) -> CandidateUtilityMoments:
     """Of grades (higher is better), the moments of a standard normal within the quantiles that each grade covers.
 
     >>> [round(float(one), 3) for one in estimate_utility_spread([5, 3, 3, 1, None]).mean]
@@ -443,7 +447,7 @@ def estimate_utility_spread(grades: Sequence[int | None]) -> UtilitySpread:
         second = 1 + ((low * at_low if below else 0.0) - (high * at_high if upto < 1 else 0.0)) / share
         chosen = [i for i, other in enumerate(grades) if other == grade]
         mean[chosen], variance[chosen] = first, second - first**2
-    return UtilitySpread(mean, variance)
+    return CandidateUtilityMoments(mean, variance)
 
 
 def _normal_density(x: float) -> float:
@@ -458,10 +462,10 @@ class ScorePriors:
     precisions: Floats
 
 
-def make_score_priors(spread: UtilitySpread, bias: float) -> ScorePriors:
+def make_score_priors(spread: CandidateUtilityMoments, bias: float) -> ScorePriors:
     """A z ~ N(A rho mean, A^2 (rho^2 variance + 1 - rho^2)), and A times a bias for places of standard deviation
     `bias`; both arrays (points, n + 1)."""
-    sharpness, reliability = (axis.reshape(-1, 1) for axis in parameter_grid())
+    sharpness, reliability = (axis.reshape(-1, 1) for axis in make_judge_parameter_grid())
     means = sharpness * reliability * spread.mean
     variances = sharpness**2 * (reliability**2 * spread.variance + 1 - reliability**2)
     none = np.zeros_like(sharpness)
@@ -471,7 +475,7 @@ def make_score_priors(spread: UtilitySpread, bias: float) -> ScorePriors:
 
 
 @lru_cache
-def parameter_grid() -> tuple[Floats, Floats]:
+def make_judge_parameter_grid() -> tuple[Floats, Floats]:
     """Sharpness and reliability of every point, (points,) each."""
     return np.repeat(SHARPNESS, len(RELIABILITY)), np.tile(RELIABILITY, len(SHARPNESS))
 
@@ -517,7 +521,9 @@ class MixtureComponent:
 class CandidateRankingLearner:
     """Learns answers on m of n candidates; `log_prior` over the grid may be replaced at any time."""
 
-    def __init__(self, spread: UtilitySpread, m: int, *, random: float, bias: float, gamma: float) -> None:
+    def __init__(
+        self, spread: CandidateUtilityMoments, m: int, *, random: float, bias: float, gamma: float
+    ) -> None:
         self.log_prior = compute_log_prior_weights()
         self._random, self._gamma = random, gamma
         self._priors = make_score_priors(spread, bias)
@@ -526,7 +532,7 @@ class CandidateRankingLearner:
         self._orders: NDArray[np.int64] = np.empty((0, m), dtype=np.int64)
         self._places = np.empty((0, m))
         self._biased = bias > 0
-        self._flat = spread.is_uninformative
+        self._flat = spread.has_uninformative_grades
         # Without grades, reliability makes no difference.
         self._resting = np.tile(np.arange(SHAPE[1]) > 0, SHAPE[0]) & self._flat
 
@@ -537,7 +543,9 @@ class CandidateRankingLearner:
 
     def _learn_one_answer(self, order: NDArray[np.int64], place: Floats) -> None:
         if not self._flat:
-            self._resting = ~_widen_to_neighbours(self.log_posterior() > np.log(SLIGHT))
+            self._resting = ~_add_neighbouring_grid_points(
+                self.compute_point_log_posteriors() > np.log(SLIGHT)
+            )
         live = np.flatnonzero(~self._resting)
         calls, best = len(self._orders), self._evidence.max()
         modes = self._modes[live]
@@ -559,14 +567,14 @@ class CandidateRankingLearner:
         """Log evidence of the answers at every point, (points,); roughly where a point is out of the question."""
         return self._evidence
 
-    def log_posterior(self) -> Floats:
+    def compute_point_log_posteriors(self) -> Floats:
         """Of the points, relative to the best, (points,)."""
         log_posterior = self._evidence + self.log_prior
         return np.asarray(log_posterior - log_posterior.max())
 
     def components(self) -> list[MixtureComponent]:
         """The mixture, the best first: weights are posteriors to the power gamma."""
-        log_posterior = self.log_posterior()
+        log_posterior = self.compute_point_log_posteriors()
         if self._flat:
             total = np.logaddexp.reduce(log_posterior.reshape(SHAPE), axis=1)
             log_posterior = np.full(SHAPE, -np.inf)
@@ -578,7 +586,7 @@ class CandidateRankingLearner:
         return [self._make_mixture_component(point, weights[point] / weights[heavy].sum()) for point in heavy]
 
     def _make_mixture_component(self, point: np.intp, weight: float) -> MixtureComponent:
-        sharpness, reliability = parameter_grid()
+        sharpness, reliability = make_judge_parameter_grid()
         mode = self._modes[point]
         factor = factor_posterior_precision(
             mode, self._priors.precisions[point], self._orders, self._places, self._random
@@ -603,7 +611,7 @@ def draw_mixture_scores(components: list[MixtureComponent], normal: Floats) -> F
     )
 
 
-def _widen_to_neighbours(chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _add_neighbouring_grid_points(chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """The chosen points of the grid and their neighbours."""
     padded = np.pad(chosen.reshape(SHAPE), 1)
     rows, columns = SHAPE

@@ -14,14 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.ranking.engines import JudgeOrderAnswer, RankedCandidate, starting_scores
-from embassay.randomness import make_generator
+from embassay.protocols.rag.ranking.engines import (
+    GradedPoolPassage,
+    JudgeOrderAnswer,
+    convert_grades_to_scores,
+)
+from embassay.randomness import make_seeded_generator
 from embassay.stats import Estimate, percentile_interval, resample_means
-from embassay.stats.resampling import draw_all_resamples
+from embassay.stats.resampling import draw_all_resample_rows
 
 
 @dataclass(frozen=True)
-class RepeatAgreement:
+class RepeatedOrderAgreement:
     """Of R orders of one pool, the means over pairs of them: `discordance`, the share of pairs of candidates that one
     puts the other way (0 to 1, the source reports .03 to .05), and `overlap`, the share of the first `top` that both
     have. `tau` is the mean of Kendall's tau with a reference order, None where there is none. Per order: `calls` of
@@ -36,20 +40,20 @@ class RepeatAgreement:
     tokens: float | None = None
 
 
-def compare_repeats(
+def compare_repeated_orders(
     orders: Sequence[Sequence[int]],
     *,
     top: int = 20,
     reference: Sequence[int] | None = None,
     shown: Sequence[Sequence[int]] = (),
     tokens: Sequence[float] = (),
-) -> RepeatAgreement:
+) -> RepeatedOrderAgreement:
     """Compare orders of one pool, each a permutation of the same positions, best first.
 
     `shown[r]` are the sizes of the batches that run r had judged, `tokens[r]` what they came to. Raises UsageError for
     fewer than two orders, or for ones that are not of the same positions.
 
-    >>> compare_repeats([(0, 1, 2, 3), (3, 2, 1, 0)], top=2).discordance
+    >>> compare_repeated_orders([(0, 1, 2, 3), (3, 2, 1, 0)], top=2).discordance
     1.0
     """
     if len(orders) < 2 or any(sorted(order) != list(range(len(orders[0]))) for order in orders):
@@ -66,7 +70,7 @@ def compare_repeats(
     tau = None
     if reference is not None:
         tau = float(np.mean([_measure_kendall_tau(_invert_order(reference), order) for order in places]))
-    return RepeatAgreement(
+    return RepeatedOrderAgreement(
         len(orders),
         float(np.mean(discordances)),
         float(np.mean(overlaps)),
@@ -102,10 +106,10 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class QueryAnswers:
+class QueryOrderAnswers:
     """A query's candidates and all answers about them."""
 
-    candidates: tuple[RankedCandidate, ...]
+    candidates: tuple[GradedPoolPassage, ...]
     calls: tuple[JudgeOrderAnswer, ...]
 
     def wins(self) -> NDArray[np.int64]:
@@ -129,7 +133,7 @@ def bootstrap_over_queries(
     value = float(statistic(rows.mean(axis=0)))
     if len(rows) < 2:
         return Estimate(value, n=n, method="no interval from one query")
-    rng = make_generator(seed, "ranking report", name)
+    rng = make_seeded_generator(seed, "ranking report", name)
     replicates = np.asarray(statistic(resample_means(rows, n_resamples=RESAMPLES, rng=rng)))
     return Estimate(value, *percentile_interval(replicates), n, "bootstrap over queries")
 
@@ -157,7 +161,9 @@ class JudgeConsistency:
     circular: Estimate | None
 
 
-def count_contradictions_and_circles(queries: Sequence[QueryAnswers], *, seed: int = 0) -> JudgeConsistency:
+def count_contradictions_and_circles(
+    queries: Sequence[QueryOrderAnswers], *, seed: int = 0
+) -> JudgeConsistency:
     """Count both over all queries; intervals resample queries."""
     pairs, triads = [], []
     for query in queries:
@@ -188,7 +194,7 @@ def _count_circular_triads(wins: NDArray[np.int64]) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class ExposureCounts:
+class CandidateExposureCounts:
     """Times that a candidate was shown, over those of all queries: the least, the median, the most; and how many were
     `never` shown: their place is by grade alone."""
 
@@ -198,7 +204,7 @@ class ExposureCounts:
     never: int
 
 
-def count_candidate_exposure(queries: Sequence[QueryAnswers]) -> ExposureCounts | None:
+def count_candidate_exposure(queries: Sequence[QueryOrderAnswers]) -> CandidateExposureCounts | None:
     """Count them; None where there is no candidate."""
     counts: list[int] = []
     for query in queries:
@@ -208,7 +214,9 @@ def count_candidate_exposure(queries: Sequence[QueryAnswers]) -> ExposureCounts 
                 shown[position] += 1
         counts += shown
     return (
-        ExposureCounts(min(counts), float(median(counts)), max(counts), counts.count(0)) if counts else None
+        CandidateExposureCounts(min(counts), float(median(counts)), max(counts), counts.count(0))
+        if counts
+        else None
     )
 
 
@@ -217,7 +225,7 @@ _STEPS, _HALVINGS, _NEAR = 40, 12, 1e-3
 
 
 @dataclass(frozen=True)
-class PosteriorFit:
+class GaussianPosteriors:
     """Gaussian posteriors: `modes` (points, n) and precision matrices (points, n, n)."""
 
     modes: Floats
@@ -232,13 +240,13 @@ class PosteriorFit:
         return np.asarray(self.modes[:, None, :] + np.swapaxes(spread, 1, 2))
 
 
-def log_likelihoods(scores: Floats, orders: Orders) -> Floats:
+def compute_answer_log_likelihoods(scores: Floats, orders: Orders) -> Floats:
     """The log probability of each answer (calls, m), best first, at scores (..., n): (..., calls)."""
     shown = scores[..., orders]
-    return np.asarray((shown - _suffix_sums(shown)).sum(axis=-1))
+    return np.asarray((shown - _compute_suffix_log_sum_exps(shown)).sum(axis=-1))
 
 
-def fit_score_posteriors(orders: Orders, means: Floats, precisions: Floats) -> PosteriorFit:
+def fit_score_posteriors(orders: Orders, means: Floats, precisions: Floats) -> GaussianPosteriors:
     """The posteriors of scores given answers (calls, m), for priors N(means, 1 / precisions): (points, n), (points,).
 
     By Newton's method; a step that makes things worse is halved. The posterior is concave, so there is one mode.
@@ -262,12 +270,12 @@ def fit_score_posteriors(orders: Orders, means: Floats, precisions: Floats) -> P
         value = np.where(worse, value, tried)
         if np.abs(size[:, None] * step).max() < _NEAR:
             break
-    return PosteriorFit(modes, _differentiate_log_posterior(modes, orders, means, precisions)[1])
+    return GaussianPosteriors(modes, _differentiate_log_posterior(modes, orders, means, precisions)[1])
 
 
 def _negative_posterior(scores: Floats, orders: Orders, means: Floats, precisions: Floats) -> Floats:
     prior = 0.5 * precisions * ((scores - means) ** 2).sum(axis=1)
-    return np.asarray(log_likelihoods(scores, orders).sum(axis=-1) - prior)
+    return np.asarray(compute_answer_log_likelihoods(scores, orders).sum(axis=-1) - prior)
 
 
 def _differentiate_log_posterior(
@@ -278,9 +286,9 @@ def _differentiate_log_posterior(
     m = orders.shape[1]
     shown = scores[:, orders]
     # share[k, j]: the chance of the j-th to be the best of those from the k-th on.
-    share = np.exp(np.minimum(shown[..., None, :] - _suffix_sums(shown)[..., None], 0.0)) * np.triu(
-        np.ones((m, m))
-    )
+    share = np.exp(
+        np.minimum(shown[..., None, :] - _compute_suffix_log_sum_exps(shown)[..., None], 0.0)
+    ) * np.triu(np.ones((m, m)))
     total = share.sum(axis=-2)
     bends = -np.swapaxes(share, -1, -2) @ share
     bends[..., np.arange(m), np.arange(m)] += total
@@ -291,7 +299,7 @@ def _differentiate_log_posterior(
     return pulls - precisions[:, None] * (scores - means), curvature
 
 
-def _suffix_sums(scores: Floats) -> Floats:
+def _compute_suffix_log_sum_exps(scores: Floats) -> Floats:
     """log sum exp of each suffix of the last axis, from the tail."""
     sums = scores.copy()
     for k in range(scores.shape[-1] - 2, -1, -1):
@@ -309,7 +317,7 @@ FOLDS, DRAWS = 5, 64
 LEAST_CALLS, MOST_QUERIES = 10, 60
 
 
-def estimate_judge_noise(queries: Sequence[QueryAnswers], *, seed: int = 0) -> Estimate | None:
+def estimate_judge_noise(queries: Sequence[QueryOrderAnswers], *, seed: int = 0) -> Estimate | None:
     """The share of all pairs of a pool that one answer of the judge would put against its own order without noise,
     whatever engine asked; None where no query has 10 answers to batches of one size.
 
@@ -321,19 +329,19 @@ def estimate_judge_noise(queries: Sequence[QueryAnswers], *, seed: int = 0) -> E
     chosen = _sample_answered_queries(queries, seed)
     if not chosen:
         return None
-    rng = make_generator(seed, "ranking report", "noise")
+    rng = make_seeded_generator(seed, "ranking report", "noise")
     logs, shares = map(
         np.array, zip(*(_predict_held_out_answers(query, rng) for query in chosen), strict=True)
     )
     value = _interpolate_share_at_best(logs.sum(axis=0), shares.mean(axis=0))
     if len(chosen) == 1:
         return Estimate(value, n=1, method="no interval from one query")
-    rows = draw_all_resamples(len(chosen), RESAMPLES, rng)
+    rows = draw_all_resample_rows(len(chosen), RESAMPLES, rng)
     replicates = [_interpolate_share_at_best(logs[row].sum(axis=0), shares[row].mean(axis=0)) for row in rows]
     return Estimate(value, *percentile_interval(replicates), len(chosen), "bootstrap over queries")
 
 
-def _sample_answered_queries(queries: Sequence[QueryAnswers], seed: int) -> list[QueryAnswers]:
+def _sample_answered_queries(queries: Sequence[QueryOrderAnswers], seed: int) -> list[QueryOrderAnswers]:
     """The queries with enough answers, all of one size; 60 at most."""
     fits = [
         query
@@ -342,11 +350,13 @@ def _sample_answered_queries(queries: Sequence[QueryAnswers], seed: int) -> list
     ]
     if len(fits) <= MOST_QUERIES:
         return fits
-    chosen = make_generator(seed, "ranking report", "noise queries").permutation(len(fits))[:MOST_QUERIES]
+    chosen = make_seeded_generator(seed, "ranking report", "noise queries").permutation(len(fits))[
+        :MOST_QUERIES
+    ]
     return [fits[i] for i in sorted(chosen)]
 
 
-def _predict_held_out_answers(query: QueryAnswers, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def _predict_held_out_answers(query: QueryOrderAnswers, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """For every point of the grid (reliability, sharpness): the log probability of answers predicted from the others,
     and the share of pairs misordered, both of that shape."""
     orders = np.array([call.order for call in query.calls], dtype=np.int64)
@@ -366,9 +376,9 @@ def _predict_held_out_answers(query: QueryAnswers, rng: np.random.Generator) -> 
     return logs.reshape(shape), shares.reshape(shape)
 
 
-def _make_prior_from_grades(query: QueryAnswers) -> tuple[Floats, Floats]:
+def _make_prior_from_grades(query: QueryOrderAnswers) -> tuple[Floats, Floats]:
     """Means (points, n) and precisions (points,) of the scores by the grades."""
-    grades = np.array(starting_scores(query.candidates))
+    grades = np.array(convert_grades_to_scores(query.candidates))
     spread = grades.std()
     standard = (grades - grades.mean()) / spread if spread > 0 else np.zeros(len(grades))
     reliability, sharpness = (axis.ravel() for axis in np.meshgrid(RELIABILITY, SHARPNESS, indexing="ij"))
@@ -378,7 +388,7 @@ def _make_prior_from_grades(query: QueryAnswers) -> tuple[Floats, Floats]:
 
 def _compute_log_prediction(scores: Floats, orders: NDArray[np.int64]) -> Floats:
     """The log probability of answers (calls, m), each the mean over draws of scores (points, draws, n): (points,)."""
-    by_draw = np.exp(log_likelihoods(scores, orders))
+    by_draw = np.exp(compute_answer_log_likelihoods(scores, orders))
     # An answer at random has the probability 1 / m!.
     random = RANDOM / np.exp(lgamma(orders.shape[1] + 1))
     return np.asarray(np.log((1 - RANDOM) * by_draw.mean(axis=1) + random).sum(axis=-1))
@@ -397,7 +407,7 @@ def _interpolate_share_at_best(logs: Floats, shares: Floats) -> float:
 
 
 @dataclass(frozen=True)
-class PlaceGains:
+class ShownPlaceGains:
     """By how many places of the answer a passage does better (above 0) than the grades have it, by the place at which
     it is shown: `gains` of the first place, the second ...; they sum to 0. `lift` is what the first place gains over
     the last along the straight line through all: 0 for a judge that does not care. Over `calls` of `batch` passages.
@@ -411,7 +421,7 @@ class PlaceGains:
     lift: Estimate
 
 
-def place_gains(queries: Sequence[QueryAnswers], *, seed: int = 0) -> PlaceGains | None:
+def estimate_place_gains(queries: Sequence[QueryOrderAnswers], *, seed: int = 0) -> ShownPlaceGains | None:
     """Estimate the gains from the answers to batches of the commonest size; None where there are no answers, or where
     most of them show passages by fusion rank or by grade: then a place says something of what stands there.
 
@@ -427,7 +437,7 @@ def place_gains(queries: Sequence[QueryAnswers], *, seed: int = 0) -> PlaceGains
     by_query = [
         [_measure_gains_in_answer(call, scores) for call in query.calls if len(call.shown) == batch]
         for query in queries
-        for scores in [np.array(starting_scores(query.candidates))]
+        for scores in [np.array(convert_grades_to_scores(query.candidates))]
     ]
     groups = by_query if len(queries) > 1 else [[gains] for gains in by_query[0]]
     rows = [[*np.sum(gains, axis=0), len(gains)] for gains in groups if gains]
@@ -439,7 +449,7 @@ def place_gains(queries: Sequence[QueryAnswers], *, seed: int = 0) -> PlaceGains
         )
         for place, weight in enumerate(weights)
     )
-    return PlaceGains(batch, calls, tuple(gains), lift)
+    return ShownPlaceGains(batch, calls, tuple(gains), lift)
 
 
 def _weigh_gains_per_answer(means: Floats, weights: Floats) -> Floats:
@@ -447,7 +457,7 @@ def _weigh_gains_per_answer(means: Floats, weights: Floats) -> Floats:
     return np.asarray(means[..., :-1] @ weights / means[..., -1])
 
 
-def _is_shown_in_sorted_order(call: JudgeOrderAnswer, candidates: Sequence[RankedCandidate]) -> bool:
+def _is_shown_in_sorted_order(call: JudgeOrderAnswer, candidates: Sequence[GradedPoolPassage]) -> bool:
     """Whether passages were shown by fusion rank, or from the best grade to the worst."""
     ranks = [candidates[position].rank for position in call.shown]
     grades = [candidates[position].grade for position in call.shown]
@@ -471,20 +481,20 @@ def _make_slope_weights(batch: int) -> Floats:
     return np.asarray(centred * (batch - 1) / max(1.0, float(centred @ centred)))
 
 
-def list_judge_notes(queries: Sequence[QueryAnswers], *, seed: int = 0) -> tuple[str, ...]:
+def list_judge_notes(queries: Sequence[QueryOrderAnswers], *, seed: int = 0) -> tuple[str, ...]:
     """A sentence each on favour for a place, circles of three and how often passages were shown; none of these where
     nothing was judged."""
     if not any(query.calls for query in queries):
         return ()
     notes = (
-        _favour_note(place_gains(queries, seed=seed)),
-        _circles_note(count_contradictions_and_circles(queries, seed=seed)),
-        _exposure_note(count_candidate_exposure(queries)),
+        _note_favoured_places(estimate_place_gains(queries, seed=seed)),
+        _note_circular_triads(count_contradictions_and_circles(queries, seed=seed)),
+        _note_passage_exposure(count_candidate_exposure(queries)),
     )
     return tuple(note for note in notes if note)
 
 
-def _favour_note(places: PlaceGains | None) -> str:
+def _note_favoured_places(places: ShownPlaceGains | None) -> str:
     if places is None or places.lift.low is None:
         return ""
     lift, (low, high) = places.lift.point, places.lift.ends
@@ -498,7 +508,7 @@ def _favour_note(places: PlaceGains | None) -> str:
     )
 
 
-def _circles_note(counts: JudgeConsistency) -> str:
+def _note_circular_triads(counts: JudgeConsistency) -> str:
     if not counts.circles:
         return ""
     return (
@@ -507,7 +517,7 @@ def _circles_note(counts: JudgeConsistency) -> str:
     )
 
 
-def _exposure_note(shown: ExposureCounts | None) -> str:
+def _note_passage_exposure(shown: CandidateExposureCounts | None) -> str:
     if shown is None:
         return ""
     never = f"; {shown.never:,} were never shown and are ranked by their grade" if shown.never else ""

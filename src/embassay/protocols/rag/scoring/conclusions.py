@@ -15,7 +15,7 @@ from math import comb
 import numpy as np
 
 from embassay.measures import evaluate_graded
-from embassay.measures.judgements import has_fallback_weights, has_inverted_weights
+from embassay.measures.judgements import find_inverted_weights, find_pools_without_grade_5
 from embassay.measures.sets import can_fit_relevant_in_top
 from embassay.measures.summary import count_over_one
 from embassay.protocols.kernel import tables as numbers
@@ -25,18 +25,18 @@ from embassay.protocols.kernel.claims import (
     VERBS,
     Claim,
     Relation,
-    claim_possible_leaders,
     describe_first_place_claim,
+    make_leader_claims,
 )
 from embassay.protocols.kernel.tables import format_interval, format_noun_count, format_score
 from embassay.protocols.rag.scoring.identity import HARDLY, IDLE
-from embassay.protocols.rag.scoring.inputs import Graded1To5
+from embassay.protocols.rag.scoring.inputs import JudgementGrades1To5
 from embassay.protocols.rag.scoring.placement import (
     DEPTHS,
-    PlacedRun,
-    PlacedRuns,
-    RunColumns,
-    UnionPool,
+    MergedRunPool,
+    RunOnJudgedQueries,
+    RunResamplingColumns,
+    RunsOnJudgedQueries,
     have_same_documents,
     name_depth_loss_column,
     name_loss_columns,
@@ -44,26 +44,26 @@ from embassay.protocols.rag.scoring.placement import (
 from embassay.protocols.rag.scoring.quantities import (
     CONFIDENCE,
     ResampledQuantity,
-    ResampledRuns,
-    compute_interval,
+    ResampledRunQuantities,
+    compute_quantity_interval,
 )
 from embassay.protocols.rag.scoring.score import (
     ANSWERS,
     JUDGED,
-    CitedNumber,
-    Guidance,
-    MeasureComparison,
+    GuidanceVerdict,
     MeasuredRun,
+    NumberInSentence,
     RequestedMeasure,
+    RunComparisonByMeasure,
     RunFacts,
-    RunPair,
-    RunReading,
-    RunValue,
+    RunInterpretation,
+    RunMeasureValue,
+    RunPairDifference,
     ScoringNote,
     ScoringRecord,
 )
 from embassay.protocols.rag.scoring.tables import ALPHA
-from embassay.stats.resampling import is_constant
+from embassay.stats.resampling import are_replicates_constant
 
 
 def format_percent(value: float) -> str:
@@ -75,10 +75,10 @@ def format_percent(value: float) -> str:
     return f"{100 * value:.1f}%"
 
 
-def format_cited_number(evidence: CitedNumber) -> str:
+def format_cited_number(evidence: NumberInSentence) -> str:
     """A number with its interval in brackets; %PROC as percent.
 
-    >>> score, share = CitedNumber(0.9, 0.85, 0.95, what="PROC@10"), CitedNumber(0.5, what="%PROC@10")
+    >>> score, share = NumberInSentence(0.9, 0.85, 0.95, what="PROC@10"), NumberInSentence(0.5, what="%PROC@10")
     >>> format_cited_number(score), format_cited_number(share)
     ('0.900 (0.850–0.950)', '50.0%')
     """
@@ -109,28 +109,35 @@ NEXT = {
 
 
 def make_run_readings(
-    board: PlacedRuns, facts: Iterable[RunFacts], cutoffs: Iterable[int], resampled: ResampledRuns
-) -> tuple[RunReading, ...]:
+    board: RunsOnJudgedQueries,
+    facts: Iterable[RunFacts],
+    cutoffs: Iterable[int],
+    resampled: ResampledRunQuantities,
+) -> tuple[RunInterpretation, ...]:
     """A reading for every run and cutoff."""
     pools = {fact.name: fact.pool for fact in facts}
     ks = list(cutoffs)
     return tuple(_make_run_reading(run, k, pools[run.name], resampled) for run in board.runs for k in ks)
 
 
-def cite_resampled_quantity(resampled: ResampledRuns, what: str, column: str, run: str) -> CitedNumber | None:
+def cite_resampled_quantity(
+    resampled: ResampledRunQuantities, what: str, column: str, run: str
+) -> NumberInSentence | None:
     """A quantity as evidence; None where it is undefined."""
     quantity = resampled.compute_quantity(column, run)
     return cite_quantity(what, quantity) if np.isfinite(quantity.value) else None
 
 
-def cite_quantity(what: str, quantity: ResampledQuantity, confidence: float = CONFIDENCE) -> CitedNumber:
+def cite_quantity(what: str, quantity: ResampledQuantity, confidence: float = CONFIDENCE) -> NumberInSentence:
     """The same of a quantity that has a value."""
-    low, high = compute_interval(quantity, confidence) or (None, None)
-    same = low is None and quantity.units > 1 and is_constant(quantity.replicates)
-    return CitedNumber(quantity.value, low, high, what=what, same=same)
+    low, high = compute_quantity_interval(quantity, confidence) or (None, None)
+    same = low is None and quantity.units > 1 and are_replicates_constant(quantity.replicates)
+    return NumberInSentence(quantity.value, low, high, what=what, same=same)
 
 
-def _make_run_reading(run: PlacedRun, k: int, pool: str, resampled: ResampledRuns) -> RunReading:
+def _make_run_reading(
+    run: RunOnJudgedQueries, k: int, pool: str, resampled: ResampledRunQuantities
+) -> RunInterpretation:
     names = name_loss_columns(k)
     titles = {
         "reached": f"RA-nWG@{k}", "ceiling": f"PROC@{k}", "share": f"%PROC@{k}", "pool": f"lost in the pool@{k}",
@@ -142,18 +149,18 @@ def _make_run_reading(run: PlacedRun, k: int, pool: str, resampled: ResampledRun
     facts = {name: fact for name, fact in told_by.items() if fact is not None}
     if len(facts) < len(titles):
         text = f"{run.name}@{k}: no conclusion is possible: no query has a useful document in its pool."
-        return RunReading(run.name, k, "untold", text, tuple(facts.values()))
+        return RunInterpretation(run.name, k, "untold", text, tuple(facts.values()))
     if run.graded.pool is None and run.documents.shape[1] <= k:
-        return RunReading(
+        return RunInterpretation(
             run.name, k, "untold", _note_short_run(run, k, facts["reached"]), (facts["reached"],)
         )
     finding = _find_larger_loss(facts)
-    return RunReading(
+    return RunInterpretation(
         run.name, k, finding, _phrase_run_reading(run.name, k, finding, pool, facts), tuple(facts.values())
     )
 
 
-def _find_larger_loss(facts: dict[str, CitedNumber]) -> str:
+def _find_larger_loss(facts: dict[str, NumberInSentence]) -> str:
     """Which loss is larger, as far as the intervals hold it."""
     total, excess = facts["total"].interval_or_exact_value, facts["excess"].interval_or_exact_value
     if total is None or excess is None:
@@ -169,7 +176,7 @@ def _find_larger_loss(facts: dict[str, CitedNumber]) -> str:
     return "both" if all(sure) else "open"
 
 
-def _phrase_run_reading(run: str, k: int, finding: str, pool: str, facts: dict[str, CitedNumber]) -> str:
+def _phrase_run_reading(run: str, k: int, finding: str, pool: str, facts: dict[str, NumberInSentence]) -> str:
     heads = {
         "pool": f"{run}@{k}: the pool. A perfect order of {pool} would give PROC "
         f"{format_cited_number(facts['ceiling'])}; the pool loses {format_cited_number(facts['pool'])}, the ordering "
@@ -187,7 +194,7 @@ def _phrase_run_reading(run: str, k: int, finding: str, pool: str, facts: dict[s
     return " ".join(filter(None, [heads[finding], NEXT.get(finding, "")]))
 
 
-def _note_short_run(run: PlacedRun, k: int, reached: CitedNumber) -> str:
+def _note_short_run(run: RunOnJudgedQueries, k: int, reached: NumberInSentence) -> str:
     return (
         f"{run.name}@{k}: RA-nWG is {format_cited_number(reached)}, but no list is longer than {k}, so it cannot "
         "separate the pool from the ordering. Score a deeper run, or pass the candidates with --pool."
@@ -211,9 +218,12 @@ UNTESTED = (
 )  # fmt: skip
 
 
-def make_guidance(
-    board: PlacedRuns, cutoffs: Sequence[int], extra: RunColumns, resampled: ResampledRuns
-) -> tuple[Guidance, ...]:
+def make_scoring_guidance(
+    board: RunsOnJudgedQueries,
+    cutoffs: Sequence[int],
+    extra: RunResamplingColumns,
+    resampled: ResampledRunQuantities,
+) -> tuple[GuidanceVerdict, ...]:
     """Every piece of advice with its status and numbers."""
     tested = [
         *_advise_on_hybrids(extra, resampled),
@@ -230,10 +240,10 @@ def make_guidance(
     missing += [] if "reranker" in knobs else [
         ("reranker", "ordering", "a strong reranker: score a run and its reranked version, with the same documents.")
     ]  # fmt: skip
-    return (*tested, *(_untested_guidance(*line) for line in (*missing, *UNTESTED)))
+    return (*tested, *(_make_untested_guidance(*line) for line in (*missing, *UNTESTED)))
 
 
-def judge_whether_gain_holds(gain: CitedNumber, least: float = 0.0) -> str:
+def judge_whether_gain_holds(gain: NumberInSentence, least: float = 0.0) -> str:
     """Whether a gain of more than `least` holds with its whole interval, is excluded by it, or is open."""
     if gain.interval_or_exact_value is None:
         return "open"
@@ -243,7 +253,9 @@ def judge_whether_gain_holds(gain: CitedNumber, least: float = 0.0) -> str:
     return "does not hold" if high <= max(least, MARGIN) else "open"
 
 
-def _advise_on_hybrids(extra: RunColumns, resampled: ResampledRuns) -> Iterable[Guidance]:
+def _advise_on_hybrids(
+    extra: RunResamplingColumns, resampled: ResampledRunQuantities
+) -> Iterable[GuidanceVerdict]:
     """Runs that are fusions of two others, against the better of the two; without one, the best pool that two
     lists in turn make. Its interval is widened for having been chosen among several."""
     for k in dict.fromkeys(union.cutoff for union in extra.unions):
@@ -258,17 +270,19 @@ def _advise_on_hybrids(extra: RunColumns, resampled: ResampledRuns) -> Iterable[
         status = judge_whether_gain_holds(gain)
         told_gain = f"{_phrase_gain(gain)} than the better one alone"
         text = f"{_describe_union(best)}, PROC@{k} {format_cited_number(ceiling)}: {told_gain}. {_MEANING[status]}"
-        size = CitedNumber(best.depth, what="distinct documents")
-        yield Guidance("hybrid", "pool", status, text, (ceiling, gain, *([] if best.fused else [size])))
+        size = NumberInSentence(best.depth, what="distinct documents")
+        yield GuidanceVerdict(
+            "hybrid", "pool", status, text, (ceiling, gain, *([] if best.fused else [size]))
+        )
 
 
-def _describe_union(union: UnionPool) -> str:
+def _describe_union(union: MergedRunPool) -> str:
     if union.fused:
         return f"{union.fused} joins {union.a} and {union.b}"
     return f"A hybrid pool of {union.depth} distinct documents, of {union.a} and {union.b} in turn"
 
 
-def _phrase_gain(gain: CitedNumber) -> str:
+def _phrase_gain(gain: NumberInSentence) -> str:
     """A gain as a number with more or less; neither where it is none."""
     # What the table rounds to 0 is neither more nor less.
     if format_score(abs(gain.point)) == format_score(0.0):
@@ -277,12 +291,12 @@ def _phrase_gain(gain: CitedNumber) -> str:
     if gain.point >= 0:
         return f"{format_cited_number(gain)} more"
     low, high = gain.ends
-    return f"{format_cited_number(CitedNumber(-gain.point, -high, -low, what=gain.what))} less"
+    return f"{format_cited_number(NumberInSentence(-gain.point, -high, -low, what=gain.what))} less"
 
 
 def _advise_on_depth(
-    board: PlacedRuns, cutoffs: Iterable[int], resampled: ResampledRuns
-) -> Iterable[Guidance]:
+    board: RunsOnJudgedQueries, cutoffs: Iterable[int], resampled: ResampledRunQuantities
+) -> Iterable[GuidanceVerdict]:
     """The depth that the source advises, for the runs that go deeper."""
     for k in cutoffs:
         for run in board.runs:
@@ -302,12 +316,12 @@ def _advise_on_depth(
                     status
                 ]
             )
-            yield Guidance("depth", "pool", status, text, (lost,))
+            yield GuidanceVerdict("depth", "pool", status, text, (lost,))
 
 
 def _advise_on_reranking(
-    board: PlacedRuns, cutoffs: Iterable[int], resampled: ResampledRuns
-) -> Iterable[Guidance]:
+    board: RunsOnJudgedQueries, cutoffs: Iterable[int], resampled: ResampledRunQuantities
+) -> Iterable[GuidanceVerdict]:
     """Pairs of runs with the same documents in another order."""
     pairs = [(a, b) for a, b in combinations(board.runs, 2) if have_same_documents(a, b)]
     for k in cutoffs:
@@ -319,11 +333,11 @@ def _advise_on_reranking(
             status = judge_whether_gain_holds(gain)
             more = _phrase_gain(gain)
             text = f"{b.name} reorders the documents of {a.name}: RA-nWG@{k} is {more}. {_MEANING[status]}"
-            yield Guidance("reranker", "ordering", status, text, (gain,))
+            yield GuidanceVerdict("reranker", "ordering", status, text, (gain,))
 
 
-def _untested_guidance(knob: str, finding: str, what: str) -> Guidance:
-    return Guidance(knob, finding, "not tested", f"Not tested on this data: {what}")
+def _make_untested_guidance(knob: str, finding: str, what: str) -> GuidanceVerdict:
+    return GuidanceVerdict(knob, finding, "not tested", f"Not tested on this data: {what}")
 
 
 def phrase_score_verdict(score: ScoringRecord) -> str:
@@ -351,11 +365,11 @@ def phrase_score_verdict(score: ScoringRecord) -> str:
     return f"{before}{claim.subject}{after}" if after else before
 
 
-def claim_first_runs(comparison: MeasureComparison) -> tuple[Claim, ...]:
+def claim_first_runs(comparison: RunComparisonByMeasure) -> tuple[Claim, ...]:
     """Which runs may be first by a measure."""
     first = _list_possible_first_runs(comparison)
     alone = len(first) == 1 and comparison.rank_high[comparison.runs.index(first[0])] == 1
-    return claim_possible_leaders(comparison.measure, first, comparison.runs, alone=alone)
+    return make_leader_claims(comparison.measure, first, comparison.runs, alone=alone)
 
 
 def is_lower_better(score: ScoringRecord, name: str) -> bool:
@@ -393,7 +407,7 @@ def _warn_of_uneven_judging(score: ScoringRecord) -> str:
 
 def phrase_score_lede(score: ScoringRecord) -> tuple[str, ...]:
     """The sentences under it: the gap between the two best, and what the ceilings say of the best."""
-    best = _best_value(score)
+    best = _find_best_run_value(score)
     if best is None or best.value is None:
         value = next((value for value in score.values if value.measure == score.headline), None)
         return (f"{value.reason[:1].upper()}{value.reason[1:]}.",) if value and value.reason else ()
@@ -411,13 +425,13 @@ def phrase_score_lede(score: ScoringRecord) -> tuple[str, ...]:
     return tuple(sentence for sentence in sentences if sentence)
 
 
-def _best_value(score: ScoringRecord) -> RunValue | None:
+def _find_best_run_value(score: ScoringRecord) -> RunMeasureValue | None:
     comparison = score.find_comparison(score.headline)
     name = comparison.runs[0] if comparison is not None and comparison.runs else score.runs[0].name
     return score.value(name, score.headline)
 
 
-def _phrase_single_run(best: RunValue) -> str:
+def _phrase_single_run(best: RunMeasureValue) -> str:
     over = f"{best.n:,} of {best.total:,} {best.unit}"
     if best.low is None:
         return f"Over {over}; no interval. Add a second run to compare."
@@ -459,14 +473,14 @@ def _phrase_gap_of_two_best(score: ScoringRecord) -> str:
     return f"{values[0]} and {values[1]} differ by {gap} and cannot be told apart.{more}"
 
 
-def orient_interval_upwards(pair: RunPair) -> tuple[float, float] | None:
+def orient_interval_upwards(pair: RunPairDifference) -> tuple[float, float] | None:
     """The interval of a difference, taken as one above 0; None where it has none."""
     if pair.low is None or pair.high is None:
         return None
     return (pair.low, pair.high) if pair.difference >= 0 else (-pair.high, -pair.low)
 
 
-def claim_run_pair(pair: RunPair, measure: str) -> Claim:
+def claim_run_pair(pair: RunPairDifference, measure: str) -> Claim:
     """What is said of two runs: that one beats the other, that it only scores higher, for of one too little is judged,
     or that they cannot be told apart."""
     if pair.better:
@@ -479,17 +493,17 @@ def claim_run_pair(pair: RunPair, measure: str) -> Claim:
 def list_score_claims(score: ScoringRecord) -> Iterator[Claim]:
     """All that is said of runs, by every measure."""
     for comparison in score.comparisons:
-        yield from comparison_claims(comparison)
+        yield from list_comparison_claims(comparison)
 
 
-def comparison_claims(comparison: MeasureComparison) -> Iterator[Claim]:
+def list_comparison_claims(comparison: RunComparisonByMeasure) -> Iterator[Claim]:
     """By one measure: who may be first, and what is said of each pair."""
     if comparison.pairs:
         yield from claim_first_runs(comparison)
     yield from (claim_run_pair(pair, comparison.measure) for pair in comparison.pairs)
 
 
-def _list_possible_first_runs(comparison: MeasureComparison) -> list[str]:
+def _list_possible_first_runs(comparison: RunComparisonByMeasure) -> list[str]:
     return [run for run, low in zip(comparison.runs, comparison.rank_low, strict=True) if low == 1]
 
 
@@ -502,7 +516,7 @@ _TREATED = {
 }
 
 
-def note_excluded_self(gone: Mapping[str, int]) -> Iterator[ScoringNote]:
+def note_excluded_own_documents(gone: Mapping[str, int]) -> Iterator[ScoringNote]:
     """What `exclude_self` left out of each run."""
     for name, count in gone.items():
         text = f"{name}: {format_noun_count(count, 'line')} with a query's own document left out."
@@ -526,7 +540,7 @@ def note_runs_finding_own_document(first: Mapping[str, tuple[int, int]]) -> Iter
 
 
 def note_input_oddities(
-    judgements: Graded1To5, facts: Iterable[RunFacts], total: int
+    judgements: JudgementGrades1To5, facts: Iterable[RunFacts], total: int
 ) -> Iterator[ScoringNote]:
     """What was odd about the files."""
     if judgements.dropped:
@@ -564,9 +578,9 @@ def note_input_oddities(
 
 
 def note_undefined_queries(
-    board: PlacedRuns,
+    board: RunsOnJudgedQueries,
     measures: Sequence[RequestedMeasure],
-    values: Sequence[RunValue],
+    values: Sequence[RunMeasureValue],
     lost: Mapping[str, int],
 ) -> Iterator[ScoringNote]:
     """Queries where a measure is undefined or of another kind; `lost` are a run's questions that failed."""
@@ -597,14 +611,17 @@ def note_undefined_queries(
 
 
 def note_unjudged_and_odd_values(
-    board: PlacedRuns, measured: Sequence[MeasuredRun], measures: Sequence[RequestedMeasure], unjudged: str
+    board: RunsOnJudgedQueries,
+    measured: Sequence[MeasuredRun],
+    measures: Sequence[RequestedMeasure],
+    unjudged: str,
 ) -> Iterator[ScoringNote]:
     """Unjudged documents, values above 1 and shares above 100%, by run."""
     cutoffs = sorted(
         {requested_measure.facts.cutoff for requested_measure in measures if requested_measure.facts.cutoff}
     )
     for run, values in zip(board.runs, measured, strict=True):
-        yield from _unjudged_notes(run, cutoffs, unjudged)
+        yield from _note_unjudged_documents(run, cutoffs, unjudged)
         for measure in measures:
             if over := count_over_one(values.columns[measure.name].value) if len(measure.parts) == 1 else 0:
                 what = f"{measure.name} is above 1 for {format_noun_count(over, 'query')}"
@@ -626,7 +643,9 @@ def note_too_few_resamples(runs: int, resamples: int, test: str) -> Iterator[Sco
         yield ScoringNote("resamples", text, "", resamples)
 
 
-def note_answered_queries(values: Sequence[RunValue], answered: int, total: int) -> Iterator[ScoringNote]:
+def note_answered_queries(
+    values: Sequence[RunMeasureValue], answered: int, total: int
+) -> Iterator[ScoringNote]:
     """How many queries the answers are about, and how many have all their evidence."""
     if answered < total:
         text = f"Answers are given for {answered:,} of {format_noun_count(total, 'judged query')}."
@@ -642,13 +661,13 @@ def _has_set_measure(measures: Iterable[RequestedMeasure]) -> bool:
     return any(measure.facts.base.lstrip("%").startswith(("RA", "PROC")) for measure in measures)
 
 
-def _note_rare_grade_weights(board: PlacedRuns, total: int) -> Iterator[ScoringNote]:
+def _note_rare_grade_weights(board: RunsOnJudgedQueries, total: int) -> Iterator[ScoringNote]:
     useful = board.counts[:, 2:].sum(axis=1) > 0
-    if fallback := int((has_fallback_weights(board.counts) & useful).sum()):
+    if fallback := int((find_pools_without_grade_5(board.counts) & useful).sum()):
         these = f"{fallback:,} of {format_noun_count(total, 'query')}"
         text = f"{these} have no document of grade 5: for them, grade 4 weighs 1 and grade 3 weighs 0.2."
         yield ScoringNote("fallback", text, "", fallback, total)
-    if inverted := int(has_inverted_weights(board.counts).sum()):
+    if inverted := int(find_inverted_weights(board.counts).sum()):
         text = (
             f"In {inverted:,} of {format_noun_count(total, 'query')} grade 3 weighs more than grade 4 (grade "
             "inversion)."
@@ -656,7 +675,9 @@ def _note_rare_grade_weights(board: PlacedRuns, total: int) -> Iterator[ScoringN
         yield ScoringNote("grade_inversion", text, "", inverted, total)
 
 
-def _unjudged_notes(run: PlacedRun, cutoffs: Sequence[int], how: str) -> Iterator[ScoringNote]:
+def _note_unjudged_documents(
+    run: RunOnJudgedQueries, cutoffs: Sequence[int], how: str
+) -> Iterator[ScoringNote]:
     shares = [evaluate_graded([f"{JUDGED}@{k}"], run.graded)[f"{JUDGED}@{k}"] for k in cutoffs]
     defined = [share[~np.isnan(share)] for share in shares]
     means = [1 - float(share.mean()) for share in defined if len(share)]

@@ -24,27 +24,31 @@ from embassay.measures.agreement import cohen_kappa
 from embassay.measures.judgements import GRADES
 from embassay.protocols.kernel.quantities import STEPS, estimate_judge_bias, forecast_more_items_for_pair
 from embassay.protocols.kernel.tables import ColumnTable
-from embassay.protocols.rag.decision.population import NOT_FOUND, ItemPopulation, make_population_from_runs
-from embassay.protocols.rag.scoring.inputs import Graded1To5, ScoringInputs
-from embassay.protocols.rag.scoring.placement import place_runs
+from embassay.protocols.rag.decision.population import (
+    NOT_FOUND,
+    ComparisonItemPopulation,
+    make_item_population_from_runs,
+)
+from embassay.protocols.rag.scoring.inputs import JudgementGrades1To5, ScoringInputs
+from embassay.protocols.rag.scoring.placement import place_runs_on_judged_queries
 from embassay.protocols.rag.scoring.quantities import CONFIDENCE
 from embassay.protocols.rag.scoring.sampling import TO_GRADE_TABLE, MissingCorrection, PeopleAndJudgeGrades
 from embassay.protocols.rag.scoring.score import (
     BY_PEOPLE,
-    MeasureComparison,
     MeasuredRun,
-    QueryColumns,
     RequestedMeasure,
-    RunPair,
-    RunValue,
+    RunComparisonByMeasure,
+    RunMeasureValue,
+    RunPairDifference,
+    RunQueryMeasureColumns,
     ScoringNote,
     ScoringRecord,
     measure_run,
 )
 from embassay.runs.folder import read_json_record
 from embassay.stats import Estimate
-from embassay.stats.few_labels import FEWEST, MOST_REFUSED, CorrectedMean, corrected_mean
-from embassay.stats.ranks import correct_tested_p_values
+from embassay.stats.few_labels import FEWEST, MOST_REFUSED, HumanAndJudgeMean, compute_judge_corrected_mean
+from embassay.stats.ranks import correct_p_values_by_holm
 
 if TYPE_CHECKING:
     import polars as pl
@@ -60,7 +64,7 @@ CORRECTED_TEST = "two-sided t test of the difference corrected by people's grade
 
 
 @dataclass(frozen=True, kw_only=True)
-class Correction(Estimate):
+class CorrectedRunEstimate(Estimate):
     """A value of `run`, or with `other` run minus other: by people and judge, by people alone, by the judge alone.
     `slope` is how much the judge counts, `effective` how many labels of people alone would be as good. `unit` is what
     people labelled `n` of `total` of, in so many `queries`, which the interval is over."""
@@ -95,7 +99,7 @@ class UncorrectedMeasure:
 
 
 @dataclass(frozen=True)
-class GradeBias:
+class JudgeGradeBias:
     """How far the judge's grades are above people's, on `n` passages of a kind, with its 95% interval where it has
     one."""
 
@@ -107,7 +111,7 @@ class GradeBias:
 
 
 @dataclass(frozen=True)
-class LabelGain:
+class MoreLabelsGain:
     """What `more` units labelled by people (`unit`: queries or passages), each of so many `labels`, would buy for a
     difference: half of its interval, and the chance that it is told from 0."""
 
@@ -122,7 +126,7 @@ class LabelGain:
 
 
 @dataclass(frozen=True)
-class Corrections:
+class JudgeCorrectionResults:
     """What people's grades made of the judge's. `passages` have both grades; `kappa` is quadratically weighted, None
     where it is undefined. `use` says in words whether the judge is of any."""
 
@@ -132,9 +136,9 @@ class Corrections:
     queries: int
     kappa: float | None
     exact: float
-    off: tuple[GradeBias, ...]
-    rows: tuple[Correction, ...]
-    ahead: tuple[LabelGain, ...]
+    off: tuple[JudgeGradeBias, ...]
+    rows: tuple[CorrectedRunEstimate, ...]
+    ahead: tuple[MoreLabelsGain, ...]
     use: str
     notes: tuple[str, ...]
     lacking: tuple[UncorrectedMeasure, ...] = ()
@@ -145,10 +149,14 @@ class Corrections:
         return asdict(self)
 
 
-def read_corrections(path: Path) -> Corrections:
+def read_corrections(path: Path) -> JudgeCorrectionResults:
     """The record in a `corrected.json`; DataError if it holds none."""
     return read_json_record(
-        path, Corrections, schema=SCHEMA, what="the corrections", mend="Score again with this --out."
+        path,
+        JudgeCorrectionResults,
+        schema=SCHEMA,
+        what="the corrections",
+        mend="Score again with this --out.",
     )
 
 
@@ -158,8 +166,8 @@ class JudgeCorrector:
     def __init__(
         self,
         inputs: ScoringInputs,
-        people: Graded1To5,
-        judge: Graded1To5,
+        people: JudgementGrades1To5,
+        judge: JudgementGrades1To5,
         measures: Sequence[RequestedMeasure],
         judged: Sequence[MeasuredRun],
         queries: Sequence[str],
@@ -188,7 +196,9 @@ class JudgeCorrector:
         drawn = set(self.labelled.fully_graded_queries)
         return np.array([i for i, query in enumerate(self.queries) if query in drawn], dtype=np.int64)
 
-    def _measure_runs_by_people(self, people: Graded1To5) -> dict[str, Mapping[str, QueryColumns]]:
+    def _measure_runs_by_people(
+        self, people: JudgementGrades1To5
+    ) -> dict[str, Mapping[str, RunQueryMeasureColumns]]:
         """People's values of the queries that they graded whole, in the order of `queries`."""
         import polars as pl
 
@@ -202,21 +212,21 @@ class JudgeCorrector:
         }
         if any(not len(run.frame) for run in runs.values()):
             return {}
-        board = place_runs(
+        board = place_runs_on_judged_queries(
             replace(self.inputs, runs=runs, pools=(None,) * len(runs)), replace(people, frame=frame)
         )
         order = {query: i for i, query in enumerate(board.queries)}
         rows = np.array([order[name] for name in names])
-        values: dict[str, Mapping[str, QueryColumns]] = {}
+        values: dict[str, Mapping[str, RunQueryMeasureColumns]] = {}
         for run in board.runs:
             columns = measure_run(run.name, run.graded, self.measures, "zero", None).columns
             values[run.name] = {
-                name: QueryColumns(column.value[rows], tuple(part[rows] for part in column.parts))
+                name: RunQueryMeasureColumns(column.value[rows], tuple(part[rows] for part in column.parts))
                 for name, column in columns.items()
             }
         return values
 
-    def list_corrections(self) -> Iterator[Correction]:
+    def list_corrections(self) -> Iterator[CorrectedRunEstimate]:
         """Of every run and every two, by every measure that people's grades are enough for."""
         names = list(self.judged)
         for measure in self.measures:
@@ -227,7 +237,9 @@ class JudgeCorrector:
                 if correction is not None:
                     yield correction
 
-    def _correct_by_whole_queries(self, measure: RequestedMeasure, run: str, other: str) -> Correction | None:
+    def _correct_by_whole_queries(
+        self, measure: RequestedMeasure, run: str, other: str
+    ) -> CorrectedRunEstimate | None:
         """From whole queries: a mean, or a ratio of means, over those where it is defined."""
         missing = self.labelled.explain_no_query_correction(measure.facts.cutoff)
         if missing is not None:
@@ -257,12 +269,12 @@ class JudgeCorrector:
         spread = max(float(np.nanstd(run.columns[measure].value)) for run in self.judged.values())
         return self.labelled.describe_gain_of_queries(self.cutoff, measure, spread)
 
-    def _select_judge_columns(self) -> dict[str, Mapping[str, QueryColumns]]:
+    def _select_judge_columns(self) -> dict[str, Mapping[str, RunQueryMeasureColumns]]:
         return {name: run.columns for name, run in self.judged.items()}
 
     def _correct_by_single_passages(
         self, measure: RequestedMeasure, run: str, other: str
-    ) -> Correction | None:
+    ) -> CorrectedRunEstimate | None:
         """From single passages, where the measure is a sum over them and people graded more than whole queries."""
         population = self._make_passage_population(measure.name)
         if population is None or population.asked.linear is None:
@@ -292,14 +304,14 @@ class JudgeCorrector:
         by_people = coefficient[used] * linear.gain[[self.people.get(key, 0) for key in keys]] * scale
         most = float(np.abs(coefficient[used]).max()) * scale
         groups = population.query[used]
-        mean = corrected_mean(
+        mean = compute_judge_corrected_mean(
             by_people[labelled], by_judge[labelled], by_judge, bounds=(-most if other else 0.0, most),
             groups=groups[labelled], every_groups=groups, confidence=CONFIDENCE
         )  # fmt: skip
         queries = len(np.unique(groups[labelled]))
         return _make_correction((run, other, measure.name), "passages", mean, 1.0, queries=queries)
 
-    def _make_passage_population(self, measure: str) -> ItemPopulation | None:
+    def _make_passage_population(self, measure: str) -> ComparisonItemPopulation | None:
         """The passages among the first of the runs, on the judge's queries; None for a measure that has none."""
         import polars as pl
 
@@ -309,14 +321,14 @@ class JudgeCorrector:
             for name, run in self.inputs.runs.items()
         }
         try:
-            return make_population_from_runs(runs, measure, 0.0)
+            return make_item_population_from_runs(runs, measure, 0.0)
         # No measure of passages alone: then whole queries are all there is to go by.
         except UsageError:
             return None
 
-    def measure_judge_bias(self) -> Iterator[GradeBias]:
+    def measure_judge_bias(self) -> Iterator[JudgeGradeBias]:
         """By people's grade, and by how well the runs rank a passage."""
-        ranks = self._best_ranks()
+        ranks = self._find_best_passage_ranks()
         graded = [(self.people[key], self.judge[key], ranks.get(key, NOT_FOUND)) for key in self.shared]
         table = np.array(graded, dtype=np.float64)
         parts = {"all": table}
@@ -325,9 +337,9 @@ class JudgeCorrector:
             parts[f"ranks {low} to {high}"] = table[(table[:, 2] >= low) & (table[:, 2] <= high)]
         for kind, rows in parts.items():
             if len(rows):
-                yield GradeBias(*astuple(estimate_judge_bias(kind, rows[:, 1] - rows[:, 0])))
+                yield JudgeGradeBias(*astuple(estimate_judge_bias(kind, rows[:, 1] - rows[:, 0])))
 
-    def _best_ranks(self) -> dict[tuple[str, str], int]:
+    def _find_best_passage_ranks(self) -> dict[tuple[str, str], int]:
         population = self._make_passage_population(f"Precision4+@{BANDS[-1][1]}")
         if population is None:
             return {}
@@ -343,7 +355,7 @@ Quantity = tuple[Floats, Floats]
 
 
 def _make_mean_or_difference(
-    held: Mapping[str, Mapping[str, QueryColumns]], measure: str, run: str, other: str
+    held: Mapping[str, Mapping[str, RunQueryMeasureColumns]], measure: str, run: str, other: str
 ) -> Quantity:
     first = held[run][measure].parts
     if not other:
@@ -357,7 +369,7 @@ def _make_mean_or_difference(
 
 def _correct_ratio_of_means(
     people: Quantity, judge: Quantity, labelled: NDArray[np.int64], *, is_difference: bool
-) -> tuple[CorrectedMean, float] | None:
+) -> tuple[HumanAndJudgeMean, float] | None:
     """The ratio of means whose deviations have the corrected mean 0: that mean, and what it is divided by. The `value`
     of the mean is the ratio."""
     top, under = people
@@ -367,7 +379,7 @@ def _correct_ratio_of_means(
     # The deviations are of the ratio that is sought, so it is found in turns; each corrects the last one.
     for _ in range(_TURNS):
         every = judge[0] - ratio * judge[1]
-        mean = corrected_mean(
+        mean = compute_judge_corrected_mean(
             top - ratio * under,
             every[labelled],
             every,
@@ -375,7 +387,7 @@ def _correct_ratio_of_means(
             confidence=CONFIDENCE,
         )
         ratio += mean.value.point / float(under.mean())
-    by_itself = corrected_mean(
+    by_itself = compute_judge_corrected_mean(
         top - alone * under, np.zeros(len(top)), np.zeros(len(top)),
         bounds=_bound_query_deviation(people, alone, is_difference),
         confidence=CONFIDENCE
@@ -398,8 +410,8 @@ def _bound_query_deviation(people: Quantity, ratio: float, is_difference: bool) 
 
 
 def _make_correction(
-    of: tuple[str, str, str], unit: str, mean: CorrectedMean, under: float, *, queries: int
-) -> Correction | None:
+    of: tuple[str, str, str], unit: str, mean: HumanAndJudgeMean, under: float, *, queries: int
+) -> CorrectedRunEstimate | None:
     """The record `of` a run, another and a measure; ends lie within what the measure can be."""
     run, other, measure = of
     error = mean.error / under
@@ -411,7 +423,7 @@ def _make_correction(
     p = scaled.p
     low, high = max(scaled.ends(CONFIDENCE)[0], least), min(scaled.ends(CONFIDENCE)[1], 1.0)
     alone_low, alone_high = mean.alone.ends
-    return Correction(
+    return CorrectedRunEstimate(
         mean.value.value, low, high, mean.n, run=run, other=other, measure=measure, alone=mean.alone.point,
         alone_low=max(alone_low, least), alone_high=min(alone_high, 1.0), judge=mean.judge, slope=mean.slope,
         unit=unit, total=mean.total, effective=mean.effective, p=p if np.isfinite(p) else 1.0, queries=queries,
@@ -419,7 +431,9 @@ def _make_correction(
     )  # fmt: skip
 
 
-def make_corrections(made: JudgeCorrector, judge: RunOrQrelsEntries, headline: str) -> Corrections:
+def make_corrections_record(
+    made: JudgeCorrector, judge: RunOrQrelsEntries, headline: str
+) -> JudgeCorrectionResults:
     """The whole record."""
     rows = tuple(made.list_corrections())
     pairs = [(made.people[key], made.judge[key]) for key in made.shared]
@@ -429,7 +443,7 @@ def make_corrections(made: JudgeCorrector, judge: RunOrQrelsEntries, headline: s
     )
     queries = len({key[0] for key in made.shared})
     ahead = tuple(_forecast_label_gains(rows, headline, len(made.judge) / len(made.queries)))
-    return Corrections(
+    return JudgeCorrectionResults(
         made.inputs.qrels.path, judge.path, len(pairs), queries, None if np.isnan(kappa) else float(kappa),
         float(np.mean([a == b for a, b in pairs])), tuple(made.measure_judge_bias()), rows, ahead,
         _phrase_use_of_judge(rows, headline), tuple(_correction_notes(made, rows)),
@@ -437,11 +451,13 @@ def make_corrections(made: JudgeCorrector, judge: RunOrQrelsEntries, headline: s
     )  # fmt: skip
 
 
-def _forecast_label_gains(rows: Sequence[Correction], headline: str, per_query: float) -> Iterator[LabelGain]:
+def _forecast_label_gains(
+    rows: Sequence[CorrectedRunEstimate], headline: str, per_query: float
+) -> Iterator[MoreLabelsGain]:
     """For every difference by the headline that is not told from 0, by Holm over all of them; a query is `per_query`
     labels."""
     gaps = [row for row in rows if row.other and row.measure == headline]
-    p_all = correct_tested_p_values([gap.p for gap in gaps], [gap.value != 0 for gap in gaps])
+    p_all = correct_p_values_by_holm([gap.p for gap in gaps], [gap.value != 0 for gap in gaps])
     for correction, p in zip(gaps, p_all, strict=True):
         if p >= 1 - CONFIDENCE or correction.contains(0):
             half, left = correction.width / 2, correction.total - correction.n
@@ -450,7 +466,7 @@ def _forecast_label_gains(rows: Sequence[Correction], headline: str, per_query: 
             )
             for step in steps:
                 labels = per_query if correction.unit == "queries" else 1.0
-                yield LabelGain(
+                yield MoreLabelsGain(
                     correction.run,
                     correction.other,
                     correction.measure,
@@ -462,7 +478,7 @@ def _forecast_label_gains(rows: Sequence[Correction], headline: str, per_query: 
                 )
 
 
-def _phrase_use_of_judge(rows: Sequence[Correction], headline: str) -> str:
+def _phrase_use_of_judge(rows: Sequence[CorrectedRunEstimate], headline: str) -> str:
     mine = [row for row in rows if row.measure == headline]
     if not mine:
         return f"People's grades are not enough for {headline}."
@@ -474,7 +490,7 @@ def _phrase_use_of_judge(rows: Sequence[Correction], headline: str) -> str:
 
 
 def _list_uncorrected_measures(
-    made: JudgeCorrector, rows: Sequence[Correction]
+    made: JudgeCorrector, rows: Sequence[CorrectedRunEstimate]
 ) -> tuple[UncorrectedMeasure, ...]:
     """The measures of which a run has no row, with the reason where it is what people or the judge graded."""
     having = {row.measure for row in rows}
@@ -492,7 +508,7 @@ def _list_uncorrected_measures(
     return tuple(lacking)
 
 
-def build_to_grade_table(made: JudgeCorrector) -> ColumnTable | None:
+def build_passages_to_grade_table(made: JudgeCorrector) -> ColumnTable | None:
     """What people should grade so that every measure has a corrected value; None where all have one."""
     if not made.lacking:
         return None
@@ -500,7 +516,7 @@ def build_to_grade_table(made: JudgeCorrector) -> ColumnTable | None:
 
 
 def explain_uncorrected_headline(
-    corrections: Corrections, headline: str
+    corrections: JudgeCorrectionResults, headline: str
 ) -> tuple[str, tuple[str, ...]] | None:
     """Heading and sentences where the headline has no corrected value: what is missing comes first."""
     lacking = next((missing for missing in corrections.lacking if missing.measure == headline), None)
@@ -522,7 +538,7 @@ _FEW_QUERIES = 30
 """Below so many queries an interval over them is by Student's t with much wider ends, and a note says so."""
 
 
-def _correction_notes(made: JudgeCorrector, rows: Sequence[Correction]) -> Iterator[str]:
+def _correction_notes(made: JudgeCorrector, rows: Sequence[CorrectedRunEstimate]) -> Iterator[str]:
     cutoffs = {measure.facts.cutoff for measure in made.measures}
     yield from made.labelled.warnings(max((k for k in cutoffs if k), default=None))
     single = {(row.run, row.measure): row.value for row in rows if not row.other}
@@ -546,13 +562,15 @@ def _correction_notes(made: JudgeCorrector, rows: Sequence[Correction]) -> Itera
             )
 
 
-def replace_by_corrected_values(score: ScoringRecord, corrections: Corrections) -> ScoringRecord:
+def replace_by_corrected_values(score: ScoringRecord, corrections: JudgeCorrectionResults) -> ScoringRecord:
     """A scoring by the judge with the corrected values and differences in place of the judge's; a value that people's
     grades are too few for is undefined, for the judge's own would look like one of people's."""
     rows = {(row.run, row.other, row.measure): row for row in corrections.rows}
     lacking = {missing.measure: f"{missing.reason}. {missing.mend}" for missing in corrections.lacking}
     values = tuple(
-        _corrected_value(value, rows.get((value.run, "", value.measure)), lacking.get(value.measure, ""))
+        _make_corrected_run_value(
+            value, rows.get((value.run, "", value.measure)), lacking.get(value.measure, "")
+        )
         for value in score.values
     )
     comparisons = (
@@ -571,7 +589,9 @@ def replace_by_corrected_values(score: ScoringRecord, corrections: Corrections) 
     )  # fmt: skip
 
 
-def _corrected_value(judge: RunValue, row: Correction | None, lacking: str) -> RunValue:
+def _make_corrected_run_value(
+    judge: RunMeasureValue, row: CorrectedRunEstimate | None, lacking: str
+) -> RunMeasureValue:
     if row is None:
         alone = "" if judge.value is None else f" (by the judge alone {judge.value:.3f})"
         reason = f"{lacking or 'people graded too little'}{alone}"
@@ -590,8 +610,11 @@ def _corrected_value(judge: RunValue, row: Correction | None, lacking: str) -> R
 
 
 def _compare_by_corrections(
-    score: ScoringRecord, measure: str, direction: str, rows: Mapping[tuple[str, str, str], Correction]
-) -> MeasureComparison:
+    score: ScoringRecord,
+    measure: str,
+    direction: str,
+    rows: Mapping[tuple[str, str, str], CorrectedRunEstimate],
+) -> RunComparisonByMeasure:
     lower = direction == "lower"
     values = {
         run.name: rows[run.name, "", measure].point for run in score.runs if (run.name, "", measure) in rows
@@ -601,12 +624,12 @@ def _compare_by_corrections(
     for a, b in combinations(ranked, 2):
         correction = rows.get((a, b, measure)) or rows.get((b, a, measure))
         if correction is None:
-            return MeasureComparison(measure, tuple(ranked), reason="people graded too little")
+            return RunComparisonByMeasure(measure, tuple(ranked), reason="people graded too little")
         low, high = correction.ends
         if correction.run != a:
             low, high = -high, -low
         pairs.append(
-            RunPair(
+            RunPairDifference(
                 a,
                 b,
                 correction.point if correction.run == a else -correction.point,
@@ -621,8 +644,8 @@ def _compare_by_corrections(
             )
         )
     if not pairs:
-        return MeasureComparison(measure, tuple(ranked), reason="fewer than two runs with a value")
-    adjusted = correct_tested_p_values([pair.p for pair in pairs], [pair.difference != 0 for pair in pairs])
+        return RunComparisonByMeasure(measure, tuple(ranked), reason="fewer than two runs with a value")
+    adjusted = correct_p_values_by_holm([pair.p for pair in pairs], [pair.difference != 0 for pair in pairs])
     tested = tuple(
         replace(
             pair,
@@ -631,4 +654,4 @@ def _compare_by_corrections(
         )
         for pair, p in zip(pairs, adjusted, strict=True)
     )
-    return MeasureComparison.rank_by_tests(measure, ranked, tested)
+    return RunComparisonByMeasure.rank_by_tests(measure, ranked, tested)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from embassay.data.lines import read_text_lines
 from embassay.data.rows import find_nearest_name, make_missing_column_error, read_row_id
-from embassay.data.tables import find_known_suffix, open_table
+from embassay.data.tables import find_known_suffix, open_table_file
 from embassay.errors import DataError
 from embassay.measures.judgements import RELEVANT
 from embassay.protocols.kernel.tables import format_noun_count
@@ -22,7 +22,7 @@ from embassay.protocols.rag.scoring.score import ScoringNote
 if TYPE_CHECKING:
     import polars as pl
 
-    from embassay.protocols.rag.scoring.inputs import Graded1To5, ScoringInputs
+    from embassay.protocols.rag.scoring.inputs import JudgementGrades1To5, ScoringInputs
 
 NAMES = {
     "query_id": ("query", "query-id", "qid", "topic"),
@@ -35,7 +35,7 @@ RELEVANCE = "relevance"
 
 
 @dataclass(frozen=True)
-class FacetLine:
+class DocumentFacetLine:
     """A facet of a document, and the line that says so."""
 
     query: str
@@ -49,7 +49,7 @@ class JudgedFacets:
     """The facets in a file; `worthless` lines say that a document lacks one, `repeated` ones stand there before."""
 
     path: Path
-    lines: tuple[FacetLine, ...]
+    lines: tuple[DocumentFacetLine, ...]
     worthless: int = 0
     repeated: int = 0
 
@@ -79,7 +79,7 @@ def read_facets(path: Path, mapping: Mapping[str, str]) -> JudgedFacets:
     return JudgedFacets(path, lines, len(read) - len(having), len(having) - len(lines))
 
 
-def _read_trec_facets(path: Path) -> Iterator[tuple[FacetLine, float]]:
+def _read_trec_facets(path: Path) -> Iterator[tuple[DocumentFacetLine, float]]:
     for number, line in read_text_lines(path):
         cells = line.split()
         if not cells:
@@ -92,11 +92,11 @@ def _read_trec_facets(path: Path) -> Iterator[tuple[FacetLine, float]]:
                 mend="Or name the file .csv, .tsv or .jsonl, with query_id, doc_id and facet."
             )  # fmt: skip
         query, facet, doc, relevance = cells
-        yield FacetLine(query, doc, facet, number), float(relevance)
+        yield DocumentFacetLine(query, doc, facet, number), float(relevance)
 
 
-def _read_facet_table(path: Path, mapping: Mapping[str, str]) -> Iterator[tuple[FacetLine, float]]:
-    source = open_table(path)
+def _read_facet_table(path: Path, mapping: Mapping[str, str]) -> Iterator[tuple[DocumentFacetLine, float]]:
+    source = open_table_file(path)
     columns = source.columns()
     names = {target: _find_mapped_column(target, columns, mapping) for target in COLUMNS}
     for target, name in names.items():
@@ -113,7 +113,7 @@ def _read_facet_table(path: Path, mapping: Mapping[str, str]) -> Iterator[tuple[
                 "the relevance is not a number", path=path, line=row.line, found=repr(relevance),
                 mend="Write 1 if the document has the facet and 0 if it does not, or leave the column out."
             ) from None  # fmt: skip
-        yield FacetLine(query, doc, facet, row.line), value
+        yield DocumentFacetLine(query, doc, facet, row.line), value
 
 
 def _find_mapped_column(target: str, columns: Collection[str], mapping: Mapping[str, str]) -> str:
@@ -144,7 +144,7 @@ def check_facets_are_known(
                 )  # fmt: skip
 
 
-def note_unknown_facets(inputs: ScoringInputs, judgements: Graded1To5) -> list[ScoringNote]:
+def note_unknown_facets(inputs: ScoringInputs, judgements: JudgementGrades1To5) -> list[ScoringNote]:
     """What the facets of a scoring leave open, nothing where it has none. DataError for those of queries and documents
     that nobody knows."""
     import polars as pl
@@ -158,10 +158,10 @@ def note_unknown_facets(inputs: ScoringInputs, judgements: Graded1To5) -> list[S
         inputs.facets, queries, {*judged["doc"], *inputs.corpus, *(doc for run in runs for doc in run)}
     )
     relevant = judged.filter(pl.col("grade") >= RELEVANT).select("query", "doc").rows()
-    return list(facet_notes(inputs.facets, queries, relevant))
+    return list(note_facet_gaps(inputs.facets, queries, relevant))
 
 
-def facet_notes(
+def note_facet_gaps(
     facets: JudgedFacets, queries: Collection[str], relevant: Collection[tuple[str, str]]
 ) -> Iterator[ScoringNote]:
     """What the facets leave open: queries and relevant documents without any, and lines that count for nothing.

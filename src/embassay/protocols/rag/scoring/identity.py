@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from embassay.data.judged_runs import RunOrQrelsEntries
-from embassay.data.judged_runs.forms import CHUNKED, IdForm, find_nearest_id_form
+from embassay.data.judged_runs.forms import CHUNKED, IdSpellingMatch, find_nearest_id_form
 from embassay.errors import DataError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def check_document_ids_match(
     run would beat them for it."""
     queries, docs = (_distinct_ids(judged[name]) for name in ("query", "doc"))
     held = {
-        name: _DocumentIds(entries, _distinct_ids(entries.frame["doc"]), docs)
+        name: _RunAndJudgedDocuments(entries, _distinct_ids(entries.frame["doc"]), docs)
         for name, entries in runs.items()
     }
     are_all_foreign = all(ids.are_mostly_unjudged for ids in held.values())
@@ -83,7 +83,7 @@ def check_document_ids_match(
         yield f"{few} of {name} is judged: {such}.{mend}"
 
 
-class _DocumentIds:
+class _RunAndJudgedDocuments:
     """The documents of a run, `all` of them once, held against those that are judged."""
 
     def __init__(self, entries: RunOrQrelsEntries, ids: pl.Series, docs: pl.Series) -> None:
@@ -98,14 +98,14 @@ class _DocumentIds:
         is_rare = self.common < RARE * len(self.all) and self.common < RARE * len(self.docs)
         return is_rare or not self.common
 
-    def find_nearest_id_form(self) -> IdForm | None:
+    def find_nearest_id_form(self) -> IdSpellingMatch | None:
         """How those that are not judged may be written otherwise."""
         if not len(self.unknown) or len(self.docs) > MANY:
             return None
         return find_nearest_id_form(self.unknown.head(LOOKED_AT).to_list(), self.docs.to_list())
 
 
-def _are_ids_of_corpus(ids: _DocumentIds, corpus: Collection[str]) -> bool:
+def _are_ids_of_corpus(ids: _RunAndJudgedDocuments, corpus: Collection[str]) -> bool:
     return bool(corpus) and sum(doc in corpus for doc in ids.all) * 2 >= len(ids.all)
 
 
@@ -125,7 +125,9 @@ def _check_query_ids_match(entries: RunOrQrelsEntries, asked: pl.Series, queries
         )  # fmt: skip
 
 
-def _note_differently_written_ids(name: str, ids: _DocumentIds, form: IdForm | None) -> Iterator[str]:
+def _note_differently_written_ids(
+    name: str, ids: _RunAndJudgedDocuments, form: IdSpellingMatch | None
+) -> Iterator[str]:
     """A word on documents that would be judged if they were written otherwise."""
     if form is None or form.matched < max(2, ALSO * min(len(ids.all), LOOKED_AT)):
         return
@@ -135,7 +137,7 @@ def _note_differently_written_ids(name: str, ids: _DocumentIds, form: IdForm | N
     )
 
 
-def _make_foreign_documents_error(ids: _DocumentIds, form: IdForm | None) -> DataError:
+def _make_foreign_documents_error(ids: _RunAndJudgedDocuments, form: IdSpellingMatch | None) -> DataError:
     mend = (
         "Check that both ids name the same passages; with --corpus, the run's ids are checked against it. "
         "Judgements of spans fit any passages (export/spans.jsonl)."

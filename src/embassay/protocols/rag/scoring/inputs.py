@@ -13,9 +13,15 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Tokenizer
 from embassay.data import open_dataset, sources
-from embassay.data.documents import read_placed_passages
+from embassay.data.documents import read_passages_with_origin
 from embassay.data.documents.folder import format_path_as_id
-from embassay.data.judged_runs import CorpusTexts, RunOrQrelsEntries, read_held_entries, read_qrels, read_run
+from embassay.data.judged_runs import (
+    AnswerTextMatcher,
+    RunOrQrelsEntries,
+    read_entries_in_memory,
+    read_qrels,
+    read_run_entries,
+)
 from embassay.data.judged_runs.spans import (
     EvidenceSpan,
     is_span_judgement_file,
@@ -28,33 +34,33 @@ from embassay.data.retrieval import advise_grade_map, grade_map
 from embassay.data.rows import (
     make_cell_error,
     make_missing_column_error,
-    read_number,
+    read_number_cell,
     read_row_id,
-    read_text,
-    read_texts,
+    read_text_cell,
+    read_text_list_cell,
 )
-from embassay.data.tables import open_table
-from embassay.data.views import RenamedView
+from embassay.data.tables import open_table_file
+from embassay.data.views import RenamedColumnsView
 from embassay.errors import DataError, UsageError
 from embassay.measures.judgements import GRADES, RELEVANT, Sources
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel.groups import Labels, group_items_sharing_things
 from embassay.protocols.rag.scoring.facets import JudgedFacets, read_facets
 from embassay.protocols.rag.scoring.options import ScoreRequest
-from embassay.runs.folder import write_atomic
+from embassay.runs.folder import write_file_atomically
 from embassay.search.fusion import fuse_by_reciprocal_rank
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from embassay.protocols.live.runs import LiveRun
+    from embassay.protocols.live.runs import LiveRetrieverRun
 
 
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class SourceCodes:
+class DocumentSourceCodes:
     """The source of each document by its code, and the graded pool sorted by query: query, grade, source."""
 
     of: Ints
@@ -67,7 +73,7 @@ class SourceCodes:
         return Sources(np.where(documents < 0, -1, self.of[documents]), self.query, self.grade, self.code)
 
 
-def encode_sources(codes: Sequence[Ints], texts: Sequence[pl.Series], separator: str) -> Ints:
+def encode_document_sources(codes: Sequence[Ints], texts: Sequence[pl.Series], separator: str) -> Ints:
     """The source of every document code: what stands before the last `separator` in its id, the whole id without one.
 
     `codes` and `texts` are the columns of all files, each code with its id.
@@ -84,10 +90,10 @@ def encode_sources(codes: Sequence[Ints], texts: Sequence[pl.Series], separator:
     return of
 
 
-def make_source_codes(of: Ints, query: Ints, grade: NDArray[np.int8], doc: Ints) -> SourceCodes:
+def make_source_codes(of: Ints, query: Ints, grade: NDArray[np.int8], doc: Ints) -> DocumentSourceCodes:
     """The judgements (columns of one length) with their sources, sorted by query."""
     order = np.argsort(query, kind="stable")
-    return SourceCodes(of, query[order], grade[order], of[doc[order]])
+    return DocumentSourceCodes(of, query[order], grade[order], of[doc[order]])
 
 
 def _escape_for_polars_regex(text: str) -> str:
@@ -137,7 +143,7 @@ _ENDINGS = frozenset(_ENDINGS_IN_WORDS.split())
 
 
 @dataclass(frozen=True)
-class Graded1To5:
+class JudgementGrades1To5:
     """Judgements as grades: a frame with `query`, `doc` and `grade` (1 to 5), each query and document once.
 
     `dropped` judgements have a value that the map leaves out, `repeated` ones stand there twice alike.
@@ -149,7 +155,7 @@ class Graded1To5:
     repeated: int
 
 
-def map_grades(qrels: RunOrQrelsEntries, grades: str | None) -> Graded1To5:
+def map_judgement_grades(qrels: RunOrQrelsEntries, grades: str | None) -> JudgementGrades1To5:
     """The judgements through the grade map `grades`, `identity` if it is None.
 
     DataError for a value that the map does not have (naming one that fits), for a query and document with two
@@ -176,14 +182,14 @@ def map_grades(qrels: RunOrQrelsEntries, grades: str | None) -> Graded1To5:
     if _may_have_repeats(frame):
         _check_repeats_agree(qrels, frame)
         single = frame.unique(["query", "doc"], keep="first", maintain_order=True)
-    return Graded1To5(
+    return JudgementGrades1To5(
         single.select("query", "doc", "grade"), grades or "identity",
         len(qrels.frame) - len(frame), len(frame) - len(single)
     )  # fmt: skip
 
 
 def group_related_queries(
-    judgements: Graded1To5, queries: Sequence[str], questions: Mapping[str, str]
+    judgements: JudgementGrades1To5, queries: Sequence[str], questions: Mapping[str, str]
 ) -> Labels | None:
     """The group of each of the `queries`, (q,): those that share a relevant document, and those of the same words as
     far as their texts are known; None where every query is by itself."""
@@ -256,7 +262,7 @@ def read_answer_correctness_file(path: Path, mapping: Mapping[str, str]) -> dict
     DataError with its line for a row without one of them, a value outside 0 to 1 and a query that appears twice with
     different ones. `mapping` is target column -> the file's.
     """
-    source = open_table(path)
+    source = open_table_file(path)
     names = {target: mapping.get(target, target) for target in ("query_id", "correct")}
     for target, name in names.items():
         if name not in source.columns():
@@ -265,7 +271,7 @@ def read_answer_correctness_file(path: Path, mapping: Mapping[str, str]) -> dict
     for row in source.rows(tuple(names.values())):
         query = read_row_id(row, names["query_id"])
         cell = row.cells.get(names["correct"])
-        value = float(cell) if isinstance(cell, bool) else read_number(row, names["correct"])
+        value = float(cell) if isinstance(cell, bool) else read_number_cell(row, names["correct"])
         if value is None or not 0 <= value <= 1:
             raise make_cell_error(row, names["correct"], "a number from 0 to 1")
         if right.setdefault(query, value) != value:
@@ -313,11 +319,11 @@ class ScoringInputs:
     texts: Mapping[str, str] = field(default_factory=dict)
     """The passages by id, where they are known."""
     facets: JudgedFacets | None = None
-    live: Mapping[str, LiveRun] = field(default_factory=dict)
+    live: Mapping[str, LiveRetrieverRun] = field(default_factory=dict)
     """By name the runs for which a retriever was asked."""
 
 
-def read_scoring_inputs(request: ScoreRequest, live: Sequence[LiveRun] = ()) -> ScoringInputs:
+def read_scoring_inputs(request: ScoreRequest, live: Sequence[LiveRetrieverRun] = ()) -> ScoringInputs:
     """The files of a request, each read once, with the `live` runs of its retrievers. UsageError for two runs of one
     name or a mapping that no file has."""
     named = make_run_names_distinct(
@@ -331,12 +337,12 @@ def read_scoring_inputs(request: ScoreRequest, live: Sequence[LiveRun] = ()) -> 
         )
     library = open_corpus_lookup(request.corpus, request.queries)
     judged = _read_judgements(qrels_path, request)
-    known = _make_known_texts(library, judged, request)
+    known = _make_texts_for_hit_matching(library, judged, request)
     read: dict[Path, RunOrQrelsEntries] = {}
     pooled = () if _is_pool_union_of_runs(request.pools) else request.pools
     for path in (*(path for _, path in named), *(Path(pool).expanduser() for pool in pooled)):
         if path not in read:
-            read[path] = read_run(path, request.mapping, known)
+            read[path] = read_run_entries(path, request.mapping, known)
     pools = [read[Path(pool).expanduser()] for pool in pooled]
     inputs = _assemble_scoring_inputs(
         request, judged, {name: read[path] for name, path in named}, pools, library
@@ -377,9 +383,9 @@ def _read_judgements(qrels: Path, request: ScoreRequest) -> _NamedJudgements:
     return _NamedJudgements(name, read_qrels(qrels, request.mapping, split=request.split))
 
 
-def _make_known_texts(
+def _make_texts_for_hit_matching(
     library: CorpusLookup | None, judged: _NamedJudgements, request: ScoreRequest
-) -> CorpusTexts:
+) -> AnswerTextMatcher:
     """What the answers of engines are held against: the corpus and the questions, and what is judged."""
 
     def read_judged_texts() -> Judged:
@@ -393,17 +399,19 @@ def _make_known_texts(
         return values
 
     if library is None:
-        return CorpusTexts({}, {}, read_judged_texts)
+        return AnswerTextMatcher({}, {}, read_judged_texts)
     return replace(library.known, judge=read_judged_texts)
 
 
-def read_known_texts(request: ScoreRequest) -> CorpusTexts:
+def read_texts_for_hit_matching(request: ScoreRequest) -> AnswerTextMatcher:
     """What the answers of engines are held against, by the files of a request."""
     library = open_corpus_lookup(request.corpus, request.queries)
-    return _make_known_texts(library, _read_judgements(Path(request.qrels).expanduser(), request), request)
+    return _make_texts_for_hit_matching(
+        library, _read_judgements(Path(request.qrels).expanduser(), request), request
+    )
 
 
-def describe_runs_for_manifest(
+def build_run_manifest_entries(
     inputs: ScoringInputs, task: str, n: int, source: str = ""
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """What manifests say of the runs, as systems, and of the `n` judged queries of a task, as datasets; `source` is
@@ -412,19 +420,20 @@ def describe_runs_for_manifest(
         {
             "name": name,
             "kind": "run",
-            "identity": hash_entries([run]),
-            "facts": {"path": run.path, **_describe_live_run(inputs, name)},
+            "identity": hash_run_or_qrels_entries([run]),
+            "facts": {"path": run.path, **_build_live_run_record(inputs, name)},
         }
         for name, run in inputs.runs.items()
     ]
     dataset = {
         "name": inputs.name, "source": source or inputs.qrels.path, "lang": "",
-        "fingerprint": hash_entries([inputs.qrels]), "tasks": {task: {"n": n, "skipped": [], "warnings": []}}
+        "fingerprint": hash_run_or_qrels_entries([inputs.qrels]),
+        "tasks": {task: {"n": n, "skipped": [], "warnings": []}}
     }  # fmt: skip
     return systems, [dataset]
 
 
-def _describe_live_run(inputs: ScoringInputs, name: str) -> dict[str, Any]:
+def _build_live_run_record(inputs: ScoringInputs, name: str) -> dict[str, Any]:
     return {"live": inputs.live[name].facts} if name in inputs.live else {}
 
 
@@ -532,7 +541,7 @@ def _match_document_name(document: str, names: Collection[str]) -> str:
 class CorpusLookup:
     """A corpus and its questions: what texts are matched with, and where passages are from."""
 
-    known: CorpusTexts
+    known: AnswerTextMatcher
     places: Mapping[str, tuple[str, int, int]]
 
 
@@ -542,15 +551,17 @@ def open_corpus_lookup(corpus: str, queries: str) -> CorpusLookup | None:
     if not corpus and not queries:
         return None
     texts, places = {}, {}
-    for p in read_placed_passages(open_dataset(sources.prefer_own_path(corpus))) if corpus else ():
+    for p in (
+        read_passages_with_origin(open_dataset(sources.prefer_path_over_catalogue(corpus))) if corpus else ()
+    ):
         texts[p.id] = p.body
         places[p.id] = (p.document or p.id, p.start, p.start + len(p.body))
-    return CorpusLookup(CorpusTexts(texts, read_question_texts(queries) if queries else {}), places)
+    return CorpusLookup(AnswerTextMatcher(texts, read_question_texts(queries) if queries else {}), places)
 
 
-def read_tags(name: str) -> dict[str, tuple[str, ...]]:
+def read_question_tags(name: str) -> dict[str, tuple[str, ...]]:
     """Id -> tags of the questions in a table with `tags` (a list, or a text with commas). DataError where none has."""
-    source = RenamedView(open_table(Path(name).expanduser()))
+    source = RenamedColumnsView(open_table_file(Path(name).expanduser()))
     for column in ("id", "tags"):
         if column not in source.columns():
             raise make_missing_column_error(source, column)
@@ -558,7 +569,9 @@ def read_tags(name: str) -> dict[str, tuple[str, ...]]:
     for row in source.rows(("id", "tags")):
         value = row.cells.get("tags")
         parts = (
-            value.split(",") if isinstance(value, str) else [tag for tag in read_texts(row, "tags") if tag]
+            value.split(",")
+            if isinstance(value, str)
+            else [tag for tag in read_text_list_cell(row, "tags") if tag]
         )
         if tags := tuple(dict.fromkeys(part.strip() for part in parts if part.strip())):
             tagged[read_row_id(row, "id")] = tags
@@ -569,14 +582,14 @@ def read_tags(name: str) -> dict[str, tuple[str, ...]]:
 
 def read_question_texts(name: str) -> dict[str, str]:
     """Id -> text of the questions in a table."""
-    source = RenamedView(open_table(Path(name).expanduser()))
+    source = RenamedColumnsView(open_table_file(Path(name).expanduser()))
     for column in ("id", "text"):
         if column not in source.columns():
             raise make_missing_column_error(source, column)
     return {
         read_row_id(row, "id"): text
         for row in source.rows(("id", "text"))
-        if (text := read_text(row, "text"))
+        if (text := read_text_cell(row, "text"))
     }
 
 
@@ -590,9 +603,9 @@ def make_inputs_from_objects(
     judged = (
         _read_judgements(Path(qrels).expanduser(), request)
         if isinstance(qrels, str | Path)
-        else _NamedJudgements("qrels", read_held_entries(qrels, "qrels", "qrels"))
+        else _NamedJudgements("qrels", read_entries_in_memory(qrels, "qrels", "qrels"))
     )
-    known = _make_known_texts(library, judged, request)
+    known = _make_texts_for_hit_matching(library, judged, request)
     read = {
         _replace_unwritable_characters(name): _open_run(run, name, request.mapping, known)
         for name, run in runs.items()
@@ -605,7 +618,7 @@ def make_inputs_from_objects(
     return _assemble_scoring_inputs(request, judged, read, pooled, library)
 
 
-def hash_entries(entries: Iterable[RunOrQrelsEntries]) -> str:
+def hash_run_or_qrels_entries(entries: Iterable[RunOrQrelsEntries]) -> str:
     """SHA-256 of what was read, in order, whatever the files are called."""
     import polars as pl
 
@@ -664,10 +677,10 @@ def count_runs_finding_own_document(
     return selves
 
 
-def _open_run(run: Any, name: str, mapping: Mapping[str, str], known: CorpusTexts) -> RunOrQrelsEntries:
+def _open_run(run: Any, name: str, mapping: Mapping[str, str], known: AnswerTextMatcher) -> RunOrQrelsEntries:
     if isinstance(run, str | Path):
-        return read_run(Path(run).expanduser(), mapping, known)
-    return read_held_entries(run, "run", name)
+        return read_run_entries(Path(run).expanduser(), mapping, known)
+    return read_entries_in_memory(run, "run", name)
 
 
 def _assign_pools_to_runs(
@@ -747,5 +760,5 @@ def write_trec(path: Path, name: str, run: Retrieved) -> Path:
                     f"A TREC run cannot hold the ids {query!r} and {key!r}.", mend="Use ids without spaces."
                 )
             rows.append(f"{query} Q0 {key} {rank} {last} {name}\n")
-    write_atomic(path, "".join(rows))
+    write_file_atomically(path, "".join(rows))
     return path

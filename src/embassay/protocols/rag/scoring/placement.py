@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 
 from embassay.data.judged_runs import RunOrQrelsEntries, rank_entries
 from embassay.measures import evaluate_graded, sensitivity_grid
-from embassay.measures.judgements import ABSENT, GRADES, UNJUDGED, FacetTable, Graded, treat_unjudged
-from embassay.measures.sets import SettingScores
+from embassay.measures.judgements import ABSENT, GRADES, UNJUDGED, DocumentFacets, Graded, treat_unjudged
+from embassay.measures.sets import SystemScoresUnderSetting
 from embassay.protocols.rag.scoring.identity import make_foreign_queries_error
 from embassay.protocols.rag.scoring.inputs import (
-    Graded1To5,
+    DocumentSourceCodes,
+    JudgementGrades1To5,
     ScoringInputs,
-    SourceCodes,
-    encode_sources,
+    encode_document_sources,
     make_source_codes,
 )
-from embassay.protocols.rag.scoring.score import MeasuredRun, QueryColumns, SensitivityCell
+from embassay.protocols.rag.scoring.score import MeasuredRun, RaNwgSensitivityCell, RunQueryMeasureColumns
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,7 +49,7 @@ class GradedHits:
 
 
 @dataclass(frozen=True)
-class PlacedRun:
+class RunOnJudgedQueries:
     """One run on the judged queries. `documents` (q, w) are codes of what stands at each rank; `sizes` (q,) how many
     documents each query has. The rest is counted for `RunFacts`."""
 
@@ -65,12 +65,12 @@ class PlacedRun:
 
 
 @dataclass(frozen=True)
-class PlacedRuns:
+class RunsOnJudgedQueries:
     """The judged queries, in the order of the qrels, and every run on them."""
 
     queries: tuple[str, ...]
     counts: Ints
-    runs: tuple[PlacedRun, ...]
+    runs: tuple[RunOnJudgedQueries, ...]
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,9 @@ class _CodedRun:
     frame: pl.DataFrame
 
 
-def place_runs(inputs: ScoringInputs, judgements: Graded1To5, separator: str | None = None) -> PlacedRuns:
+def place_runs_on_judged_queries(
+    inputs: ScoringInputs, judgements: JudgementGrades1To5, separator: str | None = None
+) -> RunsOnJudgedQueries:
     """Every run of `inputs` on the judged queries. DataError for a run or pool without any of them.
 
     With a `separator` the runs know which documents are of one source: see `source_codes`.
@@ -109,7 +111,8 @@ def place_runs(inputs: ScoringInputs, judgements: Graded1To5, separator: str | N
     )
     by_file = dict(zip(distinct, coded[1:files], strict=True))
     placed = {
-        id_: _place_run(entries, by_file[id_], numbers, key, judged) for id_, entries in distinct.items()
+        id_: _place_run_on_queries(entries, by_file[id_], numbers, key, judged)
+        for id_, entries in distinct.items()
     }
     runs = [
         _attach_pool(replace(placed[id(run)], name=name), None if pool is None else placed[id(pool)])
@@ -118,11 +121,13 @@ def place_runs(inputs: ScoringInputs, judgements: Graded1To5, separator: str | N
     if inputs.facets is not None:
         runs = [_attach_document_facets(run, numbers, coded[files]) for run in runs]
     if separator is not None:
-        of = encode_sources([file.doc for file in coded], [frame["doc"] for frame in frames], separator)
+        of = encode_document_sources(
+            [file.doc for file in coded], [frame["doc"] for frame in frames], separator
+        )
         grades = judgements.frame["grade"].to_numpy()
         sources = make_source_codes(of, numbers[coded[0].query], grades, coded[0].doc)
         runs = [_attach_document_sources(run, sources) for run in runs]
-    return PlacedRuns(tuple(judged.to_list()), key.counts, tuple(runs))
+    return RunsOnJudgedQueries(tuple(judged.to_list()), key.counts, tuple(runs))
 
 
 class _GradeLookup:
@@ -145,9 +150,9 @@ class _GradeLookup:
         return np.where(self._keys[at] == keys, self._grades[at], np.int8(UNJUDGED))
 
 
-def _place_run(
+def _place_run_on_queries(
     entries: RunOrQrelsEntries, codes: _CodedRun, numbers: Ints, judged: _GradeLookup, queries: pl.Series
-) -> PlacedRun:
+) -> RunOnJudgedQueries:
     query = numbers[codes.query]
     is_judged = query >= 0
     if not is_judged.any():
@@ -165,7 +170,7 @@ def _place_run(
     top, documents = np.full(shape, np.int8(ABSENT)), np.full(shape, NOBODY)
     top[query_of, rank], documents[query_of, rank] = grade, doc
     graded = grade != UNJUDGED
-    return PlacedRun(
+    return RunOnJudgedQueries(
         "",
         Graded(judged.counts, top, names=tuple(queries.to_list())),
         documents,
@@ -201,7 +206,7 @@ def _find_first_copies(query: Ints, doc: Ints) -> Ints:
     return np.sort(np.unique(keys, return_index=True)[1])
 
 
-def _attach_pool(run: PlacedRun, pool: PlacedRun | None) -> PlacedRun:
+def _attach_pool(run: RunOnJudgedQueries, pool: RunOnJudgedQueries | None) -> RunOnJudgedQueries:
     if pool is None:
         return run
     return replace(
@@ -209,17 +214,17 @@ def _attach_pool(run: PlacedRun, pool: PlacedRun | None) -> PlacedRun:
     )
 
 
-def _attach_document_sources(run: PlacedRun, sources: SourceCodes) -> PlacedRun:
+def _attach_document_sources(run: RunOnJudgedQueries, sources: DocumentSourceCodes) -> RunOnJudgedQueries:
     return replace(run, graded=replace(run.graded, sources=sources.on(run.documents)))
 
 
-def _attach_document_facets(run: PlacedRun, numbers: Ints, facets: _CodedRun) -> PlacedRun:
+def _attach_document_facets(run: RunOnJudgedQueries, numbers: Ints, facets: _CodedRun) -> RunOnJudgedQueries:
     """The run with the facets that its documents, and all others, have; a document is called by its code."""
     query = numbers[facets.query]
     order = np.argsort(query, kind="stable")
     [facet] = _encode_texts_as_numbers([facets.frame["facet"]])
     top = np.where(run.documents == NOBODY, ABSENT, run.documents)
-    table = FacetTable(top, query[order], facets.doc[order], facet[order])
+    table = DocumentFacets(top, query[order], facets.doc[order], facet[order])
     return replace(run, graded=replace(run.graded, facets=table))
 
 
@@ -242,24 +247,28 @@ def _combine_query_and_document(query: Ints, doc: Ints) -> NDArray[np.uint64]:
     return query.astype(np.uint64) << np.uint64(32) | doc.astype(np.uint64)
 
 
-def sensitivity_cells(
-    board: PlacedRuns, cutoffs: Iterable[int], unjudged: str
-) -> tuple[SensitivityCell, ...]:
+def compute_sensitivity_cells(
+    board: RunsOnJudgedQueries, cutoffs: Iterable[int], unjudged: str
+) -> tuple[RaNwgSensitivityCell, ...]:
     """24 cells for each cutoff: the value of every run, their order, its tau against the default's, and the change."""
     return tuple(chain.from_iterable(_compute_sensitivity_at_cutoff(board, k, unjudged) for k in cutoffs))
 
 
-def _compute_sensitivity_at_cutoff(board: PlacedRuns, k: int, unjudged: str) -> Iterable[SensitivityCell]:
+def _compute_sensitivity_at_cutoff(
+    board: RunsOnJudgedQueries, k: int, unjudged: str
+) -> Iterable[RaNwgSensitivityCell]:
     grid = sensitivity_grid({run.name: run.graded for run in board.runs}, k, unjudged=unjudged)  # type: ignore[arg-type]
     usual = grid.cells[grid.default]
     for i, cell in enumerate(grid.cells):
-        yield SensitivityCell(
+        yield RaNwgSensitivityCell(
             k, cell.alpha, cell.cap4, cell.cap3, {name: _nan_to_none(value) for name, value in cell.scores.items()},
-            cell.order, _nan_to_none(cell.tau), _largest_change(cell, usual), i == grid.default
+            cell.order, _nan_to_none(cell.tau), _find_largest_score_change(cell, usual), i == grid.default
         )  # fmt: skip
 
 
-def _largest_change(cell: SettingScores, usual: SettingScores) -> float | None:
+def _find_largest_score_change(
+    cell: SystemScoresUnderSetting, usual: SystemScoresUnderSetting
+) -> float | None:
     changes = [abs(cell.scores[name] - usual.scores[name]) for name in cell.scores]
     return max((change for change in changes if not math.isnan(change)), default=None)
 
@@ -276,7 +285,7 @@ DEPTHS = {10: 50, 30: 100}
 
 
 @dataclass(frozen=True)
-class UnionPool:
+class MergedRunPool:
     """A pool made of two runs: the run `fused`, or where there is none their lists taken in turn. It holds `depth`
     distinct documents, as many as the lists it is compared with: halves of two lists share documents, and would lose
     for being fewer."""
@@ -299,34 +308,39 @@ class UnionPool:
 
 
 @dataclass(frozen=True)
-class RunColumns:
+class RunResamplingColumns:
     """Columns by run, under names of their own, and those of them to resample: run, column, and a second run for the
     difference (empty: none)."""
 
-    columns: Mapping[str, Mapping[str, QueryColumns]]
+    columns: Mapping[str, Mapping[str, RunQueryMeasureColumns]]
     wanted: tuple[tuple[str, str, str], ...]
-    unions: tuple[UnionPool, ...]
+    unions: tuple[MergedRunPool, ...]
 
     def add_to_measured_run(self, measured: MeasuredRun) -> MeasuredRun:
         """The run's values with these columns beside them."""
         return replace(measured, columns={**measured.columns, **self.columns.get(measured.run, {})})
 
 
-def compute_reading_columns(board: PlacedRuns, cutoffs: Sequence[int], unjudged: Any) -> RunColumns:
+def compute_reading_columns(
+    board: RunsOnJudgedQueries, cutoffs: Sequence[int], unjudged: Any
+) -> RunResamplingColumns:
     """All columns that readings and guidance need."""
     columns = {
-        run.name: {**loss_columns(run.graded, cutoffs, unjudged), **compute_depth_loss_columns(run, cutoffs)}
+        run.name: {
+            **compute_loss_columns(run.graded, cutoffs, unjudged),
+            **compute_depth_loss_columns(run, cutoffs),
+        }
         for run in board.runs
     }
-    pools = find_unions(board, cutoffs)
-    for run, more in union_columns(board, pools):
+    pools = find_useful_pool_unions(board, cutoffs)
+    for run, more in compute_union_columns(board, pools):
         columns[run] |= more
     wanted = [(run, name, "") for run, of_run in columns.items() for name in of_run]
     for a, b in combinations(board.runs, 2):
         if have_same_documents(a, b):
             reached = [name_loss_columns(k)["reached"] for k in cutoffs]
             wanted += [pair for name in reached for pair in ((a.name, name, b.name), (b.name, name, a.name))]
-    return RunColumns(columns, tuple(wanted), pools)
+    return RunResamplingColumns(columns, tuple(wanted), pools)
 
 
 def name_loss_columns(k: int) -> dict[str, str]:
@@ -335,9 +349,11 @@ def name_loss_columns(k: int) -> dict[str, str]:
     return {name: f"reading {name}@{k}" for name in names}
 
 
-def loss_columns(graded: Graded, cutoffs: Iterable[int], unjudged: Any) -> dict[str, QueryColumns]:
+def compute_loss_columns(
+    graded: Graded, cutoffs: Iterable[int], unjudged: Any
+) -> dict[str, RunQueryMeasureColumns]:
     """The columns of `name_loss_columns` for every cutoff: `excess` is what the ordering loses more than the pool."""
-    columns: dict[str, QueryColumns] = {}
+    columns: dict[str, RunQueryMeasureColumns] = {}
     for k in cutoffs:
         values = evaluate_graded([f"RA-nWG@{k}", f"PROC@{k}"], treat_unjudged(graded, unjudged, k))
         reached, ceiling = values.values()
@@ -346,8 +362,8 @@ def loss_columns(graded: Graded, cutoffs: Iterable[int], unjudged: Any) -> dict[
             "reached": reached, "ceiling": ceiling, "pool": 1 - ceiling, "ordering": ceiling - reached,
             "excess": 2 * ceiling - reached - 1, "total": 1 - reached
         }  # fmt: skip
-        columns |= {names[name]: QueryColumns(value, (value,)) for name, value in losses.items()}
-        columns[names["share"]] = QueryColumns(reached, (reached, ceiling))
+        columns |= {names[name]: RunQueryMeasureColumns(value, (value,)) for name, value in losses.items()}
+        columns[names["share"]] = RunQueryMeasureColumns(reached, (reached, ceiling))
     return columns
 
 
@@ -356,25 +372,29 @@ def name_depth_loss_column(k: int) -> str:
     return f"depth loss@{k}"
 
 
-def compute_depth_loss_columns(run: PlacedRun, cutoffs: Iterable[int]) -> dict[str, QueryColumns]:
+def compute_depth_loss_columns(
+    run: RunOnJudgedQueries, cutoffs: Iterable[int]
+) -> dict[str, RunQueryMeasureColumns]:
     """What PROC loses if the list is cut at the depth that the source advises; for cutoffs it has advice for and lists
     that are deeper."""
-    columns: dict[str, QueryColumns] = {}
+    columns: dict[str, RunQueryMeasureColumns] = {}
     for k in cutoffs:
         if k in DEPTHS and run.graded.pool is None and run.documents.shape[1] > DEPTHS[k]:
-            whole, cut = (_pool_ceiling(run.graded, pool, k) for pool in (None, _cut_pool(run, DEPTHS[k])))
-            columns[name_depth_loss_column(k)] = QueryColumns(whole - cut, (whole - cut,))
+            whole, cut = (
+                _compute_pool_ceiling(run.graded, pool, k) for pool in (None, _cut_pool(run, DEPTHS[k]))
+            )
+            columns[name_depth_loss_column(k)] = RunQueryMeasureColumns(whole - cut, (whole - cut,))
     return columns
 
 
-def find_unions(board: PlacedRuns, cutoffs: Iterable[int]) -> tuple[UnionPool, ...]:
+def find_useful_pool_unions(board: RunsOnJudgedQueries, cutoffs: Iterable[int]) -> tuple[MergedRunPool, ...]:
     """The unions worth looking at, where runs' own lists are their pools: fusions among the runs, or else every two
     runs that are deep enough."""
     free = [run for run in board.runs if run.graded.pool is None]
     fusions = _find_fused_runs(free) if len(free) <= _MANY else []
     if fusions:
         return tuple(
-            UnionPool(a.name, b.name, k, min(run.documents.shape[1] for run in (a, b, c)), c.name)
+            MergedRunPool(a.name, b.name, k, min(run.documents.shape[1] for run in (a, b, c)), c.name)
             for k in cutoffs
             for a, b, c in fusions
         )
@@ -383,17 +403,23 @@ def find_unions(board: PlacedRuns, cutoffs: Iterable[int]) -> tuple[UnionPool, .
         deep = [run for run in free if run.documents.shape[1] >= 2 * k]
         for a, b in combinations(deep[:_MANY], 2):
             if not have_same_documents(a, b):
-                pools.append(UnionPool(a.name, b.name, k, min(a.documents.shape[1], b.documents.shape[1])))
+                pools.append(
+                    MergedRunPool(a.name, b.name, k, min(a.documents.shape[1], b.documents.shape[1]))
+                )
     return tuple(pools)
 
 
-def union_columns(board: PlacedRuns, made: Sequence[UnionPool]) -> list[tuple[str, dict[str, QueryColumns]]]:
+def compute_union_columns(
+    board: RunsOnJudgedQueries, made: Sequence[MergedRunPool]
+) -> list[tuple[str, dict[str, RunQueryMeasureColumns]]]:
     """For each union, by its first run: the columns of its ceiling and of its gain over the better of the two."""
     by_name = {run.name: run for run in board.runs}
     pairs = []
     for union in made:
         a, b = by_name[union.a], by_name[union.b]
-        alone = [_pool_ceiling(run.graded, _cut_pool(run, union.depth), union.cutoff) for run in (a, b)]
+        alone = [
+            _compute_pool_ceiling(run.graded, _cut_pool(run, union.depth), union.cutoff) for run in (a, b)
+        ]
         # The better of the two over all queries, not query by query, which no single run could be.
         better = max(alone, key=lambda values: float(np.nansum(values)))
         pool = (
@@ -401,15 +427,23 @@ def union_columns(board: PlacedRuns, made: Sequence[UnionPool]) -> list[tuple[st
             if union.fused
             else _merge_alternately(a, b, union.depth)
         )
-        proc = _pool_ceiling(a.graded, pool, union.cutoff)
+        proc = _compute_pool_ceiling(a.graded, pool, union.cutoff)
         gain = proc - better
         pairs.append(
-            (union.a, {union.ceiling: QueryColumns(proc, (proc,)), union.gain: QueryColumns(gain, (gain,))})
+            (
+                union.a,
+                {
+                    union.ceiling: RunQueryMeasureColumns(proc, (proc,)),
+                    union.gain: RunQueryMeasureColumns(gain, (gain,)),
+                },
+            )
         )
     return pairs
 
 
-def _find_fused_runs(runs: Sequence[PlacedRun]) -> list[tuple[PlacedRun, PlacedRun, PlacedRun]]:
+def _find_fused_runs(
+    runs: Sequence[RunOnJudgedQueries],
+) -> list[tuple[RunOnJudgedQueries, RunOnJudgedQueries, RunOnJudgedQueries]]:
     """Runs with all their documents from two others, which both bring some that the other lacks: (a, b, fusion)."""
     keys = {run.name: _list_query_document_numbers(run) for run in runs}
     within = {(c.name, a.name): np.isin(keys[c.name], keys[a.name]) for c in runs for a in runs if c is not a}
@@ -422,28 +456,28 @@ def _find_fused_runs(runs: Sequence[PlacedRun]) -> list[tuple[PlacedRun, PlacedR
     return fusions
 
 
-def _list_query_document_numbers(run: PlacedRun) -> NDArray[np.int64]:
+def _list_query_document_numbers(run: RunOnJudgedQueries) -> NDArray[np.int64]:
     """Query and document of all that a run has, as one number each."""
     query, rank = np.nonzero(run.documents != NOBODY)
     return np.asarray(query << 32 | run.documents[query, rank])
 
 
-def have_same_documents(a: PlacedRun, b: PlacedRun) -> bool:
+def have_same_documents(a: RunOnJudgedQueries, b: RunOnJudgedQueries) -> bool:
     """Whether one run is the other in another order: the same documents for every query."""
     if a.documents.shape != b.documents.shape or not np.array_equal(a.sizes, b.sizes):
         return False
     return bool((np.sort(a.documents, axis=1) == np.sort(b.documents, axis=1)).all())
 
 
-def _pool_ceiling(graded: Graded, pool: NDArray[np.int64] | None, k: int) -> Floats:
+def _compute_pool_ceiling(graded: Graded, pool: NDArray[np.int64] | None, k: int) -> Floats:
     return evaluate_graded([f"PROC@{k}"], replace(graded, pool=pool, pool_sizes=None))[f"PROC@{k}"]
 
 
-def _cut_pool(run: PlacedRun, depth: int) -> NDArray[np.int64]:
+def _cut_pool(run: RunOnJudgedQueries, depth: int) -> NDArray[np.int64]:
     return count_pool_grades(_filter_hits(run.hits, run.hits.rank <= depth), run.graded)
 
 
-def _merge_alternately(a: PlacedRun, b: PlacedRun, depth: int) -> NDArray[np.int64]:
+def _merge_alternately(a: RunOnJudgedQueries, b: RunOnJudgedQueries, depth: int) -> NDArray[np.int64]:
     """The pool of the first `depth` distinct documents of both lists: the first of each, the second, and so on."""
     width = max(run.documents.shape[1] for run in (a, b))
     padded = [

@@ -14,67 +14,67 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.data.judged_runs import RunOrQrelsEntries
-from embassay.data.rows import escape_formula
+from embassay.data.rows import escape_spreadsheet_formula
 from embassay.errors import UsageError
 from embassay.protocols.kernel.estimates import MOST_LOST
 from embassay.protocols.kernel.outcome import make_file_manifest
-from embassay.protocols.kernel.request import make_request
+from embassay.protocols.kernel.request import make_request_from_call
 from embassay.protocols.kernel.session import SilentListener, check_same_arguments
 from embassay.protocols.kernel.tables import replace_control_characters, write_tables
-from embassay.protocols.live.runs import AskedQuestions, LiveRun, make_live_runs
-from embassay.protocols.rag.matrices import make_scored_runs_matrix
+from embassay.protocols.live.runs import AskedQuestions, LiveRetrieverRun, ask_retrievers_for_runs
+from embassay.protocols.rag.matrices import make_matrix_from_scored_runs
 from embassay.protocols.rag.scoring import conclusions
 from embassay.protocols.rag.scoring.conclusions import (
-    make_guidance,
     make_run_readings,
+    make_scoring_guidance,
     phrase_score_lede,
     phrase_score_verdict,
 )
 from embassay.protocols.rag.scoring.correction import (
     CORRECTED,
-    Corrections,
+    JudgeCorrectionResults,
     JudgeCorrector,
-    build_to_grade_table,
+    build_passages_to_grade_table,
     explain_uncorrected_headline,
-    make_corrections,
+    make_corrections_record,
     replace_by_corrected_values,
 )
 from embassay.protocols.rag.scoring.facets import note_unknown_facets
 from embassay.protocols.rag.scoring.identity import check_document_ids_match, find_nearly_unanswered_runs
 from embassay.protocols.rag.scoring.inputs import (
-    Graded1To5,
+    JudgementGrades1To5,
     ScoringInputs,
     align_answer_correctness,
+    build_run_manifest_entries,
     count_by_grade,
     count_runs_finding_own_document,
-    describe_runs_for_manifest,
     drop_own_documents,
     group_related_queries,
     make_inputs_from_objects,
     make_run_names_distinct,
-    map_grades,
+    map_judgement_grades,
     parse_named_path,
     read_answer_correctness_file,
     read_judged_questions,
+    read_question_tags,
     read_question_texts,
     read_scoring_inputs,
-    read_tags,
 )
 from embassay.protocols.rag.scoring.options import ScoreRequest
 from embassay.protocols.rag.scoring.placement import (
-    PlacedRun,
-    PlacedRuns,
-    RunColumns,
+    RunOnJudgedQueries,
+    RunResamplingColumns,
+    RunsOnJudgedQueries,
     compute_reading_columns,
-    place_runs,
-    sensitivity_cells,
+    compute_sensitivity_cells,
+    place_runs_on_judged_queries,
 )
-from embassay.protocols.rag.scoring.quantities import CONFIDENCE, ResampledRuns, compute_run_values
+from embassay.protocols.rag.scoring.quantities import CONFIDENCE, ResampledRunQuantities, compute_run_values
 from embassay.protocols.rag.scoring.score import (
-    Judgements,
-    MeasureComparison,
+    JudgementCounts,
     MeasuredRun,
     RequestedMeasure,
+    RunComparisonByMeasure,
     RunFacts,
     ScoringNote,
     ScoringRecord,
@@ -91,17 +91,17 @@ from embassay.protocols.rag.scoring.tables import (
     PROTOCOL,
     TASK,
     TESTS,
+    build_score_tables,
+    build_tag_score_table,
     compare_all_run_pairs,
-    comparison_scopes,
+    make_comparison_scopes,
+    make_score_result_rows,
     measure_run_likeness,
-    randomization_tests,
-    result_rows,
-    score_tables,
-    tag_table,
+    run_randomization_tests,
 )
-from embassay.protocols.rag.scoring.uneven import spare_runs_less_judged, unjudged_shares
-from embassay.runs.folder import RunFolder, write_atomic, write_json
-from embassay.runs.matrix import write_matrices
+from embassay.protocols.rag.scoring.uneven import compute_unjudged_shares, spare_runs_less_judged
+from embassay.runs.folder import RunFolder, write_file_atomically, write_json
+from embassay.runs.matrix import write_question_matrices
 from embassay.stats.resampling import Groups
 from embassay.systems.retrievers.function import FunctionRetriever
 
@@ -114,24 +114,27 @@ TIES = "highest score first, equal scores by document id, highest first (trec_ev
 
 
 def count_judgements(
-    inputs: ScoringInputs, judgements: Graded1To5, board: PlacedRuns, groups: Groups | None = None
-) -> Judgements:
+    inputs: ScoringInputs,
+    judgements: JudgementGrades1To5,
+    board: RunsOnJudgedQueries,
+    groups: Groups | None = None,
+) -> JudgementCounts:
     """The qrels in counts."""
-    return Judgements(
+    return JudgementCounts(
         inputs.name, inputs.qrels.path, inputs.qrels.format, judgements.grade_map, len(board.queries),
         len(judgements.frame), count_by_grade(judgements.frame["grade"].to_numpy()), judgements.dropped,
         0 if groups is None else int(groups.max()) + 1
     )  # fmt: skip
 
 
-def describe_scored_runs(
-    inputs: ScoringInputs, board: PlacedRuns, cutoffs: Sequence[int]
+def build_run_count_facts(
+    inputs: ScoringInputs, board: RunsOnJudgedQueries, cutoffs: Sequence[int]
 ) -> tuple[RunFacts, ...]:
     """Every run in counts."""
     # Kept of a single run too: another scoring may be compared with it.
-    shares = unjudged_shares(board, cutoffs)
+    shares = compute_unjudged_shares(board, cutoffs)
     facts = (
-        _describe_scored_run(
+        _build_run_facts(
             run,
             entries.path,
             entries.format,
@@ -148,13 +151,13 @@ def describe_scored_runs(
     )
 
 
-def _mark_failed_queries(inputs: ScoringInputs, run: str, board: PlacedRuns) -> NDArray[np.bool_]:
+def _mark_failed_queries(inputs: ScoringInputs, run: str, board: RunsOnJudgedQueries) -> NDArray[np.bool_]:
     """Whether the retriever of a run failed on each judged query, (q,)."""
     failed = inputs.live[run].failed if run in inputs.live else {}
     return np.array([query in failed for query in board.queries], dtype=bool)
 
 
-def scoring_settings(request: ScoreRequest, cutoffs: Iterable[int]) -> ScoringSettings:
+def make_scoring_settings(request: ScoreRequest, cutoffs: Iterable[int]) -> ScoringSettings:
     """How it is done."""
     return ScoringSettings(
         request.grades or "identity", request.unjudged, request.seed, request.resamples, TESTS[request.test],
@@ -162,7 +165,9 @@ def scoring_settings(request: ScoreRequest, cutoffs: Iterable[int]) -> ScoringSe
     )  # fmt: skip
 
 
-def _describe_scored_run(run: PlacedRun, path: str, format_: str, pool: str | None, failed: int) -> RunFacts:
+def _build_run_facts(
+    run: RunOnJudgedQueries, path: str, format_: str, pool: str | None, failed: int
+) -> RunFacts:
     answered = run.sizes[run.sizes > 0]
     depth = int(answered.min()), float(np.median(answered)), int(answered.max())
     listed = f"its own list of {'' if depth[0] == depth[2] else 'up to '}{depth[2]:,}"
@@ -179,10 +184,10 @@ class FinishedScoring:
     record: ScoringRecord
     measures: tuple[RequestedMeasure, ...]
     measured: tuple[MeasuredRun, ...]
-    board: PlacedRuns
+    board: RunsOnJudgedQueries
     by_tag: ColumnTable | None = None
     """The headline by tag of the questions, where that was asked for."""
-    corrections: Corrections | None = None
+    corrections: JudgeCorrectionResults | None = None
     groups: Groups | None = None
     """Which queries are drawn together, (q,); None where each is by itself."""
     to_grade: ColumnTable | None = None
@@ -214,11 +219,11 @@ def score_all_runs(
     inputs, gone = drop_own_documents(inputs) if request.exclude_self else (inputs, {})
     has = {"answers": answers is not None, "facets": inputs.facets is not None}
     measures = parse_requested_measures(request.measures, request.cutoffs, **has)
-    judgements = map_grades(inputs.qrels, request.grades)
+    judgements = map_judgement_grades(inputs.qrels, request.grades)
     before = [*_note_own_documents(gone, inputs, judgements), *_note_live_runs(inputs)]
     before += note_unknown_facets(inputs, judgements)
     separator = request.separator if any(measure.needs_sources for measure in measures) else None
-    board = place_runs(inputs, judgements, separator)
+    board = place_runs_on_judged_queries(inputs, judgements, separator)
     # Spans are held against places, which are known or not whatever the ids.
     has_ids = inputs.qrels.format != "spans"
     told = list(check_document_ids_match(inputs.runs, judgements.frame, inputs.corpus)) if has_ids else []
@@ -231,9 +236,9 @@ def score_all_runs(
     extra = compute_reading_columns(tested, ks, request.unjudged)
     groups = group_related_queries(judgements, board.queries, inputs.questions)
     resampled = _resample_scoring(taken, measures, extra, request, groups)
-    facts = describe_scored_runs(inputs, board, ks)
+    facts = build_run_count_facts(inputs, board, ks)
     record = ScoringRecord(
-        scoring_settings(request, ks),
+        make_scoring_settings(request, ks),
         count_judgements(inputs, judgements, board, groups),
         facts,
         tuple(measure.facts for measure in measures),
@@ -243,14 +248,14 @@ def score_all_runs(
             _compare_runs(resampled, taken, measures, request, groups), board, measures, ks, request.unjudged, right,
         ),
         measure_run_likeness(tested, ks, resamples=request.resamples, seed=request.seed, groups=groups),
-        sensitivity_cells(tested, ks, request.unjudged) if request.sensitivity and tested.runs else (),
+        compute_sensitivity_cells(tested, ks, request.unjudged) if request.sensitivity and tested.runs else (),
         readings=make_run_readings(tested, facts, ks, resampled),
-        guidance=make_guidance(tested, ks, extra, resampled)
+        guidance=make_scoring_guidance(tested, ks, extra, resampled)
     )  # fmt: skip
     lost = {name: int(_mark_failed_queries(inputs, name, board).sum()) for name in inputs.live}
     notes = (
         *before, *(ScoringNote("reading", text) for text in (*inputs.notes, *told)),
-        *_scoring_notes(record, judgements, board, taken, measures, right, request, lost)
+        *_list_scoring_notes(record, judgements, board, taken, measures, right, request, lost)
     )  # fmt: skip
     record = replace(record, notes=notes)
     record = replace(record, verdict=phrase_score_verdict(record), lede=phrase_score_lede(record))
@@ -259,7 +264,7 @@ def score_all_runs(
 
 
 def _align_answer_correctness(
-    answers: Mapping[str, float] | None, board: PlacedRuns, request: ScoreRequest
+    answers: Mapping[str, float] | None, board: RunsOnJudgedQueries, request: ScoreRequest
 ) -> NDArray[np.float64] | None:
     if answers is None:
         return None
@@ -268,7 +273,7 @@ def _align_answer_correctness(
 
 def _measure_runs(
     inputs: ScoringInputs,
-    board: PlacedRuns,
+    board: RunsOnJudgedQueries,
     measures: Sequence[RequestedMeasure],
     request: ScoreRequest,
     right: NDArray[np.float64] | None,
@@ -304,20 +309,22 @@ def _note_live_runs(inputs: ScoringInputs) -> Iterator[ScoringNote]:
 
 def _build_tag_table(
     taken: Sequence[MeasuredRun],
-    board: PlacedRuns,
+    board: RunsOnJudgedQueries,
     headline: RequestedMeasure,
     request: ScoreRequest,
     groups: Groups | None,
 ) -> ColumnTable:
     """The headline by the tags of questions."""
-    return tag_table(taken, board.queries, read_tags(request.queries), headline, request, groups)
+    return build_tag_score_table(
+        taken, board.queries, read_question_tags(request.queries), headline, request, groups
+    )
 
 
 def _note_own_documents(
-    gone: Mapping[str, int], inputs: ScoringInputs, judgements: Graded1To5
+    gone: Mapping[str, int], inputs: ScoringInputs, judgements: JudgementGrades1To5
 ) -> Iterator[ScoringNote]:
     """What was left out of queries' own documents, and which runs have them first."""
-    yield from conclusions.note_excluded_self(gone)
+    yield from conclusions.note_excluded_own_documents(gone)
     yield from conclusions.note_runs_finding_own_document(
         count_runs_finding_own_document(inputs, judgements.frame)
     )
@@ -334,10 +341,11 @@ def _correct_judge_by_people(
         replace(inputs, qrels=judge, judge=None), replace(request, sensitivity=False), answers
     )
     corrector = JudgeCorrector(
-        inputs, map_grades(inputs.qrels, request.grades or "identity"), map_grades(judge, request.grades or "identity"),
+        inputs, map_judgement_grades(inputs.qrels, request.grades or "identity"),
+        map_judgement_grades(judge, request.grades or "identity"),
         by_judge.measures, by_judge.measured, by_judge.board.queries, request.seed
     )  # fmt: skip
-    corrections = make_corrections(corrector, judge, by_judge.record.headline)
+    corrections = make_corrections_record(corrector, judge, by_judge.record.headline)
     record = replace_by_corrected_values(by_judge.record, corrections)
     heading, sentences = explain_uncorrected_headline(corrections, record.headline) or (
         phrase_score_verdict(record),
@@ -345,20 +353,20 @@ def _correct_judge_by_people(
     )
     return replace(
         by_judge, record=replace(record, verdict=heading, lede=sentences), corrections=corrections,
-        to_grade=build_to_grade_table(corrector)
+        to_grade=build_passages_to_grade_table(corrector)
     )  # fmt: skip
 
 
 def _resample_scoring(
     taken: Sequence[MeasuredRun],
     measures: Iterable[RequestedMeasure],
-    extra: RunColumns,
+    extra: RunResamplingColumns,
     request: ScoreRequest,
     groups: Groups | None,
-) -> ResampledRuns:
+) -> ResampledRunQuantities:
     """All that is asked for and all that readings need, over one set of resamples."""
     whole = [extra.add_to_measured_run(run) for run in taken]
-    resampled = ResampledRuns(whole, n_resamples=request.resamples, seed=request.seed, groups=groups)
+    resampled = ResampledRunQuantities(whole, n_resamples=request.resamples, seed=request.seed, groups=groups)
     for measure in measures:
         for run in taken:
             resampled.request_quantity(measure.name, run.run)
@@ -372,16 +380,18 @@ def _resample_scoring(
 
 
 def _compare_runs(
-    resampled: ResampledRuns,
+    resampled: ResampledRunQuantities,
     taken: Sequence[MeasuredRun],
     measures: Sequence[RequestedMeasure],
     request: ScoreRequest,
     groups: Groups | None,
-) -> tuple[MeasureComparison, ...]:
+) -> tuple[RunComparisonByMeasure, ...]:
     if len(taken) < 2:
         return ()
     tests = (
-        randomization_tests(taken, measures, n_resamples=request.resamples, seed=request.seed, groups=groups)
+        run_randomization_tests(
+            taken, measures, n_resamples=request.resamples, seed=request.seed, groups=groups
+        )
         if request.test == "randomization"
         else None
     )
@@ -389,10 +399,10 @@ def _compare_runs(
     return tuple(compare_all_run_pairs(resampled, runs, measure, tests) for measure in measures)
 
 
-def _scoring_notes(
+def _list_scoring_notes(
     record: ScoringRecord,
-    judgements: Graded1To5,
-    board: PlacedRuns,
+    judgements: JudgementGrades1To5,
+    board: RunsOnJudgedQueries,
     taken: Sequence[MeasuredRun],
     measures: Sequence[RequestedMeasure],
     right: NDArray[np.float64] | None,
@@ -411,7 +421,7 @@ def _scoring_notes(
         yield from conclusions.note_answered_queries(record.values, int((~np.isnan(right)).sum()), total)
 
 
-def write_scoring(
+def run_and_write_scoring(
     out: Path,
     request: ScoreRequest,
     score: Callable[[], tuple[ScoringInputs, FinishedScoring]],
@@ -425,12 +435,12 @@ def write_scoring(
     check_same_arguments(folder, request)
     inputs, scored = score()
     # After the scoring, which may take minutes: only writing has to be alone.
-    with folder.hold_lock():
-        _write_folder(folder, request, inputs, scored, command)
+    with folder.hold_folder_lock():
+        _write_scoring_folder(folder, request, inputs, scored, command)
     return scored
 
 
-def _write_folder(
+def _write_scoring_folder(
     folder: RunFolder, request: ScoreRequest, inputs: ScoringInputs, scored: FinishedScoring, command: str
 ) -> None:
     score = scored.record
@@ -438,22 +448,26 @@ def _write_folder(
     for run in score.runs:
         rows = frame.filter(frame["run"] == run.name)
         _write_query_values(
-            folder.items_path(TASK, score.judgements.name, run.name), rows, scored.map_queries_to_groups()
+            folder.locate_cell_items(TASK, score.judgements.name, run.name),
+            rows,
+            scored.map_queries_to_groups(),
         )
-    folder.write_results(result_rows(score))
-    write_json(folder.path / "comparisons.json", comparison_scopes(score))
+    folder.write_results(make_score_result_rows(score))
+    write_json(folder.path / "comparisons.json", make_comparison_scopes(score))
     more = [table for table in (scored.by_tag, scored.to_grade) if table is not None]
-    write_tables(folder.path, [*score_tables(score), *more])
-    write_atomic(
+    write_tables(folder.path, [*build_score_tables(score), *more])
+    write_file_atomically(
         folder.path / "tables" / "rag_per_query.csv", _format_csv_safely(_pivot_measures_to_columns(frame))
     )
     write_scoring_record(folder.path / "score.json", score)
-    judgements = map_grades(inputs.qrels, request.grades)
-    tags = read_tags(request.queries) if request.tags else {}
-    write_matrices(folder.path, [make_scored_runs_matrix(inputs, judgements, tags, request.separator)])
+    judgements = map_judgement_grades(inputs.qrels, request.grades)
+    tags = read_question_tags(request.queries) if request.tags else {}
+    write_question_matrices(
+        folder.path, [make_matrix_from_scored_runs(inputs, judgements, tags, request.separator)]
+    )
     if scored.corrections is not None:
         write_json(folder.path / CORRECTED, scored.corrections.as_dict())
-    folder.write_manifest(_make_manifest(folder, request, inputs, score, command))
+    folder.write_manifest(_make_scoring_manifest(folder, request, inputs, score, command))
 
 
 def _write_query_values(path: Path, frame: pl.DataFrame, groups: Mapping[str, str]) -> None:
@@ -466,7 +480,7 @@ def _write_query_values(path: Path, frame: pl.DataFrame, groups: Mapping[str, st
     frame.select(
         query.alias("item_id"), pl.lit("").alias("variant"), "measure", "value", "reason", *group
     ).write_parquet(buffer, compression="zstd", statistics=False)
-    write_atomic(path, buffer.getvalue())
+    write_file_atomically(path, buffer.getvalue())
 
 
 def _format_csv_safely(frame: pl.DataFrame) -> str:
@@ -475,7 +489,7 @@ def _format_csv_safely(frame: pl.DataFrame) -> str:
 
     names = pl.col("run", "query_id")
     safe = names.map_elements(
-        lambda name: replace_control_characters(escape_formula(name)), return_dtype=pl.String
+        lambda name: replace_control_characters(escape_spreadsheet_formula(name)), return_dtype=pl.String
     )
     return frame.with_columns(safe).write_csv()
 
@@ -485,11 +499,11 @@ def _pivot_measures_to_columns(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.pivot("measure", index=["run", "query_id"], values="value")
 
 
-def _make_manifest(
+def _make_scoring_manifest(
     folder: RunFolder, request: ScoreRequest, inputs: ScoringInputs, score: ScoringRecord, command: str
 ) -> dict[str, Any]:
     judged = score.judgements
-    systems, datasets = describe_runs_for_manifest(inputs, TASK, judged.queries, judged.path)
+    systems, datasets = build_run_manifest_entries(inputs, TASK, judged.queries, judged.path)
     cells = (_make_run_record(score, run.name) for run in score.runs)
     return make_file_manifest(
         folder,
@@ -535,7 +549,7 @@ class Scoring:
 
     @property
     def pairs(self) -> pl.DataFrame:
-        """`measure` and the fields of `RunPair` (`a`, `b`, `difference`, ...): a row per measure and pair of runs."""
+        """`measure` and the fields of `RunPairDifference` (`a`, `b`, `difference`, ...): a row per measure and pair of runs."""
         import polars as pl
 
         rows = [
@@ -576,7 +590,7 @@ def score(
     [1.0, 1.0]
     """
     named = _give_runs_names(runs)
-    request = make_request(
+    request = make_request_from_call(
         ScoreRequest,
         score,
         _convert_lists_to_tuples(arguments),
@@ -589,7 +603,7 @@ def score(
     functions = {name: run for name, run in named.items() if callable(run)}
 
     def score_given_runs() -> tuple[ScoringInputs, FinishedScoring]:
-        with _ask_functions(functions, request, out) as live:
+        with _ask_retriever_functions(functions, request, out) as live:
             asked = {run.name: run.path for run in live}
             inputs = replace(
                 make_inputs_from_objects(qrels, {**named, **asked}, pools, request),
@@ -605,7 +619,7 @@ def score(
     if out is None:
         scored = score_given_runs()[1]
     else:
-        scored = write_scoring(
+        scored = run_and_write_scoring(
             Path(out),
             request,
             score_given_runs,
@@ -637,29 +651,31 @@ def score_request(
     return (
         score_files_and_retrievers()[1]
         if out is None
-        else write_scoring(out, request, score_files_and_retrievers, command)
+        else run_and_write_scoring(out, request, score_files_and_retrievers, command)
     )
 
 
 @contextmanager
 def ask_retrievers(
     request: ScoreRequest, out: Path | None, listener: SilentListener | None, max_usd: float | None
-) -> Iterator[tuple[LiveRun, ...]]:
+) -> Iterator[tuple[LiveRetrieverRun, ...]]:
     """The runs of the retrievers that a request names, asked now; see `live_runs`."""
     if not request.retrievers:
         yield ()
         return
     if out is not None:
         check_same_arguments(RunFolder(out), request)
-    questions = AskedQuestions(read_judged_questions(request), retrieval_depth(request), request.seed)
-    with make_live_runs(request.retrievers, questions, out, listener=listener, max_usd=max_usd) as live:
+    questions = AskedQuestions(read_judged_questions(request), compute_retrieval_depth(request), request.seed)
+    with ask_retrievers_for_runs(
+        request.retrievers, questions, out, listener=listener, max_usd=max_usd
+    ) as live:
         yield live
 
 
 @contextmanager
-def _ask_functions(
+def _ask_retriever_functions(
     functions: Mapping[str, Callable[..., Any]], request: ScoreRequest, out: str | Path | None
-) -> Iterator[tuple[LiveRun, ...]]:
+) -> Iterator[tuple[LiveRetrieverRun, ...]]:
     """The runs of functions given as runs."""
     if not functions:
         yield ()
@@ -668,10 +684,10 @@ def _ask_functions(
         raise UsageError(
             "A function needs questions, but there are none.", mend="Name their file: queries=FILE."
         )
-    depth = retrieval_depth(request)
+    depth = compute_retrieval_depth(request)
     retrievers = [FunctionRetriever(run, depth, name) for name, run in functions.items()]
     questions = AskedQuestions(read_question_texts(request.queries), depth, request.seed)
-    with make_live_runs(retrievers, questions, None if out is None else Path(out)) as live:
+    with ask_retrievers_for_runs(retrievers, questions, None if out is None else Path(out)) as live:
         yield live
 
 
@@ -731,7 +747,7 @@ def read_stored_scoring(path: Path) -> StoredScoring:
     return StoredScoring(path, request, tuple(system["name"] for system in manifest["systems"]))
 
 
-def retrieval_depth(request: ScoreRequest) -> int:
+def compute_retrieval_depth(request: ScoreRequest) -> int:
     """How many documents a retriever is asked for: as many as the deepest measure looks at."""
     if request.depth is not None:
         return request.depth

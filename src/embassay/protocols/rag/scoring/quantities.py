@@ -15,10 +15,21 @@ from embassay.errors import UsageError
 from embassay.measures import MEASURES
 from embassay.protocols.kernel.estimates import DEFINED, TOO_FEW, UNVARIED
 from embassay.protocols.kernel.tables import format_noun_count
-from embassay.protocols.rag.scoring.score import ANSWERS, PERCENT, MeasuredRun, RequestedMeasure, RunValue
-from embassay.randomness import make_generator
+from embassay.protocols.rag.scoring.score import (
+    ANSWERS,
+    PERCENT,
+    MeasuredRun,
+    RequestedMeasure,
+    RunMeasureValue,
+)
+from embassay.randomness import make_seeded_generator
 from embassay.stats import Freedom, corrected_interval, freedom_of_units, wilson
-from embassay.stats.resampling import Groups, effective_units, is_constant, resample_defined_means
+from embassay.stats.resampling import (
+    Groups,
+    are_replicates_constant,
+    count_effective_groups,
+    resample_defined_means,
+)
 
 Floats = NDArray[np.float64]
 SAME = 1e-12
@@ -52,7 +63,7 @@ class ResampledQuantity:
         return self.standard_error_freedom.error(defined)
 
 
-class ResampledRuns:
+class ResampledRunQuantities:
     """Quantities of runs, and differences of two runs, over one set of resamples.
 
     Each is over the queries where it is defined, a difference over those where it is on both sides. Columns are
@@ -82,7 +93,7 @@ class ResampledRuns:
 
     def resample_requested(self) -> None:
         """Draw the resamples for all that is wanted."""
-        rng = make_generator(self._seed, "resample")
+        rng = make_seeded_generator(self._seed, "resample")
         table = np.column_stack(self._columns)
         self._means = resample_defined_means(
             table, n_resamples=self._n_resamples, rng=rng, groups=self._groups
@@ -95,7 +106,7 @@ class ResampledRuns:
         places = [self._places[run, measure, part, mask.tobytes()] for part in parts]
         values = [float(self._columns[i][mask].mean()) if mask.any() else np.nan for i in places]
         replicates = [self._means[:, i] for i in places]
-        of = int(mask.sum()), *self._count_units_and_groups(mask), measure_bounds(measure)
+        of = int(mask.sum()), *self._count_units_and_groups(mask), find_measure_bounds(measure)
         if len(places) == 1:
             return ResampledQuantity(values[0], replicates[0], *of)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -119,7 +130,7 @@ class ResampledRuns:
         if self._groups is None or not mask.any():
             return int(mask.sum()), 0
         inside = self._groups[mask]
-        return effective_units(inside), len(np.unique(inside))
+        return count_effective_groups(inside), len(np.unique(inside))
 
     def _mask_defined_queries(self, measure: str, run: str, other: str) -> NDArray[np.bool_]:
         mask = ~np.isnan(self._measured[run].columns[measure].parts[0])
@@ -132,10 +143,10 @@ CONFIDENCE = 0.95
 RANGE = re.compile(r"\[(-?[\d.]+), (-?[\d.]+)\]")
 
 
-def measure_bounds(measure: str) -> tuple[float, float]:
+def find_measure_bounds(measure: str) -> tuple[float, float]:
     """What values of a measure lie between; anything for a column of ours that is none.
 
-    >>> measure_bounds("%PROC@10"), measure_bounds("nDCG@10"), measure_bounds("reading lost@10")
+    >>> find_measure_bounds("%PROC@10"), find_measure_bounds("nDCG@10"), find_measure_bounds("reading lost@10")
     ((0.0, 1.0), (0.0, 1.0), (-inf, inf))
     """
     name = measure.removeprefix(PERCENT).partition("@")[0]
@@ -150,16 +161,16 @@ def measure_bounds(measure: str) -> tuple[float, float]:
 
 
 def compute_run_values(
-    resampled: ResampledRuns,
+    resampled: ResampledRunQuantities,
     runs: Iterable[MeasuredRun],
     measures: Sequence[RequestedMeasure],
     *,
     total: int,
     resamples: int,
-) -> tuple[RunValue, ...]:
+) -> tuple[RunMeasureValue, ...]:
     """The values of each run, measures in their order."""
     return tuple(
-        RunValue(None, reason=run.reason, run=run.run, measure=measure.name, total=total)
+        RunMeasureValue(None, reason=run.reason, run=run.run, measure=measure.name, total=total)
         if run.reason
         else _make_run_value(
             run.run, measure, resampled.compute_quantity(measure.name, run.run), total, resamples
@@ -169,7 +180,7 @@ def compute_run_values(
     )
 
 
-def compute_interval(
+def compute_quantity_interval(
     quantity: ResampledQuantity, confidence: float = CONFIDENCE
 ) -> tuple[float, float] | None:
     """The interval of a quantity by the recipe of every protocol (`stats.corrected_interval`), within its bounds.
@@ -181,8 +192,8 @@ def compute_interval(
     if quantity.units < 2 or not np.isfinite(quantity.value):
         return None
     least, most = quantity.bounds
-    if is_constant(quantity.replicates):
-        return _one_sided_interval(quantity, confidence)
+    if are_replicates_constant(quantity.replicates):
+        return _compute_one_sided_interval(quantity, confidence)
     low, high = corrected_interval(
         quantity.replicates, quantity.value, quantity.standard_error_freedom, confidence, accelerated=True
     )
@@ -191,7 +202,7 @@ def compute_interval(
     return max(low, least), min(high, most)
 
 
-def _one_sided_interval(quantity: ResampledQuantity, confidence: float) -> tuple[float, float] | None:
+def _compute_one_sided_interval(quantity: ResampledQuantity, confidence: float) -> tuple[float, float] | None:
     least, most = quantity.bounds
     if quantity.value not in quantity.bounds:
         return None
@@ -202,16 +213,16 @@ def _one_sided_interval(quantity: ResampledQuantity, confidence: float) -> tuple
 
 def _make_run_value(
     run: str, asked: RequestedMeasure, quantity: ResampledQuantity, total: int, resamples: int
-) -> RunValue:
+) -> RunMeasureValue:
     if not np.isfinite(quantity.value):
         reason = f"{asked.undefined} (all {total} queries)" if not quantity.n else "the ceiling is 0"
-        return RunValue(None, n=quantity.n, reason=reason, run=run, measure=asked.name, total=total)
-    low, high = compute_interval(quantity) or (None, None)
+        return RunMeasureValue(None, n=quantity.n, reason=reason, run=run, measure=asked.name, total=total)
+    low, high = compute_quantity_interval(quantity) or (None, None)
     what = "ratio of means" if asked.is_ratio else "mean"
-    method = f"{what} over {quantity.n} of {total} queries; {_interval_method(quantity, low is not None, resamples)}"
+    method = f"{what} over {quantity.n} of {total} queries; {_describe_interval_method(quantity, low is not None, resamples)}"
     error = quantity.standard_error
     df = None if error is None else quantity.standard_error_freedom.df
-    return RunValue(
+    return RunMeasureValue(
         *(quantity.value, low, high, quantity.n, method),
         run=run,
         measure=asked.name,
@@ -221,12 +232,12 @@ def _make_run_value(
     )
 
 
-def _interval_method(quantity: ResampledQuantity, has_interval: bool, resamples: int) -> str:
+def _describe_interval_method(quantity: ResampledQuantity, has_interval: bool, resamples: int) -> str:
     """How the interval was made, or why there is none."""
     over = "queries"
     if 0 < quantity.groups < quantity.n:
         over = f"{format_noun_count(quantity.groups, 'group')} of queries that share a relevant document"
-    same = is_constant(quantity.replicates)
+    same = are_replicates_constant(quantity.replicates)
     if has_interval:
         return f"95% {'Wilson' if same else 'bootstrap'} over {over}" + (
             "" if same else f", {resamples} resamples"

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from embassay.data.judged_runs import RunOrQrelsEntries
 from embassay.protocols.kernel.tables import ColumnTable, format_noun_count, text
 from embassay.protocols.rag.decision.population import NOT_FOUND, Key, pool_first_passages
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.stats.few_labels import FEWEST, FEWEST_REFUSED, MOST_REFUSED
 from embassay.stats.intervals import t_quantile
 
@@ -142,7 +142,7 @@ class PeopleAndJudgeGrades:
     def list_passages_to_grade(self, cutoff: int | None, *, whole: bool) -> Iterator[tuple[str, str, str]]:
         """Query, document and reason of passages for people to grade: those of whole queries drawn at random, or what
         the judge refused. Taken from the top they are a random sample however many are graded."""
-        rng, first = make_generator(self.seed, "to grade"), self.first(cutoff)
+        rng, first = make_seeded_generator(self.seed, "to grade"), self.first(cutoff)
         if whole:
             graded = defaultdict(list)
             for key in self.judge:

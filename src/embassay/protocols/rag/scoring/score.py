@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from embassay.errors import UsageError
 from embassay.measures import MEASURES, Measure, evaluate_graded
-from embassay.measures.judgements import FacetTable, Graded, Sources, treat_unjudged
+from embassay.measures.judgements import DocumentFacets, Graded, Sources, treat_unjudged
 from embassay.measures.registry import GradedMeasure, RankingMeasure
 from embassay.runs.folder import read_json_record, write_json
 from embassay.spec import CALL, Spec
@@ -31,7 +31,7 @@ SCHEMA = 1
 
 
 @dataclass(frozen=True)
-class Judgements:
+class JudgementCounts:
     """The qrels: how many queries and documents they grade; `grades` counts grade 1, 2, 3, 4, 5."""
 
     name: str
@@ -81,7 +81,7 @@ class MeasureFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunValue(Estimate):
+class RunMeasureValue(Estimate):
     """A measure of a run over the queries where it is defined (`n` of `total`), with its 95% interval. Of a value that
     people's grades correct, `n` and `total` are of the `unit` that people labelled.
 
@@ -98,7 +98,7 @@ class RunValue(Estimate):
 
 
 @dataclass(frozen=True)
-class RunPair:
+class RunPairDifference:
     """Run `a` less run `b` over the `n` queries (or what `unit` says) where both are defined, with interval and test;
     `better` is the run that beats the other, empty where they cannot be told apart, or where the test tells them apart
     and `judged_less` names the run of which too little is judged for a verdict. Ends are None where every resample
@@ -120,7 +120,7 @@ class RunPair:
 
 
 @dataclass(frozen=True)
-class MeasureComparison:
+class RunComparisonByMeasure:
     """Who can be told apart from whom by one measure: runs best first with the ranks the tests allow, and all pairs;
     `reason` says why there is no comparison. `unjudged` is, where it matters, the share of the passages before the
     cutoff of each run that have no grade."""
@@ -129,12 +129,14 @@ class MeasureComparison:
     runs: tuple[str, ...] = ()
     rank_low: tuple[int, ...] = ()
     rank_high: tuple[int, ...] = ()
-    pairs: tuple[RunPair, ...] = ()
+    pairs: tuple[RunPairDifference, ...] = ()
     reason: str = ""
     unjudged: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def rank_by_tests(cls, measure: str, runs: Sequence[str], pairs: Sequence[RunPair]) -> MeasureComparison:
+    def rank_by_tests(
+        cls, measure: str, runs: Sequence[str], pairs: Sequence[RunPairDifference]
+    ) -> RunComparisonByMeasure:
         """With the ranks that the tests of all pairs of `runs` (best first) allow."""
         low = [
             1 + sum(pair.better not in ("", run) and run in (pair.a, pair.b) for pair in pairs)
@@ -163,7 +165,7 @@ class RunLikeness:
 
 
 @dataclass(frozen=True)
-class SensitivityCell:
+class RaNwgSensitivityCell:
     """RA-nWG at one setting of its constants: the value of each run, the runs' order (best first), Kendall's tau-b of
     that order against the default cell, and the largest absolute change of a run's value from it."""
 
@@ -190,7 +192,7 @@ class ScoringNote:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CitedNumber(Estimate):
+class NumberInSentence(Estimate):
     """A number in a sentence, with its interval where it has one. `same`: every resample gives it, so that there is no
     interval, and on these queries it is what it is."""
 
@@ -206,7 +208,7 @@ class CitedNumber(Estimate):
 
 
 @dataclass(frozen=True)
-class RunReading:
+class RunInterpretation:
     """What the figures mean for one run at one cutoff. `finding`: `pool`, `ordering`, `both`, `little` (hardly anything
     is lost), `open` (the data do not tell) or `untold` (the list is too short); `text` says it in a sentence."""
 
@@ -214,11 +216,11 @@ class RunReading:
     cutoff: int
     finding: str
     text: str
-    evidence: tuple[CitedNumber, ...] = ()
+    evidence: tuple[NumberInSentence, ...] = ()
 
 
 @dataclass(frozen=True)
-class Guidance:
+class GuidanceVerdict:
     """A piece of advice and whether it `holds`, `does not hold`, is `open` (the interval has both) or `not tested` on
     this data. `finding` is what it is for: `pool`, `ordering` or `cost`."""
 
@@ -226,7 +228,7 @@ class Guidance:
     finding: str
     status: str
     text: str
-    evidence: tuple[CitedNumber, ...] = ()
+    evidence: tuple[NumberInSentence, ...] = ()
 
 
 BOOTSTRAP, BY_PEOPLE = (
@@ -259,26 +261,26 @@ class ScoringRecord:
     """One scoring: runs side by side on one set of judgements. `headline` is the measure that verdicts are about."""
 
     settings: ScoringSettings
-    judgements: Judgements
+    judgements: JudgementCounts
     runs: tuple[RunFacts, ...]
     measures: tuple[MeasureFacts, ...]
     headline: str
-    values: tuple[RunValue, ...]
-    comparisons: tuple[MeasureComparison, ...] = ()
+    values: tuple[RunMeasureValue, ...]
+    comparisons: tuple[RunComparisonByMeasure, ...] = ()
     likeness: tuple[RunLikeness, ...] = ()
-    sensitivity: tuple[SensitivityCell, ...] = ()
+    sensitivity: tuple[RaNwgSensitivityCell, ...] = ()
     notes: tuple[ScoringNote, ...] = ()
-    readings: tuple[RunReading, ...] = ()
-    guidance: tuple[Guidance, ...] = ()
+    readings: tuple[RunInterpretation, ...] = ()
+    guidance: tuple[GuidanceVerdict, ...] = ()
     verdict: str = ""
     lede: tuple[str, ...] = ()
     schema: int = field(default=SCHEMA)
 
-    def value(self, run: str, measure: str) -> RunValue | None:
+    def value(self, run: str, measure: str) -> RunMeasureValue | None:
         """The value of a run, None if there is none."""
         return next((value for value in self.values if (value.run, value.measure) == (run, measure)), None)
 
-    def find_comparison(self, measure: str) -> MeasureComparison | None:
+    def find_comparison(self, measure: str) -> RunComparisonByMeasure | None:
         """The comparison by a measure, None if there is none."""
         return next((comparison for comparison in self.comparisons if comparison.measure == measure), None)
 
@@ -343,7 +345,7 @@ class RequestedMeasure:
 
 
 @dataclass(frozen=True)
-class QueryColumns:
+class RunQueryMeasureColumns:
     """Values per query of one run: by measure one column (q,), two for a ratio; NaN where undefined.
 
     `value` is what a query itself has, `parts` what the mean is made of, each over the queries where all are defined.
@@ -358,14 +360,14 @@ class MeasuredRun:
     """A run's values per query by measure; `reason` says why it has none at all, where that is so."""
 
     run: str
-    columns: Mapping[str, QueryColumns]
+    columns: Mapping[str, RunQueryMeasureColumns]
     reason: str = ""
 
 
 def make_untested_run(measured: MeasuredRun, reason: str) -> MeasuredRun:
     """A run whose values are left out, for a `reason`."""
     columns = {
-        name: QueryColumns(
+        name: RunQueryMeasureColumns(
             np.full_like(column.value, np.nan), tuple(np.full_like(part, np.nan) for part in column.parts)
         )
         for name, column in measured.columns.items()
@@ -379,7 +381,7 @@ def drop_failed_queries(measured: MeasuredRun, failed: NDArray[np.bool_], most: 
         reason = f"its retriever failed on {int(failed.sum()):,} of {len(failed):,} questions"
         return make_untested_run(measured, reason)
     columns = {
-        name: QueryColumns(
+        name: RunQueryMeasureColumns(
             np.where(failed, np.nan, column.value),
             tuple(np.where(failed, np.nan, part) for part in column.parts),
         )
@@ -403,7 +405,7 @@ def parse_requested_measures(
         names += [f"{name}@{k}" for k in cutoffs for name in FACETS]
     if answers and not any(name.startswith(ANSWERS) for name in names):
         names += [f"{ANSWERS}@{k}" for k in cutoffs]
-    spelled = [cutoff for name in names for cutoff in _with_cutoffs(name.strip(), cutoffs)]
+    spelled = [cutoff for name in names for cutoff in _add_cutoffs_to_name(name.strip(), cutoffs)]
     if not answers and any(name.startswith(ANSWERS) for name in spelled):
         raise UsageError(
             f"{ANSWERS} needs the answers.", mend="Give --answers FILE with query_id and correct (0 to 1)."
@@ -435,18 +437,20 @@ def measure_run(
     rest = [
         part for requested_measure in measures for part in requested_measure.parts if part.spec.name != JUDGED
     ]
-    values = {**_evaluate_blocks(rest, treated), **_evaluate_blocks(raw, graded)}
+    values = {**_measure_in_query_blocks(rest, treated), **_measure_in_query_blocks(raw, graded)}
     columns = {}
     for measure in measures:
         if measure.facts.base == ANSWERS:
-            columns[measure.name] = _answer_accuracy(measure.facts.cutoff or 0, treated, answers)
+            columns[measure.name] = _measure_answer_accuracy(measure.facts.cutoff or 0, treated, answers)
         else:
             taken = _make_query_columns([values[str(part)] for part in measure.parts])
-            columns[measure.name] = QueryColumns(taken.value, (taken.value,)) if measure.by_query else taken
+            columns[measure.name] = (
+                RunQueryMeasureColumns(taken.value, (taken.value,)) if measure.by_query else taken
+            )
     return MeasuredRun(run, columns)
 
 
-def _with_cutoffs(name: str, cutoffs: Sequence[int]) -> list[str]:
+def _add_cutoffs_to_name(name: str, cutoffs: Sequence[int]) -> list[str]:
     """`name`, or `name` at every cutoff if it needs one and has none."""
     spec = CALL.parse(name.removeprefix(PERCENT))
     if spec.cutoff is not None:
@@ -500,7 +504,7 @@ def _make_measure_below_ceiling(name: str, ceiling: Spec) -> Measure:
     return MEASURES.build(CALL.format(Spec(of, "", params, ceiling.cutoff)))
 
 
-def _evaluate_blocks(measures: Sequence[Measure], graded: Graded) -> dict[str, Floats]:
+def _measure_in_query_blocks(measures: Sequence[Measure], graded: Graded) -> dict[str, Floats]:
     """Values by measure, in blocks of queries where the lists are long."""
     step = max(1, _WIDTH // max(1, graded.top.shape[1]))
     blocks = [
@@ -531,28 +535,30 @@ def _slice_source_rows(sources: Sources, start: int, end: int) -> Sources:
     )
 
 
-def _slice_facet_rows(facets: FacetTable, start: int, end: int) -> FacetTable:
+def _slice_facet_rows(facets: DocumentFacets, start: int, end: int) -> DocumentFacets:
     rows = slice(*np.searchsorted(facets.query, [start, end]))
-    return FacetTable(
+    return DocumentFacets(
         facets.top[start:end], facets.query[rows] - start, facets.document[rows], facets.facet[rows]
     )
 
 
-def _make_query_columns(parts: Sequence[Floats]) -> QueryColumns:
+def _make_query_columns(parts: Sequence[Floats]) -> RunQueryMeasureColumns:
     if len(parts) == 1:
-        return QueryColumns(parts[0], (parts[0],))
+        return RunQueryMeasureColumns(parts[0], (parts[0],))
     reached, ceiling = parts
     defined = ~(np.isnan(reached) | np.isnan(ceiling))
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = np.where(defined & (ceiling > 0), reached / ceiling, np.nan)
-    return QueryColumns(ratio, (np.where(defined, reached, np.nan), np.where(defined, ceiling, np.nan)))
+    return RunQueryMeasureColumns(
+        ratio, (np.where(defined, reached, np.nan), np.where(defined, ceiling, np.nan))
+    )
 
 
-def _answer_accuracy(k: int, graded: Graded, answers: Floats | None) -> QueryColumns:
+def _measure_answer_accuracy(k: int, graded: Graded, answers: Floats | None) -> RunQueryMeasureColumns:
     """Correctness of the answers to those queries whose evidence is all among the first `k`."""
     hit = evaluate_graded([f"Hit@{k}"], graded)[f"Hit@{k}"]
     value = np.where(hit == 1, np.full(len(hit), np.nan) if answers is None else answers, np.nan)
-    return QueryColumns(value, (value,))
+    return RunQueryMeasureColumns(value, (value,))
 
 
 def per_query(

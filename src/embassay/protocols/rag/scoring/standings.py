@@ -13,20 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.parquet import read_parquet
-from embassay.protocols.kernel.comparisons import Standing, SystemHeadline
-from embassay.protocols.rag.scoring.quantities import measure_bounds
+from embassay.protocols.kernel.comparisons import SystemHeadlineValue, SystemStanding
+from embassay.protocols.rag.scoring.quantities import find_measure_bounds
 from embassay.protocols.rag.scoring.score import (
     PERCENT,
-    RunPair,
-    RunValue,
+    RunMeasureValue,
+    RunPairDifference,
     ScoringRecord,
     read_scoring_record,
 )
 from embassay.protocols.rag.scoring.tables import TASK
 from embassay.protocols.rag.scoring.uneven import weigh_ungraded_passages
-from embassay.protocols.run_values import KnownContrast
-from embassay.randomness import make_generator
-from embassay.records import ResampledStratum
+from embassay.protocols.run_values import StatedSystemContrast
+from embassay.randomness import make_seeded_generator
+from embassay.records import ResampledUnitGroup
 from embassay.runs.folder import RunFolder
 from embassay.stats.intervals import KEPT
 from embassay.stats.resampling import Groups, resample_defined_means
@@ -46,8 +46,8 @@ class ScoredRuns:
     run for its missing grades (`uneven.weigh_ungraded_passages`)."""
 
     dataset: str
-    standings: tuple[Standing, ...]
-    pairs: Mapping[str, tuple[RunPair, ...]]
+    standings: tuple[SystemStanding, ...]
+    pairs: Mapping[str, tuple[RunPairDifference, ...]]
     unpaired: Mapping[str, str]
     groups: Mapping[str, str]
     ungraded: Mapping[str, Mapping[str, float]]
@@ -92,12 +92,12 @@ def _explain_missing_items(score: ScoringRecord, measure: str) -> str:
     return "" if is_mean or not measure.startswith(PERCENT) else "a ratio of two means"
 
 
-def list_contrasts(scored: ScoredRuns) -> Iterator[KnownContrast]:
+def list_run_pair_contrasts(scored: ScoredRuns) -> Iterator[StatedSystemContrast]:
     """The pairs of the record."""
     for measure, pairs in scored.pairs.items():
         for pair in pairs:
             if pair.error is not None:
-                yield KnownContrast(
+                yield StatedSystemContrast(
                     (TASK, scored.dataset, measure), pair.a, pair.b, pair.difference, pair.low, pair.high, pair.error,
                     math.inf if pair.df is None else pair.df, pair.p, pair.n, scored.method, pair.judged_less
                 )  # fmt: skip
@@ -111,7 +111,7 @@ class _QueryValueItems:
         self._values: dict[tuple[str, str], dict[str, float]] = {}
         self.queries: list[str] = []
         for run in score.runs:
-            self._read_run_values(run.name, folder.items_path(TASK, score.judgements.name, run.name))
+            self._read_run_values(run.name, folder.locate_cell_items(TASK, score.judgements.name, run.name))
 
     def _read_run_values(self, run: str, path: Path) -> None:
         frame = read_parquet(path)
@@ -130,7 +130,7 @@ class _QueryValueItems:
         columns = [[self._values.get(key, {}).get(query, np.nan) for query in self.queries] for key in keys]
         settings = self._score.settings
         means = resample_defined_means(
-            np.array(columns).T, n_resamples=settings.resamples, rng=make_generator(settings.seed, "resample"),
+            np.array(columns).T, n_resamples=settings.resamples, rng=make_seeded_generator(settings.seed, "resample"),
             groups=self._number_query_groups()
         )  # fmt: skip
         drawn: dict[str, dict[str, Floats]] = {}
@@ -145,17 +145,17 @@ class _QueryValueItems:
         return np.array([places.setdefault(self.groups[query], len(places)) for query in self.queries])
 
 
-def _make_standing(score: ScoringRecord, value: RunValue, draws: Floats) -> Standing:
-    strata = () if value.df is None else (ResampledStratum(round(value.df) + 1, draws[:KEPT]),)
+def _make_standing(score: ScoringRecord, value: RunMeasureValue, draws: Floats) -> SystemStanding:
+    strata = () if value.df is None else (ResampledUnitGroup(round(value.df) + 1, draws[:KEPT]),)
     replicates = np.empty(0) if value.error is None else draws
-    headline = SystemHeadline(
+    headline = SystemHeadlineValue(
         value.run, value.value, value.n, replicates, value.method, value.reason, strata,
-        measure_bounds(value.measure), (value.low, value.high)
+        find_measure_bounds(value.measure), (value.low, value.high)
     )  # fmt: skip
-    return Standing(TASK, score.judgements.name, value.measure, headline)
+    return SystemStanding(TASK, score.judgements.name, value.measure, headline)
 
 
-def _draw_joint_replicates(score: ScoringRecord, values: Sequence[RunValue]) -> dict[str, Floats]:
+def _draw_joint_replicates(score: ScoringRecord, values: Sequence[RunMeasureValue]) -> dict[str, Floats]:
     """Replicates by the normal law that have exactly the errors of the record, of each value and of each difference, as
     far as there is a law that has all of them."""
     runs = [value.run for value in values]
@@ -181,12 +181,12 @@ def _draw_joint_replicates(score: ScoringRecord, values: Sequence[RunValue]) -> 
 
 def _draw_whitened_normals(columns: int, seed: int) -> Floats:
     """Normal draws (RESAMPLES, columns) whose own means are 0, variances 1 and covariances 0."""
-    raw = make_generator(seed, "scored", "errors").standard_normal((RESAMPLES, columns))
+    raw = make_seeded_generator(seed, "scored", "errors").standard_normal((RESAMPLES, columns))
     basis = np.linalg.qr(raw - raw.mean(axis=0))[0]
     return np.asarray(basis * np.sqrt(RESAMPLES - 1))
 
 
-def _compute_replicate_spread(of: RunValue | RunPair) -> float:
+def _compute_replicate_spread(of: RunMeasureValue | RunPairDifference) -> float:
     """Of replicates that have its error, which few units make larger than the spread (`stats.freedom_of_units`)."""
     factor = 1.0 if of.df is None else np.sqrt((of.df + 1) / of.df)
     return float((of.error or 0.0) / factor)

@@ -10,41 +10,45 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.measures.correlation import tau_b
+from embassay.measures.correlation import compute_kendall_tau_b
 from embassay.protocols.kernel.tables import (
     Column,
     ColumnTable,
     ComputedColumn,
-    capitalise,
+    capitalise_unless_name,
     format_noun_count,
-    interval_fields,
+    interval_columns,
     number_column,
     text,
-    whole_column,
+    whole_number_column,
 )
 from embassay.protocols.rag.scoring.options import ScoreRequest
-from embassay.protocols.rag.scoring.placement import NOBODY, PlacedRun, PlacedRuns
-from embassay.protocols.rag.scoring.quantities import ResampledQuantity, ResampledRuns, compute_interval
+from embassay.protocols.rag.scoring.placement import NOBODY, RunOnJudgedQueries, RunsOnJudgedQueries
+from embassay.protocols.rag.scoring.quantities import (
+    ResampledQuantity,
+    ResampledRunQuantities,
+    compute_quantity_interval,
+)
 from embassay.protocols.rag.scoring.score import (
     BY_PEOPLE,
-    MeasureComparison,
     MeasuredRun,
-    QueryColumns,
     RequestedMeasure,
+    RunComparisonByMeasure,
     RunLikeness,
-    RunPair,
+    RunPairDifference,
+    RunQueryMeasureColumns,
     ScoringRecord,
 )
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.records import Result
 from embassay.stats import Estimate
-from embassay.stats.ranks import correct_tests_by_holm, paired_test
+from embassay.stats.ranks import correct_tests_by_holm, run_paired_test
 from embassay.stats.resampling import (
     Groups,
-    effective_units,
-    is_constant,
+    are_replicates_constant,
+    compute_sign_flip_p_values,
+    count_effective_groups,
     resample_defined_means,
-    sign_flip_p,
 )
 
 ALPHA = 0.05
@@ -58,8 +62,11 @@ Tests = Mapping[tuple[str, str, str], float]
 
 
 def compare_all_run_pairs(
-    resampled: ResampledRuns, runs: Sequence[str], asked: RequestedMeasure, tests: Tests | None = None
-) -> MeasureComparison:
+    resampled: ResampledRunQuantities,
+    runs: Sequence[str],
+    asked: RequestedMeasure,
+    tests: Tests | None = None,
+) -> RunComparisonByMeasure:
     """Every pair of runs by one measure, and the ranks that the tests allow each run.
 
     A run's best rank is 1 + the number of runs that beat it, its worst their number less those that it beats; one beats
@@ -73,9 +80,9 @@ def compare_all_run_pairs(
         (run for run in runs if np.isfinite(means[run])), key=lambda run: means[run] * (1 if lower else -1)
     )
     if len(ranked) < 2:
-        return MeasureComparison(asked.name, tuple(ranked), reason="fewer than two runs with a value")
+        return RunComparisonByMeasure(asked.name, tuple(ranked), reason="fewer than two runs with a value")
     if tests is not None and asked.is_ratio:
-        return MeasureComparison(
+        return RunComparisonByMeasure(
             asked.name, tuple(ranked), reason="the randomisation test compares means, not ratios"
         )
     gaps = {
@@ -83,14 +90,14 @@ def compare_all_run_pairs(
         for i, j in combinations(range(len(ranked)), 2)
     }
     if any(gap.standard_error is None for gap in gaps.values()):
-        return MeasureComparison(
+        return RunComparisonByMeasure(
             asked.name, tuple(ranked), reason=_explain_untestable_pair(list(gaps.values()))
         )
     tested = _test_run_pairs(asked.name, ranked, gaps, tests, lower)
-    return MeasureComparison.rank_by_tests(asked.name, ranked, tested)
+    return RunComparisonByMeasure.rank_by_tests(asked.name, ranked, tested)
 
 
-def randomization_tests(
+def run_randomization_tests(
     measured: Sequence[MeasuredRun],
     measures: Sequence[RequestedMeasure],
     *,
@@ -106,8 +113,10 @@ def randomization_tests(
             columns.append(a.columns[measure.name].value - b.columns[measure.name].value)
     if not columns:
         return {}
-    rng = make_generator(seed, "randomization")
-    p_values = sign_flip_p(np.column_stack(columns), n_resamples=n_resamples, rng=rng, groups=groups)
+    rng = make_seeded_generator(seed, "randomization")
+    p_values = compute_sign_flip_p_values(
+        np.column_stack(columns), n_resamples=n_resamples, rng=rng, groups=groups
+    )
     tested = zip(keys, p_values.tolist(), strict=True)
     return {key: p for (name, a, b), p in tested for key in ((name, a, b), (name, b, a))}
 
@@ -125,13 +134,15 @@ def _test_run_pairs(
     gaps: Mapping[tuple[int, int], ResampledQuantity],
     tests: Tests | None,
     lower: bool,
-) -> tuple[RunPair, ...]:
+) -> tuple[RunPairDifference, ...]:
     """Every pair of runs by the test that ranks of every protocol rest on, corrected by Holm over those that differ on
     some query."""
     # Values of measures are at most about 1, and so is the size of what was summed.
     scale = 1.0
     alone = [
-        paired_test(i, j, gap.value, _drop_undefined_replicates(gap), gap.standard_error_freedom, scale=scale)
+        run_paired_test(
+            i, j, gap.value, _drop_undefined_replicates(gap), gap.standard_error_freedom, scale=scale
+        )
         for (i, j), gap in gaps.items()
     ]
     if tests is not None:
@@ -140,11 +151,13 @@ def _test_run_pairs(
     for test in correct_tests_by_holm(alone, scale):
         gap, a, b = gaps[test.a, test.b], runs[test.a], runs[test.b]
         low, high = (
-            (None, None) if is_constant(gap.replicates) else clip_interval(test.low, test.high, gap.bounds)
+            (None, None)
+            if are_replicates_constant(gap.replicates)
+            else clip_interval(test.low, test.high, gap.bounds)
         )
         first = (gap.value < 0) == lower
         better = (a if first else b) if test.apart(ALPHA) and gap.value else ""
-        made = RunPair(
+        made = RunPairDifference(
             a, b, gap.value, low, high, test.p, test.p_adjusted, gap.n, better, test.error, test.df
         )
         pairs.append(made)
@@ -166,7 +179,12 @@ _COMPARED = 1 << 24
 
 
 def measure_run_likeness(
-    board: PlacedRuns, cutoffs: Sequence[int], *, resamples: int, seed: int, groups: Groups | None = None
+    board: RunsOnJudgedQueries,
+    cutoffs: Sequence[int],
+    *,
+    resamples: int,
+    seed: int,
+    groups: Groups | None = None,
 ) -> tuple[RunLikeness, ...]:
     """Overlap@K and Kendall's tau-b of every pair of runs at every cutoff, with bootstrap intervals over queries."""
     asked = [(a, b, k) for k in cutoffs for a, b in combinations(board.runs, 2)]
@@ -174,9 +192,9 @@ def measure_run_likeness(
         return ()
     columns = [column for a, b, k in asked for column in measure_list_likeness(a, b, k)]
     # The stream of the values, so that likeness and values are of the same resamples.
-    rng = make_generator(seed, "resample")
+    rng = make_seeded_generator(seed, "resample")
     means = resample_defined_means(np.column_stack(columns), n_resamples=resamples, rng=rng, groups=groups)
-    units = len(board.queries) if groups is None else effective_units(groups)
+    units = len(board.queries) if groups is None else count_effective_groups(groups)
     return tuple(
         RunLikeness(
             a.name,
@@ -189,22 +207,24 @@ def measure_run_likeness(
     )
 
 
-def measure_list_likeness(a: PlacedRun, b: PlacedRun, k: int) -> tuple[Floats, Floats]:
+def measure_list_likeness(a: RunOnJudgedQueries, b: RunOnJudgedQueries, k: int) -> tuple[Floats, Floats]:
     """Overlap@`k` and tau-b of the common documents of two runs, one value per query; as `measures.overlap` and
     `measures.list_tau`."""
     first, second = a.documents[:, :k], b.documents[:, :k]
     step = max(1, _COMPARED // max(1, first.shape[1] * second.shape[1]))
     rows = range(0, len(first), step)
-    parts = [_likeness_of_rows(first[row : row + step], second[row : row + step], k) for row in rows]
+    parts = [_measure_row_likeness(first[row : row + step], second[row : row + step], k) for row in rows]
     return np.concatenate([overlap for overlap, _ in parts]), np.concatenate([other for _, other in parts])
 
 
-def _likeness_of_rows(first: NDArray[np.int64], second: NDArray[np.int64], k: int) -> tuple[Floats, Floats]:
+def _measure_row_likeness(
+    first: NDArray[np.int64], second: NDArray[np.int64], k: int
+) -> tuple[Floats, Floats]:
     same = (first[:, :, None] == second[:, None, :]) & (first[:, :, None] != NOBODY)
     common = same.any(axis=2)
     place = np.where(common, same.argmax(axis=2) + 1.0, np.nan)
     rank = np.broadcast_to(np.arange(1.0, first.shape[1] + 1), first.shape)
-    return common.sum(axis=1) / k, tau_b(rank, place)
+    return common.sum(axis=1) / k, compute_kendall_tau_b(rank, place)
 
 
 def _average_with_interval(
@@ -215,13 +235,13 @@ def _average_with_interval(
     if not n:
         return None, None, None, 0
     quantity = ResampledQuantity(float(np.nanmean(values)), replicates, n, min(units, n), bounds=bounds)
-    return quantity.value, *(compute_interval(quantity) or (None, None)), n
+    return quantity.value, *(compute_quantity_interval(quantity) or (None, None)), n
 
 
 PROTOCOL, TASK = "rag", "score"
 
 
-def result_rows(score: ScoringRecord) -> list[Result]:
+def make_score_result_rows(score: ScoringRecord) -> list[Result]:
     """Every value as a Result, measures by the names the user gave."""
     return [
         Result(
@@ -232,23 +252,23 @@ def result_rows(score: ScoringRecord) -> list[Result]:
     ]  # fmt: skip
 
 
-def comparison_scopes(score: ScoringRecord) -> dict[str, Any]:
+def make_comparison_scopes(score: ScoringRecord) -> dict[str, Any]:
     """As comparisons.json: a scope per measure, and that of the headline as `score`."""
-    scopes = {comparison.measure: _comparison_scope(comparison) for comparison in score.comparisons}
+    scopes = {comparison.measure: _make_comparison_scope(comparison) for comparison in score.comparisons}
     headline = score.find_comparison(score.headline)
     return {
         "alpha": score.settings.alpha,
         "correction": score.settings.correction,
         "method": score.settings.test,
-        "scopes": ({TASK: _comparison_scope(headline)} if headline else {}) | scopes,
+        "scopes": ({TASK: _make_comparison_scope(headline)} if headline else {}) | scopes,
     }
 
 
-def score_tables(score: ScoringRecord) -> Iterator[ColumnTable]:
+def build_score_tables(score: ScoringRecord) -> Iterator[ColumnTable]:
     """`rag_score`, `rag_reading`, and where they have rows `rag_pairs`, `rag_overlap` and `rag_sensitivity`."""
-    yield _values_table(score)
+    yield _build_run_values_table(score)
     if any(comparison.pairs for comparison in score.comparisons):
-        yield _pairs_table(score)
+        yield _build_run_pairs_table(score)
     if score.likeness:
         yield _overlap_table(score)
     if score.sensitivity:
@@ -256,7 +276,7 @@ def score_tables(score: ScoringRecord) -> Iterator[ColumnTable]:
     yield _reading_table(score)
 
 
-def tag_table(
+def build_tag_score_table(
     taken: Sequence[MeasuredRun],
     queries: Sequence[str],
     tags: Mapping[str, Sequence[str]],
@@ -271,21 +291,21 @@ def tag_table(
     for tag in sorted({tag for query in queries for tag in tags.get(query, ())}):
         inside = np.array([tag in tags.get(query, ()) for query in queries])
         tagged = [_select_query_values(run, asked.name, inside) for run in taken]
-        rows += [{"tag": tag, **row} for row in _tag_rows(tagged, asked.name, request, groups)]
+        rows += [{"tag": tag, **row} for row in _list_tag_rows(tagged, asked.name, request, groups)]
     return ColumnTable.of(
         "rag_tags", f"{asked.name} by tag of the questions", rows, text("Tag", "tag"), text("Run", "run"),
-        *interval_fields("figure", (asked.name, "CI low", "CI high"), "number", 2, 1),
-        whole_column("Queries", "figure.n"),
-        *interval_fields("difference", (f"Minus {taken[0].run}", "Diff. low", "Diff. high"), "number", 2, 1),
+        *interval_columns("figure", (asked.name, "CI low", "CI high"), "number", 2, 1),
+        whole_number_column("Queries", "figure.n"),
+        *interval_columns("difference", (f"Minus {taken[0].run}", "Diff. low", "Diff. high"), "number", 2, 1),
         note="95% bootstrap over the questions of a tag, paired."
     )  # fmt: skip
 
 
-def _tag_rows(
+def _list_tag_rows(
     taken: Sequence[MeasuredRun], measure: str, request: ScoreRequest, groups: Groups | None
 ) -> Iterator[dict[str, Any]]:
     """Each run, its figure, and its difference from the first run."""
-    resampled = ResampledRuns(taken, n_resamples=request.resamples, seed=request.seed, groups=groups)
+    resampled = ResampledRunQuantities(taken, n_resamples=request.resamples, seed=request.seed, groups=groups)
     first, *others = [run.run for run in taken]
     resampled.request_quantity(measure, first)
     for run in others:
@@ -307,7 +327,7 @@ def _tag_rows(
 def _estimate_from_quantity(quantity: ResampledQuantity) -> Estimate:
     if not np.isfinite(quantity.value):
         return Estimate(None, n=quantity.n)
-    low, high = compute_interval(quantity) or (None, None)
+    low, high = compute_quantity_interval(quantity) or (None, None)
     return Estimate(quantity.value, low, high, quantity.n)
 
 
@@ -315,10 +335,12 @@ def _select_query_values(run: MeasuredRun, measure: str, inside: NDArray[np.bool
     """A run's values of one measure on some queries."""
     column = run.columns[measure]
     parts = tuple(np.where(inside, part, np.nan) for part in column.parts)
-    return MeasuredRun(run.run, {measure: QueryColumns(np.where(inside, column.value, np.nan), parts)})
+    return MeasuredRun(
+        run.run, {measure: RunQueryMeasureColumns(np.where(inside, column.value, np.nan), parts)}
+    )
 
 
-def _comparison_scope(comparison: MeasureComparison) -> dict[str, Any]:
+def _make_comparison_scope(comparison: RunComparisonByMeasure) -> dict[str, Any]:
     ranks = zip(comparison.runs, comparison.rank_low, strict=False)
     return {
         "systems": list(comparison.runs),
@@ -336,7 +358,7 @@ def _comparison_scope(comparison: MeasureComparison) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def resampled_unit(score: ScoringRecord) -> str:
+def name_resampled_unit(score: ScoringRecord) -> str:
     """What was resampled, for footers: queries, or groups of them."""
     groups = score.judgements.groups
     if not groups:
@@ -344,15 +366,19 @@ def resampled_unit(score: ScoringRecord) -> str:
     return f"Cluster bootstrap over {format_noun_count(groups, 'group')} of queries that share a relevant document"
 
 
-def _values_table(score: ScoringRecord) -> ColumnTable:
+def _build_run_values_table(score: ScoringRecord) -> ColumnTable:
     units: tuple[ComputedColumn, ...] = (
-        whole_column("Queries", "n"),
-        whole_column("Judged queries", "total"),
+        whole_number_column("Queries", "n"),
+        whole_number_column("Judged queries", "total"),
     )
-    note = f"{capitalise(resampled_unit(score))}, {score.settings.resamples} resamples, seed {score.settings.seed}."
+    note = f"{capitalise_unless_name(name_resampled_unit(score))}, {score.settings.resamples} resamples, seed {score.settings.seed}."
     if score.settings.intervals == BY_PEOPLE:
-        units = (whole_column("Labelled", "n"), whole_column("Of", "total"), text("Unit", "unit"))
-        note = f"{capitalise(score.settings.intervals)}."
+        units = (
+            whole_number_column("Labelled", "n"),
+            whole_number_column("Of", "total"),
+            text("Unit", "unit"),
+        )
+        note = f"{capitalise_unless_name(score.settings.intervals)}."
     return ColumnTable.of(
         "rag_score", f"Runs on {score.judgements.name}", score.values, text("Run", "run"), text("Measure", "measure"),
         number_column("Value", "value", 3), number_column("95% low", "low", 3),
@@ -361,10 +387,10 @@ def _values_table(score: ScoringRecord) -> ColumnTable:
     )  # fmt: skip
 
 
-def _pairs_table(score: ScoringRecord) -> ColumnTable:
-    units: tuple[ComputedColumn, ...] = (whole_column("Queries", "pair.n"),)
+def _build_run_pairs_table(score: ScoringRecord) -> ColumnTable:
+    units: tuple[ComputedColumn, ...] = (whole_number_column("Queries", "pair.n"),)
     if score.settings.intervals == BY_PEOPLE:
-        units = (whole_column("Labelled", "pair.n"), text("Unit", "pair.unit"))
+        units = (whole_number_column("Labelled", "pair.n"), text("Unit", "pair.unit"))
     pairs = [
         {"measure": comparison.measure, "pair": pair}
         for comparison in score.comparisons
@@ -383,12 +409,12 @@ def _pairs_table(score: ScoringRecord) -> ColumnTable:
 def _overlap_table(score: ScoringRecord) -> ColumnTable:
     return ColumnTable.of(
         "rag_overlap", "How similar the first K documents are", score.likeness,
-        whole_column("K", "cutoff"), text("A", "a"),
+        whole_number_column("K", "cutoff"), text("A", "a"),
         text("B", "b"), number_column("Overlap", "overlap", 3), number_column("95% low", "overlap_low", 3),
         number_column("95% high", "overlap_high", 3), number_column("tau-b", "tau", 3, "signed"),
         number_column("tau 95% low", "tau_low", 3, "signed"),
         number_column("tau 95% high", "tau_high", 3, "signed"),
-        whole_column("tau queries", "tau_n"),
+        whole_number_column("tau queries", "tau_n"),
         note="tau-b: over the documents that both have among their first K."
     )  # fmt: skip
 
@@ -396,7 +422,7 @@ def _overlap_table(score: ScoringRecord) -> ColumnTable:
 def _sensitivity_table(score: ScoringRecord) -> ColumnTable:
     return ColumnTable.of(
         "rag_sensitivity", "How much RA-nWG depends on its constants", score.sensitivity,
-        whole_column("K", "cutoff"),
+        whole_number_column("K", "cutoff"),
         number_column("alpha"), number_column("cap4"), number_column("cap3"),
         *(number_column(run.name, ("values", run.name), 3) for run in score.runs),
         text("Order", lambda cell: " > ".join(cell.order)), number_column("tau-b", "tau", 3, "signed"),

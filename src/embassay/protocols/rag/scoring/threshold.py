@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.judged_runs import RunOrQrelsEntries, read_run
+from embassay.data.judged_runs import RunOrQrelsEntries, read_run_entries
 from embassay.errors import DataError
 from embassay.measures.judgements import RELEVANT
 from embassay.protocols.calibration.probability import (
     Calibration,
-    LabelledPairCurve,
-    explain_too_few,
+    SamenessProbabilityCurve,
+    explain_too_few_labels,
     sample_reference_features,
 )
 from embassay.protocols.calibration.protocol import (
@@ -38,29 +38,39 @@ from embassay.protocols.calibration.shift import Reference
 from embassay.protocols.kernel.outcome import Run, make_file_manifest
 from embassay.protocols.kernel.session import SilentListener, check_same_arguments
 from embassay.protocols.kernel.tables import write_tables
-from embassay.protocols.live.runs import AskedQuestions, LiveRun, make_live_runs
+from embassay.protocols.live.runs import AskedQuestions, LiveRetrieverRun, ask_retrievers_for_runs
 from embassay.protocols.rag.scoring.inputs import (
     ScoringInputs,
-    describe_runs_for_manifest,
-    hash_entries,
-    map_grades,
+    build_run_manifest_entries,
+    hash_run_or_qrels_entries,
+    map_judgement_grades,
     read_judged_questions,
     read_question_texts,
     read_scoring_inputs,
 )
 from embassay.protocols.rag.scoring.options import RunCalibrationRequest
-from embassay.protocols.rag.scoring.placement import PlacedRun, PlacedRuns, place_runs
+from embassay.protocols.rag.scoring.placement import (
+    RunOnJudgedQueries,
+    RunsOnJudgedQueries,
+    place_runs_on_judged_queries,
+)
 from embassay.protocols.rag.silence import (
     RunSilence,
     check_unanswerable_unjudged,
     check_unanswerable_were_asked,
     find_run_silence,
     read_score_signals,
-    read_unanswerable,
+    read_unanswerable_questions,
 )
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.records import Result, Score
-from embassay.runs.folder import RunFolder, slugify_name, to_json, write_atomic, write_parquet_columns
+from embassay.runs.folder import (
+    RunFolder,
+    format_value_as_json,
+    slugify_name,
+    write_file_atomically,
+    write_parquet_columns,
+)
 from embassay.text import open_tokenizer
 
 PROTOCOL, TASK = "calibration", "answers"
@@ -69,7 +79,7 @@ Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class AnsweredQueries:
+class RunBestScores:
     """One run on the judged queries for which it has a list: their ids, the best score of each (n,), and whether the
     evidence is among the first (n,). `empty` queries have no list, and so are never answered; `unanswerable` ones come
     last, and none of them has evidence."""
@@ -83,20 +93,20 @@ class AnsweredQueries:
 
 
 def list_answered_queries(
-    inputs: ScoringInputs, board: PlacedRuns, cutoff: int, unanswerable: Sequence[str] = ()
-) -> Iterator[AnsweredQueries]:
+    inputs: ScoringInputs, board: RunsOnJudgedQueries, cutoff: int, unanswerable: Sequence[str] = ()
+) -> Iterator[RunBestScores]:
     """Every run, on the judged queries and on those without an answer."""
     for run, entries in zip(board.runs, inputs.runs.values(), strict=True):
-        yield _answered_queries(run, entries, board.queries, cutoff, unanswerable)
+        yield _make_answered_queries(run, entries, board.queries, cutoff, unanswerable)
 
 
-def _answered_queries(
-    run: PlacedRun,
+def _make_answered_queries(
+    run: RunOnJudgedQueries,
     entries: RunOrQrelsEntries,
     judged: tuple[str, ...],
     cutoff: int,
     unanswerable: Sequence[str],
-) -> AnsweredQueries:
+) -> RunBestScores:
     import polars as pl
 
     frame = entries.frame.select(pl.col("query").cast(pl.String), pl.col("value").cast(pl.Float64))
@@ -106,7 +116,7 @@ def _answered_queries(
     rows = [place for place, query in enumerate(queries) if best.get(query) is not None]
     good = np.zeros(len(queries), dtype=np.bool_)
     good[: len(judged)] = (run.graded.top[:, :cutoff] >= RELEVANT).any(axis=1)
-    return AnsweredQueries(
+    return RunBestScores(
         run.name, [queries[row] for row in rows], np.array([best[queries[row]] for row in rows], dtype=np.float64),
         good[rows], len(queries) - len(rows), len(unjudged)
     )  # fmt: skip
@@ -115,17 +125,19 @@ def _answered_queries(
 @contextmanager
 def _ask_retrievers(
     request: RunCalibrationRequest, out: Path, listener: SilentListener | None, max_usd: float | None
-) -> Iterator[tuple[LiveRun, ...]]:
+) -> Iterator[tuple[LiveRetrieverRun, ...]]:
     """The runs of the retrievers that are asked now."""
     if not request.files.retrievers:
         yield ()
         return
-    questions = prepare_questions(request)
-    with make_live_runs(request.files.retrievers, questions, out, listener=listener, max_usd=max_usd) as live:
+    questions = gather_calibration_questions(request)
+    with ask_retrievers_for_runs(
+        request.files.retrievers, questions, out, listener=listener, max_usd=max_usd
+    ) as live:
         yield live
 
 
-def prepare_questions(request: RunCalibrationRequest) -> AskedQuestions:
+def gather_calibration_questions(request: RunCalibrationRequest) -> AskedQuestions:
     """The judged questions, and those without an answer."""
     files = request.files
     texts = read_judged_questions(files)
@@ -135,7 +147,7 @@ def prepare_questions(request: RunCalibrationRequest) -> AskedQuestions:
     return AskedQuestions(texts, files.depth or max(request.cutoff, 2), files.seed)
 
 
-def calibrate_runs(
+def calibrate_run_scores(
     request: RunCalibrationRequest,
     out: Path,
     command: str = "",
@@ -153,21 +165,21 @@ def calibrate_runs(
     check_same_arguments(folder, request)
     with _ask_retrievers(request, out, listener, max_usd) as live:
         inputs = read_scoring_inputs(request.files, live)
-    board = place_runs(inputs, map_grades(inputs.qrels, request.files.grades))
-    kinds = {} if request.no_answer is None else read_unanswerable(request.no_answer)
+    board = place_runs_on_judged_queries(inputs, map_judgement_grades(inputs.qrels, request.files.grades))
+    kinds = {} if request.no_answer is None else read_unanswerable_questions(request.no_answer)
     unanswerable = [key for ids in kinds.values() for key in ids]
     runs = list(list_answered_queries(inputs, board, request.cutoff, unanswerable))
     for run, entries in zip(runs, inputs.runs.values(), strict=True):
         _check_scores_not_rank_made(run, entries)
-    silences = _find_silences(runs, inputs, request, kinds)
+    silences = _find_silence_thresholds(runs, inputs, request, kinds)
     cells = [_RunCalibration(run, inputs, request, silences.get(run.run)) for run in runs]
-    with folder.hold_lock():
-        _write_folder(folder, inputs, request, cells, command)
+    with folder.hold_folder_lock():
+        _write_calibration_folder(folder, inputs, request, cells, command)
     return Run(folder.path)
 
 
-def _find_silences(
-    runs: Sequence[AnsweredQueries],
+def _find_silence_thresholds(
+    runs: Sequence[RunBestScores],
     inputs: ScoringInputs,
     request: RunCalibrationRequest,
     kinds: Mapping[str, Sequence[str]],
@@ -177,7 +189,7 @@ def _find_silences(
         return {}
     reranked = None
     if request.reranked is not None:
-        reranked = read_run(Path(request.reranked).expanduser(), request.files.mapping)
+        reranked = read_run_entries(Path(request.reranked).expanduser(), request.files.mapping)
     silences = {}
     for run, entries in zip(runs, inputs.runs.values(), strict=True):
         answerable = [key for key, good in zip(run.ids, run.good, strict=True) if good]
@@ -196,7 +208,7 @@ _NEAR = 2e-6
 """How far a score in a file may be from the sum that it is."""
 
 
-def _check_scores_not_rank_made(run: AnsweredQueries, entries: RunOrQrelsEntries) -> None:
+def _check_scores_not_rank_made(run: RunBestScores, entries: RunOrQrelsEntries) -> None:
     """DataError where a run's numbers were made from ranks: they say nothing of how near a passage is to its question,
     and no threshold of them can."""
     why = ""
@@ -227,18 +239,18 @@ class _RunCalibration:
 
     def __init__(
         self,
-        of: AnsweredQueries,
+        of: RunBestScores,
         inputs: ScoringInputs,
         request: RunCalibrationRequest,
         silence: RunSilence | None = None,
     ) -> None:
         self.of = of
         self.silence = silence
-        self.curve: LabelledPairCurve | None = None
+        self.curve: SamenessProbabilityCurve | None = None
         self.reference: Reference = {}
         self.held = np.full(len(of.ids), np.nan)
         where = "evidence among the first passages"
-        self.reason = explain_too_few(
+        self.reason = explain_too_few_labels(
             of.good, (f"query has {where}", f"queries have {where}"), ("has none", "have none")
         ) or _describe_odd_score(of.best)
         self.scores: tuple[Score, ...] = (Score(HEADLINE, None, len(of.ids), reason=self.reason),)
@@ -248,7 +260,7 @@ class _RunCalibration:
             inputs.name, open_tokenizer("words", later=True), request.files.seed, request.options
         )
         self.curve, chosen = fit_pair_curve(of.best, of.good, None, context)
-        rng = make_generator(request.files.seed, "reference", inputs.name)
+        rng = make_seeded_generator(request.files.seed, "reference", inputs.name)
         self.reference = sample_reference_features(of.best, ((), ()), None, rng)
         self.held = chosen.held_out
         measured = score_heldout_probabilities(self.held, of.good, None, context, "queries")
@@ -279,7 +291,7 @@ def _describe_odd_score(best: Values) -> str:
     return "" if np.isfinite(best).all() else "a score is not a finite number"
 
 
-def _write_folder(
+def _write_calibration_folder(
     folder: RunFolder,
     inputs: ScoringInputs,
     request: RunCalibrationRequest,
@@ -288,22 +300,23 @@ def _write_folder(
 ) -> None:
     rows = [row for cell in cells for row in _list_calibration_results(inputs.name, cell, request.files.seed)]
     for cell, entries in zip(cells, inputs.runs.values(), strict=True):
-        _write_calibration_items(folder.items_path(TASK, inputs.name, cell.of.run), cell)
+        _write_calibration_items(folder.locate_cell_items(TASK, inputs.name, cell.of.run), cell)
         if cell.curve is not None:
             name = f"{slugify_name(cell.of.run)}--{slugify_name(inputs.name)}.json"
             Calibration(
-                cell.of.run, "", hash_entries([entries]), inputs.name, hash_entries([inputs.qrels]), "",
+                cell.of.run, "", hash_run_or_qrels_entries([entries]), inputs.name,
+                hash_run_or_qrels_entries([inputs.qrels]), "",
                 request.files.seed, None, cell.curve, cell.reference
             ).save(folder.path / "calibrations" / name)  # fmt: skip
         if cell.silence is not None:
             name = f"{slugify_name(cell.of.run)}--{slugify_name(inputs.name)}.json"
             cell.silence.save(folder.path / "silence" / name, inputs.name)
     folder.write_results(rows)
-    write_atomic(folder.path / "comparisons.json", to_json({"scopes": {}}) + "\n")
+    write_file_atomically(folder.path / "comparisons.json", format_value_as_json({"scopes": {}}) + "\n")
     write_tables(
         folder.path, [make_thresholds_table(rows), *make_costs_table(rows), *make_more_labels_table(rows)]
     )
-    folder.write_manifest(_make_manifest(folder, inputs, request, cells, command))
+    folder.write_manifest(_make_calibration_manifest(folder, inputs, request, cells, command))
 
 
 def _write_calibration_items(path: Path, cell: _RunCalibration) -> None:
@@ -330,7 +343,7 @@ def _list_calibration_results(dataset: str, cell: _RunCalibration, seed: int) ->
             )  # fmt: skip
 
 
-def _make_manifest(
+def _make_calibration_manifest(
     folder: RunFolder,
     inputs: ScoringInputs,
     request: RunCalibrationRequest,
@@ -338,7 +351,7 @@ def _make_manifest(
     command: str,
 ) -> dict[str, Any]:
     n = max(len(cell.of.ids) + cell.of.empty for cell in cells)
-    systems, datasets = describe_runs_for_manifest(inputs, TASK, n)
+    systems, datasets = build_run_manifest_entries(inputs, TASK, n)
     return make_file_manifest(
         folder, PROTOCOL, command, request.as_dict(),
         systems=systems, datasets=datasets,

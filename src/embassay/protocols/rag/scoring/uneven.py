@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from embassay.measures import evaluate_graded
 from embassay.measures.judgements import UNJUDGED
-from embassay.protocols.rag.scoring.placement import PlacedRuns
+from embassay.protocols.rag.scoring.placement import RunsOnJudgedQueries
 from embassay.protocols.rag.scoring.quantities import CONFIDENCE
 from embassay.protocols.rag.scoring.score import (
     JUDGED,
-    MeasureComparison,
     MeasuredRun,
     MeasureFacts,
     RequestedMeasure,
+    RunComparisonByMeasure,
     RunFacts,
-    RunPair,
+    RunPairDifference,
     ScoringRecord,
     measure_run,
 )
@@ -37,20 +37,20 @@ Shares = Mapping[int, Mapping[str, float]]
 
 
 def spare_runs_less_judged(
-    comparisons: Sequence[MeasureComparison],
-    board: PlacedRuns,
+    comparisons: Sequence[RunComparisonByMeasure],
+    board: RunsOnJudgedQueries,
     measures: Sequence[RequestedMeasure],
     cutoffs: Sequence[int],
     treated: str,
     answers: NDArray[np.float64] | None = None,
-) -> tuple[MeasureComparison, ...]:
+) -> tuple[RunComparisonByMeasure, ...]:
     """The comparisons in which no run is beaten for its missing grades, with the ranks that this leaves.
 
     Where the run that is behind is judged less by UNEVEN (of harm that no grade shows: the run that is ahead), the two
     are told apart only if the same holds when passages without a grade are left out, on the queries (half of them at
     least) whose lists then still reach the cutoff. Where they are left out already, or an error, all stays as it is.
     """
-    shares = unjudged_shares(board, cutoffs) if treated in LACKING else {}
+    shares = compute_unjudged_shares(board, cutoffs) if treated in LACKING else {}
     if not any(max(of_runs.values()) - min(of_runs.values()) >= UNEVEN for of_runs in shares.values()):
         return tuple(comparisons)
     condensed = {
@@ -83,14 +83,14 @@ def weigh_ungraded_passages(score: ScoringRecord) -> dict[str, dict[str, float]]
 def _weigh_ungraded_by_measure(
     measure: MeasureFacts, runs: Sequence[RunFacts], treated: str
 ) -> dict[str, float]:
-    sign = -1.0 if _is_helped(measure, treated) else 1.0
+    sign = -1.0 if _is_helped_by_missing_grades(measure, treated) else 1.0
     # A measure of the whole list goes by the largest cutoff, which stands last.
     return {
         run.name: sign * run.ungraded.get(str(measure.cutoff), [*run.ungraded.values()][-1]) for run in runs
     }
 
 
-def _is_helped(measure: MeasureFacts, treated: str) -> bool:
+def _is_helped_by_missing_grades(measure: MeasureFacts, treated: str) -> bool:
     """Harm that no grade shows helps a run; all else that no grade shows counts against it."""
     return measure.direction == "lower" and treated == HARMLESS
 
@@ -100,7 +100,7 @@ def _mark_long_enough_lists(grades: NDArray[np.int8], k: int) -> NDArray[np.bool
     return np.asarray(((grades > 0).sum(axis=1) >= k) | ~(grades == UNJUDGED).any(axis=1))
 
 
-def unjudged_shares(board: PlacedRuns, cutoffs: Sequence[int]) -> Shares:
+def compute_unjudged_shares(board: RunsOnJudgedQueries, cutoffs: Sequence[int]) -> Shares:
     """Of every run at every cutoff; a run without any passage has no share."""
     shares: dict[int, dict[str, float]] = {}
     for k in cutoffs:
@@ -114,13 +114,13 @@ def unjudged_shares(board: PlacedRuns, cutoffs: Sequence[int]) -> Shares:
 
 
 def _spare_less_judged_in_comparison(
-    comparison: MeasureComparison,
+    comparison: RunComparisonByMeasure,
     measure: MeasureFacts,
     treated: str,
     shares: Shares,
     condensed: Mapping[str, MeasuredRun],
     full: Mapping[int, Mapping[str, NDArray[np.bool_]]],
-) -> MeasureComparison:
+) -> RunComparisonByMeasure:
     # A measure of the whole list goes by the largest cutoff.
     k = measure.cutoff if measure.cutoff is not None and measure.cutoff in shares else max(shares)
     if measure.base == JUDGED or not comparison.pairs:
@@ -131,18 +131,22 @@ def _spare_less_judged_in_comparison(
         first, second = (condensed[run].columns[measure.name].value for run in (winner, loser))
         return _is_mean_surely_positive(sign * (first - second), full[k][winner] & full[k][loser])
 
-    is_helped = _is_helped(measure, treated)
+    is_helped = _is_helped_by_missing_grades(measure, treated)
     pairs = tuple(
         _withdraw_verdict(pair, lacking, is_winner_surely_ahead, is_helped=is_helped)
         for pair in comparison.pairs
     )
-    ranked = MeasureComparison.rank_by_tests(comparison.measure, comparison.runs, pairs)
+    ranked = RunComparisonByMeasure.rank_by_tests(comparison.measure, comparison.runs, pairs)
     return replace(ranked, reason=comparison.reason, unjudged=dict(lacking))
 
 
 def _withdraw_verdict(
-    pair: RunPair, lacking: Mapping[str, float], is_ahead: Callable[[str, str], bool], *, is_helped: bool
-) -> RunPair:
+    pair: RunPairDifference,
+    lacking: Mapping[str, float],
+    is_ahead: Callable[[str, str], bool],
+    *,
+    is_helped: bool,
+) -> RunPairDifference:
     if not pair.better or not {pair.a, pair.b} <= lacking.keys():
         return pair
     loser = pair.b if pair.better == pair.a else pair.a

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from embassay.contracts import Tokenizer
 from embassay.data import Dataset, draw, open_dataset
 from embassay.data.catalogue import DATASETS
-from embassay.data.documents import read_placed_passages
+from embassay.data.documents import read_passages_with_origin
 from embassay.data.retrieval import suggest_grade_map
-from embassay.data.sources import prefer_own_path
+from embassay.data.sources import prefer_path_over_catalogue
 from embassay.errors import DataError
 from embassay.measures.judgements import RELEVANT
 from embassay.protocols.kernel.groups import Labels, group_items_sharing_things
@@ -24,22 +24,22 @@ from embassay.protocols.rag.sweep.config import DatasetEntry, SweepRequest
 from embassay.records import RetrievalSet, SkippedItems
 from embassay.text.splitters import (
     TITLE,
-    DocumentPiece,
-    DocumentSplitting,
+    DocumentChunk,
+    DocumentSplitSettings,
     Split,
-    parse_splitting,
-    situate_by_headings,
+    add_headings_to_pieces,
+    parse_document_splitting,
 )
 
 Situate = Callable[
-    [Sequence[str], Sequence[str], Sequence[Sequence[DocumentPiece]]], list[list[DocumentPiece]]
+    [Sequence[str], Sequence[str], Sequence[Sequence[DocumentChunk]]], list[list[DocumentChunk]]
 ]
 """Titles, documents and their pieces -> the pieces with what a language model says of each."""
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class EvidencePlace:
+class GradedEvidenceSpan:
     """Characters `start` to `end` of the document at a position of the corpus, of a grade from 1 to 5."""
 
     document: int
@@ -72,7 +72,7 @@ class SweepCollection:
     """Of the documents, where somebody needs them by themselves; `shifts` are the characters of a text before what the
     title is put before."""
     shifts: Sequence[int] = ()
-    evidence: tuple[tuple[EvidencePlace, ...], ...] = ()
+    evidence: tuple[tuple[GradedEvidenceSpan, ...], ...] = ()
     """Of each query the places that answer it, where judgements are of these: grades are then by their number. One is
     found once `share` of it is."""
     share: float = 0.0
@@ -111,13 +111,16 @@ class IndexedPassages:
         return len(self.ids)
 
 
-def read_collection(entry: DatasetEntry, request: SweepRequest) -> SweepCollection:
+def read_retrieval_collection(entry: DatasetEntry, request: SweepRequest) -> SweepCollection:
     """The dataset, its queries drawn by the request's seed from those that have judgements.
 
     DataError for a dataset that is none for retrieval, and for judgements that cannot be read as grades.
     """
     dataset = open_dataset(
-        resolve_source(entry.source, request), mapping=entry.mapping, split=entry.split, grades=entry.grades
+        resolve_dataset_source(entry.source, request),
+        mapping=entry.mapping,
+        split=entry.split,
+        grades=entry.grades,
     )
     loaded = dataset.load("retrieval")
     data, alone = _drop_own_documents(loaded.data) if entry.exclude_self else (loaded.data, ())
@@ -148,10 +151,10 @@ def _read_titles_and_shifts(
     dataset: Dataset, data: RetrievalSet, request: SweepRequest
 ) -> tuple[Sequence[str], Sequence[int]]:
     """Titles of the documents and how far each shifts its text; nothing where no chunk is read with its title."""
-    splittings = [parse_splitting(chunk) for chunk in request.chunk]
+    splittings = [parse_document_splitting(chunk) for chunk in request.chunk]
     if not any(how is not None and (how.context == TITLE or how.model) for how in splittings):
         return (), ()
-    titles = {place.id: place.title for place in read_placed_passages(dataset)}
+    titles = {place.id: place.title for place in read_passages_with_origin(dataset)}
     ours = [titles.get(key, "") for key in data.corpus.ids]
     shifts = [
         len(title) + 1 if title and text.startswith(f"{title} ") else 0
@@ -183,7 +186,7 @@ def make_passages(
 ) -> IndexedPassages:
     """The documents, or chunks `doc#1`, `doc#2` ... of them; an empty document is one empty passage. `situate` asks the
     language model of a chunk that names one; without it chunks are as they would be otherwise."""
-    splitting, texts = parse_splitting(chunk), collection.texts
+    splitting, texts = parse_document_splitting(chunk), collection.texts
     if splitting is None:
         spans = np.array([(0, len(text)) for text in texts], dtype=np.int64).reshape(-1, 2)
         return IndexedPassages(collection.ids, texts, np.arange(len(texts), dtype=np.int64), spans)
@@ -196,7 +199,7 @@ def make_passages(
     if splitting.model and situate is not None:
         cut = situate(titles, texts, cut)
     ids: list[str] = []
-    flat: list[DocumentPiece] = []
+    flat: list[DocumentChunk] = []
     for key, pieces in zip(collection.ids, cut, strict=True):
         ids += [f"{key}#{number}" for number in range(1, len(pieces) + 1)]
         flat += pieces
@@ -206,16 +209,16 @@ def make_passages(
 
 
 def _cut_document(
-    split: Split, splitting: DocumentSplitting, text: str, title: str, shift: int
-) -> list[DocumentPiece]:
-    pieces = split(text) or [DocumentPiece(0, 0, "")]
-    return situate_by_headings(pieces, text, title, shift) if splitting.context == TITLE else pieces
+    split: Split, splitting: DocumentSplitSettings, text: str, title: str, shift: int
+) -> list[DocumentChunk]:
+    pieces = split(text) or [DocumentChunk(0, 0, "")]
+    return add_headings_to_pieces(pieces, text, title, shift) if splitting.context == TITLE else pieces
 
 
-def resolve_source(source: str, request: SweepRequest) -> str:
+def resolve_dataset_source(source: str, request: SweepRequest) -> str:
     """The name or path to open; what is neither is left as it was written, for the message."""
     is_name = source.partition("?")[0].partition(":")[0] in DATASETS
-    if is_name and prefer_own_path(source, Path(request.path(source))) == source:
+    if is_name and prefer_path_over_catalogue(source, Path(request.path(source))) == source:
         return source
     place = Path(request.path(source))
     # `./scifact` from the folder that is worked in loses its dot in a Path, and would be a name of the catalogue again.

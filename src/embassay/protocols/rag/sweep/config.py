@@ -17,19 +17,19 @@ from embassay.data.yaml import find_yaml_line, read_yaml
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.rewriters import REWRITERS
 from embassay.protocols.rag.scoring.score import parse_requested_measures
-from embassay.protocols.rag.sweep.contexts import ContextOptions
+from embassay.protocols.rag.sweep.contexts import ChunkContextOptions
 from embassay.protocols.rag.sweep.signals import check_ablation_name, read_query_names
 from embassay.protocols.rag.sweep.stacks import NONE, SPARSE, StackConfiguration, SweepRules
 from embassay.protocols.rag.tradeoffs import COST_SHARE, WEIGHTS
 from embassay.registry import Registry
-from embassay.search.fusion import parse_fusion
+from embassay.search.fusion import parse_fusion_rule
 from embassay.search.indexes import INDEXES
 from embassay.systems import SYSTEMS
 from embassay.systems.chat import CHAT_MODELS
 from embassay.systems.cosine import PARAMETERS
 from embassay.systems.rerankers import RERANKERS
 from embassay.text import TOKENIZERS
-from embassay.text.splitters import parse_splitting, pin_splitting_version
+from embassay.text.splitters import parse_document_splitting, pin_splitting_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,7 +114,7 @@ class GeneratorSettings:
 
 
 @dataclass(frozen=True)
-class NameFileSetting:
+class QueryNameFileSetting:
     """A `file` of whose name is in which query, and the ablation that shows how much a query hangs on it."""
 
     file: str
@@ -152,7 +152,7 @@ class SweepRequest:
     rules: SweepRules = field(default_factory=SweepRules)
     prices: PriceSettings = PriceSettings()
     generator: GeneratorSettings | None = None
-    names: NameFileSetting | None = None
+    names: QueryNameFileSetting | None = None
     base: Path = Path()
     GROWS: ClassVar[tuple[str, ...]] = (
         "encoder", "dims", "index", "k", "reranker", "mode", "rewrite", "deduplicate", "boost", "chunk",
@@ -191,7 +191,7 @@ class SweepRequest:
 At = Callable[..., AbstractContextManager[None]]
 
 
-def check_sweep_file(file: SweepFile, base: Path, at: At) -> SweepRequest:
+def make_request_from_sweep_file(file: SweepConfigFile, base: Path, at: At) -> SweepRequest:
     """The request of a file whose keys and types are right. UsageError for a name that is none, with the nearest."""
     _require_some_encoder(file)
     names = {
@@ -211,21 +211,21 @@ def check_sweep_file(file: SweepFile, base: Path, at: At) -> SweepRequest:
     fusions = []
     for position, text in enumerate(file.fusion):
         with at("fusion", position):
-            fusions.append(parse_fusion(text).text)
+            fusions.append(parse_fusion_rule(text).text)
     with at("generator"):
         generator = _make_generator_settings(file.generator)
     with at("tokenizer"):
         TOKENIZERS.get(TOKENIZERS.parse_spec(file.tokenizer).name)
     with at("measures"):
-        measures = _measures_at_cutoffs(file.measures, file.cutoffs)
+        measures = _expand_measures_to_cutoffs(file.measures, file.cutoffs)
     with at("rules"):
-        rules = _make_rules(file, measures)
+        rules = _make_sweep_rules(file, measures)
     with at("prices"):
         prices = _make_price_settings(file, names)
     # "identity" is the rewriter that does nothing.
     rewrite = [NONE if name == "identity" else name for name in names["rewrite"]]
     return SweepRequest(
-        datasets=tuple(_make_dataset(dataset) for dataset in file.datasets),
+        datasets=tuple(_make_dataset_entry(dataset) for dataset in file.datasets),
         encoder=_distinct_values(names["encoder"]), dims=_distinct_values(file.dims),
         index=_distinct_values(names["index"]), k=_distinct_values(file.k),
         reranker=_distinct_values(names["reranker"]), mode=_distinct_values(file.mode),
@@ -278,7 +278,7 @@ def _canonicalize_spec_name(text: str, registry: Registry[Any], also: Sequence[s
     return registry.format(spec)
 
 
-def _require_some_encoder(file: SweepFile) -> None:
+def _require_some_encoder(file: SweepConfigFile) -> None:
     needs = next((mode for mode in file.mode if not mode.startswith(SPARSE)), "")
     if needs and not file.encoder:
         raise UsageError(
@@ -286,18 +286,18 @@ def _require_some_encoder(file: SweepFile) -> None:
         )
 
 
-def _check_names_file(entry: NamesInFile | None, base: Path, at: At) -> NameFileSetting | None:
+def _check_names_file(entry: QueryNamesInFile | None, base: Path, at: At) -> QueryNameFileSetting | None:
     """The file of names, read once to see that it can be."""
     if entry is None:
         return None
     with at("names", "condition"):
         check_ablation_name(entry.condition)
-    names = NameFileSetting(entry.file, entry.condition)
+    names = QueryNameFileSetting(entry.file, entry.condition)
     read_query_names(Path(SweepRequest((), (), base=base).path(names.file)))
     return names
 
 
-def _make_generator_settings(entry: GeneratorInFile | None) -> GeneratorSettings | None:
+def _make_generator_settings(entry: GeneratorSettingsInFile | None) -> GeneratorSettings | None:
     """The generator; UsageError where it is neither timed nor assumed, or both."""
     if entry is None:
         return None
@@ -316,9 +316,9 @@ def _make_generator_settings(entry: GeneratorInFile | None) -> GeneratorSettings
 
 def _check_chunk_language_model(text: str) -> None:
     """UsageError for a language model that there is not."""
-    splitting = parse_splitting(text)
+    splitting = parse_document_splitting(text)
     if splitting is not None and splitting.model:
-        model, _ = CHAT_MODELS.split(CHAT_MODELS.parse_spec(splitting.model), ContextOptions)
+        model, _ = CHAT_MODELS.split(CHAT_MODELS.parse_spec(splitting.model), ChunkContextOptions)
         CHAT_MODELS.check_parameter_values(model)
 
 
@@ -332,7 +332,7 @@ def _check_encoder(text: str) -> None:
         )
 
 
-def _measures_at_cutoffs(names: Sequence[str], cutoffs: Sequence[int]) -> tuple[str, ...]:
+def _expand_measures_to_cutoffs(names: Sequence[str], cutoffs: Sequence[int]) -> tuple[str, ...]:
     """Measures at their cutoffs; those that need more than grades and a ranking are refused."""
     ordered = [name for k in cutoffs for name in names if "@" not in name for name in [f"{name}@{k}"]]
     requested = parse_requested_measures(
@@ -360,7 +360,7 @@ def _check_efficiency_weights(weights: Mapping[str, float], measures: Sequence[s
     )
 
 
-def _make_rules(file: SweepFile, measures: Sequence[str]) -> SweepRules:
+def _make_sweep_rules(file: SweepConfigFile, measures: Sequence[str]) -> SweepRules:
     weights = _check_efficiency_weights(file.rules.efficiency, measures)
     lists = {"slos_ms": tuple(file.rules.slos_ms), "quality_axes": tuple(file.rules.quality_axes)}
     rules = SweepRules(**{**file.rules.model_dump(), **lists, "efficiency": weights})
@@ -382,7 +382,7 @@ def _make_rules(file: SweepFile, measures: Sequence[str]) -> SweepRules:
     return rules
 
 
-def _make_price_settings(file: SweepFile, names: Mapping[str, Sequence[str]]) -> PriceSettings:
+def _make_price_settings(file: SweepConfigFile, names: Mapping[str, Sequence[str]]) -> PriceSettings:
     """The prices by canonical names of the axes; a name that is on no axis is an error."""
     parts = {}
     for part, registry, axis in (("rerank", RERANKERS, "reranker"), ("embed", SYSTEMS, "encoder")):
@@ -404,7 +404,7 @@ def _require_axis_value(name: str, registry: Registry[Any], axis: Sequence[str],
     return text
 
 
-def _make_dataset(entry: Any) -> DatasetEntry:
+def _make_dataset_entry(entry: Any) -> DatasetEntry:
     if isinstance(entry, str):
         return DatasetEntry(entry)
     given = entry.model_dump()
@@ -470,7 +470,7 @@ class SweepDatasetInFile(_ConfigModel):
     share: Annotated[float, Field(strict=True, gt=0, le=1)] = EVIDENCE_SHARE
 
 
-class LatencyInFile(_ConfigModel):
+class LatencySettingsInFile(_ConfigModel):
     """How time is taken."""
 
     queries: Annotated[int, Field(strict=True, ge=1, le=100_000)] = 20
@@ -479,7 +479,7 @@ class LatencyInFile(_ConfigModel):
     concurrency: Annotated[int, Field(strict=True, ge=1, le=1_024)] = 4
 
 
-class PricesInFile(_ConfigModel):
+class TokenPricesInFile(_ConfigModel):
     """US dollars per million tokens."""
 
     date: str = ""
@@ -488,7 +488,7 @@ class PricesInFile(_ConfigModel):
     generator: Usd | None = None
 
 
-class GeneratorInFile(_ConfigModel):
+class GeneratorSettingsInFile(_ConfigModel):
     """Who answers, and how long that takes."""
 
     model: str = ""
@@ -498,14 +498,14 @@ class GeneratorInFile(_ConfigModel):
     tokens_per_second: Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)] | None = None
 
 
-class NamesInFile(_ConfigModel):
+class QueryNamesInFile(_ConfigModel):
     """Whose name is in which query."""
 
     file: Text
     condition: str = "gibberish_name"
 
 
-class RulesInFile(_ConfigModel):
+class SweepRulesInFile(_ConfigModel):
     """What the operator asks for."""
 
     measure: str = "RA-nWG@10"
@@ -521,7 +521,7 @@ class RulesInFile(_ConfigModel):
     quality_axes: Annotated[list[str], BeforeValidator(_as_list)] = []
 
 
-class SweepFile(_ConfigModel):
+class SweepConfigFile(_ConfigModel):
     """The whole file."""
 
     datasets: Annotated[list[Text | SweepDatasetInFile], BeforeValidator(_as_list), Field(min_length=1)]
@@ -546,21 +546,21 @@ class SweepFile(_ConfigModel):
     rrf_c: Weight = 60.0
     measures: Texts = list(MEASURES)
     cutoffs: Annotated[list[Positive], BeforeValidator(_as_list), Field(min_length=1)] = list(CUTOFFS)
-    latency: LatencyInFile = LatencyInFile()
-    prices: PricesInFile = PricesInFile()
-    rules: RulesInFile = RulesInFile()
-    generator: GeneratorInFile | None = None
-    names: NamesInFile | None = None
+    latency: LatencySettingsInFile = LatencySettingsInFile()
+    prices: TokenPricesInFile = TokenPricesInFile()
+    rules: SweepRulesInFile = SweepRulesInFile()
+    generator: GeneratorSettingsInFile | None = None
+    names: QueryNamesInFile | None = None
     tokenizer: str = "words"
     seed: Whole = SEED
 
 
-def read_config(path: Path) -> SweepRequest:
+def read_sweep_config(path: Path) -> SweepRequest:
     """The request that the file makes, or the bundled one of the name (`paper`, `paper-wide`, `sample`), whose relative
     paths start from the folder that is worked in. UsageError or DataError, with the line, for what is wrong in it."""
     if str(path) in BUNDLED and not path.exists():
         with as_file(files("embassay.protocols.rag.sweep").joinpath(f"{path}.yaml")) as bundled:
-            return replace(read_config(bundled), base=Path())
+            return replace(read_sweep_config(bundled), base=Path())
     if not path.is_file():
         raise UsageError(
             f"There is no file {str(path)!r}.",
@@ -602,10 +602,10 @@ def parse_sweep_request(
 
     where = where or _ConfigFileLines()
     try:
-        file = SweepFile.model_validate(dict(content))
+        file = SweepConfigFile.model_validate(dict(content))
     except ValidationError as error:
         raise _describe_first_fault(error, where) from None
-    return check_sweep_file(file, base, where.at)
+    return make_request_from_sweep_file(file, base, where.at)
 
 
 def _describe_first_fault(error: ValidationError, where: _ConfigFileLines) -> UsageError:
@@ -618,7 +618,7 @@ def _describe_first_fault(error: ValidationError, where: _ConfigFileLines) -> Us
     place = [part for part in above if part not in ("DatasetFile", "str") and "[" not in str(part)] + [*last]
     name = ".".join(part for part in place if isinstance(part, str))
     if first["type"] == "extra_forbidden":
-        keys = _known_keys(place[:-1])
+        keys = _list_known_keys(place[:-1])
         near = find_nearest_name(str(place[-1]), keys)
         return UsageError(
             f"{where(place)}there is no key {name!r}.",
@@ -634,10 +634,11 @@ def _describe_first_fault(error: ValidationError, where: _ConfigFileLines) -> Us
     )
 
 
-def _known_keys(place: Sequence[str | int]) -> list[str]:
+def _list_known_keys(place: Sequence[str | int]) -> list[str]:
     inner: Mapping[str, type[BaseModel]] = {
-        "datasets": SweepDatasetInFile, "latency": LatencyInFile, "prices": PricesInFile, "rules": RulesInFile,
-        "generator": GeneratorInFile, "names": NamesInFile
+        "datasets": SweepDatasetInFile, "latency": LatencySettingsInFile, "prices": TokenPricesInFile,
+        "rules": SweepRulesInFile,
+        "generator": GeneratorSettingsInFile, "names": QueryNamesInFile
     }  # fmt: skip
-    model = inner.get(str(place[0]), SweepFile) if place else SweepFile
+    model = inner.get(str(place[0]), SweepConfigFile) if place else SweepConfigFile
     return list(model.model_fields)

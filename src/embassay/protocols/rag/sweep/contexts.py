@@ -12,18 +12,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from embassay.contracts import ChatModel, Message
+from embassay.contracts import ChatMessage, ChatModel
 from embassay.data.rows import truncate_to_one_line
 from embassay.errors import ModelError, Unanswered
-from embassay.protocols.kernel.inputs import Prompt, compute_fence_mark, fence_text, read_prompt
-from embassay.protocols.rag.rewriters import RewriteOptions, ask_until_readable, parse_only_text
-from embassay.runs.execution import CallFailure, run_jobs
-from embassay.runs.store import AnswerCache, CachedChat
-from embassay.systems.chat import fit_context, open_chat_with_options
+from embassay.protocols.kernel.inputs import (
+    Prompt,
+    compute_fence_mark,
+    fence_text_with_mark,
+    read_packaged_prompt,
+)
+from embassay.protocols.rag.rewriters import RewriteOptions, ask_until_readable, parse_single_json_text
+from embassay.runs.execution import CallFailure, run_concurrent_jobs
+from embassay.runs.store import CachedChatModel, ChatAnswerCache
+from embassay.systems.chat import fit_chat_model_to_context, open_chat_with_options
 from embassay.systems.chat.answers import UnfitAnswer
 from embassay.systems.remote.calls import wait_in_remote_loop
 from embassay.systems.remote.ledger import Ledger
-from embassay.text.splitters import DocumentPiece
+from embassay.text.splitters import DocumentChunk
 
 KEY, VERSION = "context", "1"
 WRITTEN = 60
@@ -36,22 +41,22 @@ _TOKENS = 8_192
 
 
 @dataclass(frozen=True)
-class ContextOptions(RewriteOptions):
+class ChunkContextOptions(RewriteOptions):
     """How a model is asked: sampling, and the `attempts` at one answer."""
 
     asker: ClassVar[str] = "Contexts"
 
 
-def context_prompt() -> Prompt:
+def load_context_prompt() -> Prompt:
     """The instructions."""
-    return Prompt("situate", VERSION, read_prompt("embassay.protocols.rag", "situate"))
+    return Prompt("situate", VERSION, read_packaged_prompt("embassay.protocols.rag", "situate"))
 
 
-class ChunkSituator:
+class ChunkContextWriter:
     """`chat` as the one who says what chunks are about; `seed` names its draws."""
 
     def __init__(
-        self, chat: CachedChat, options: ContextOptions = ContextOptions(), *, seed: int = 1337
+        self, chat: CachedChatModel, options: ChunkContextOptions = ChunkContextOptions(), *, seed: int = 1337
     ) -> None:
         self._chat, self.options, self._seed = chat, options, seed
 
@@ -64,9 +69,9 @@ class ChunkSituator:
         """Release the cache of answers."""
         self._chat.cache.close()
 
-    async def situate_chunk(self, title: str, text: str, piece: DocumentPiece) -> str:
+    async def situate_chunk(self, title: str, text: str, piece: DocumentChunk) -> str:
         """The sentence for one chunk of a text. Unanswered after so many attempts without one that can be read."""
-        messages, seed = context_messages(title, text, piece), (self._seed, "situate")
+        messages, seed = build_context_messages(title, text, piece), (self._seed, "situate")
         try:
             return (await ask_until_readable(self._chat, messages, self.options, seed, parse_context_answer))[
                 0
@@ -77,15 +82,15 @@ class ChunkSituator:
             ) from None
 
 
-def context_messages(title: str, text: str, piece: DocumentPiece) -> list[Message]:
+def build_context_messages(title: str, text: str, piece: DocumentChunk) -> list[ChatMessage]:
     """What is sent: the instructions, then the document around the chunk and the chunk, between marked lines."""
     start = max(0, min(piece.start - _AROUND // 2, len(text) - _AROUND))
     # Whole blocks, so that neighbours are shown the same text, which servers then read once.
     start -= start % (_AROUND // 4)
     shown = "\n\n".join(filter(None, (title, text[start : start + _AROUND])))
     mark = compute_fence_mark([shown, piece.body])
-    parts = (fence_text("document", mark, shown), fence_text("passage", mark, piece.body))
-    return [Message("system", context_prompt().text), Message("user", "\n\n".join(parts))]
+    parts = (fence_text_with_mark("document", mark, shown), fence_text_with_mark("passage", mark, piece.body))
+    return [ChatMessage("system", load_context_prompt().text), ChatMessage("user", "\n\n".join(parts))]
 
 
 def parse_context_answer(text: str) -> str:
@@ -96,30 +101,32 @@ def parse_context_answer(text: str) -> str:
     >>> parse_context_answer('{"context": "From the manual of the pump:  its oil."}')
     'From the manual of the pump: its oil.'
     """
-    context = parse_only_text(text, KEY)
+    context = parse_single_json_text(text, KEY)
     if len(context) > _LONGEST:
         raise UnfitAnswer(f"longer than {_LONGEST} characters: {truncate_to_one_line(context)}")
     return context
 
 
-def open_situator(
-    text: str, *, ledger: Ledger | None = None, cache: AnswerCache | Path | None = None, seed: int = 1337
-) -> ChunkSituator:
+def open_chunk_situator(
+    text: str, *, ledger: Ledger | None = None, cache: ChatAnswerCache | Path | None = None, seed: int = 1337
+) -> ChunkContextWriter:
     """The model that a chunk names (`ollama:gemma3:27b?attempts=3`), with the answers that are kept. UsageError for
     what is no model, ModelError when its key or package is missing."""
-    chat, options, _ = open_chat_with_options(text, ContextOptions, {}, ledger=ledger)
-    answers = cache if isinstance(cache, AnswerCache) else AnswerCache.open(cache)
-    return ChunkSituator(CachedChat(fit_context(chat, _TOKENS), answers), options, seed=seed)
+    chat, options, _ = open_chat_with_options(text, ChunkContextOptions, {}, ledger=ledger)
+    answers = cache if isinstance(cache, ChatAnswerCache) else ChatAnswerCache.open(cache)
+    return ChunkContextWriter(
+        CachedChatModel(fit_chat_model_to_context(chat, _TOKENS), answers), options, seed=seed
+    )
 
 
 def situate_all_chunks(
-    situator: ChunkSituator,
+    situator: ChunkContextWriter,
     titles: Sequence[str],
     texts: Sequence[str],
-    cut: Sequence[Sequence[DocumentPiece]],
+    cut: Sequence[Sequence[DocumentChunk]],
     *,
     advance: Callable[[int], None],
-) -> list[list[DocumentPiece]]:
+) -> list[list[DocumentChunk]]:
     """Each document's pieces after what the model says of them. ModelError where one has no answer: without its context
     it would be another kind of chunk. All that was answered is kept."""
     jobs = [
@@ -131,7 +138,7 @@ def situate_all_chunks(
     answers: list[Any] = [None] * len(jobs)
 
     async def ask_for_all_contexts() -> None:
-        async for position, outcome in run_jobs(jobs, progress=advance):
+        async for position, outcome in run_concurrent_jobs(jobs, progress=advance):
             answers[position] = outcome
 
     wait_in_remote_loop(ask_for_all_contexts)

@@ -17,15 +17,19 @@ from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.rag.sweep.collection import IndexedPassages, Ints
 from embassay.protocols.rag.sweep.config import SweepRequest
 from embassay.registry import Registry
-from embassay.runs.embeddings import CachedEncoder, chunk_key
-from embassay.runs.memory import MemoryFootprint, check_memory_fits
+from embassay.runs.embeddings import CachedEncoder, make_chunk_cache_key
+from embassay.runs.memory import WorkMemoryEstimate, check_memory_fits
 from embassay.search import exact_search
-from embassay.search.indexes import open_index
+from embassay.search.indexes import open_vector_index
 from embassay.systems import SYSTEMS, add_dims_parameter
-from embassay.systems.late_chunks import VERSION as LATE
-from embassay.systems.late_chunks import CutDocument, TokenReader, encode_late_chunks, explain_no_late_chunks
-from embassay.systems.multivector import find_lost_texts
-from embassay.systems.own import COSINE, find_own_similarity
+from embassay.systems.late_chunks import (LATE, MeanOfTokensEncoder, VERSION, as)
+from embassay.systems.late_chunks import (
+    DocumentWithPassages,
+    encode_late_chunks,
+    explain_no_late_chunks,
+)
+from embassay.systems.multivector import mark_unencoded_texts
+from embassay.systems.own import COSINE, find_model_own_similarity
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
@@ -74,10 +78,13 @@ class SweepEncoder:
         """Texts encoded, and found encoded, so far."""
         return self._cached.counts.encoded, self._cached.counts.cached
 
-    def list_oddities(self) -> tuple[str, ...]:
+    def list_vector_oddities(self) -> tuple[str, ...]:
         """What its vectors so far say against it."""
         odd = self._cached.conduct.warnings(self._cached.encoder)
-        if self.has_many_vectors_per_text or find_own_similarity(self.system.encoder) in (COSINE, self.by):
+        if self.has_many_vectors_per_text or find_model_own_similarity(self.system.encoder) in (
+            COSINE,
+            self.by,
+        ):
             return odd
         return (
             *odd,
@@ -121,7 +128,7 @@ class SweepEncoder:
     @property
     def by(self) -> str:
         """How its vectors are compared: as the model was made for, where an index can search so; else by cosine."""
-        own = COSINE if self.has_many_vectors_per_text else find_own_similarity(self.system.encoder)
+        own = COSINE if self.has_many_vectors_per_text else find_model_own_similarity(self.system.encoder)
         return COSINE if own == "manhattan" else own
 
     def index(self, spec: str, vectors: Vectors, folder: Path) -> Index:
@@ -129,7 +136,7 @@ class SweepEncoder:
         return (
             self.system.index(vectors, spec)
             if self.has_many_vectors_per_text
-            else open_index(spec, vectors, folder=folder)
+            else open_vector_index(spec, vectors, folder=folder)
         )
 
     def search_exactly(self, queries: Vectors, passages: Vectors, k: int) -> RankedCandidates:
@@ -143,7 +150,7 @@ class SweepEncoder:
         """The texts that could not be encoded; they have zeros from now on."""
         # A text that was lost is NaN in every value: the first one tells.
         gone = np.flatnonzero(
-            find_lost_texts(vectors) if self.has_many_vectors_per_text else np.isnan(vectors[:, 0])
+            mark_unencoded_texts(vectors) if self.has_many_vectors_per_text else np.isnan(vectors[:, 0])
         )
         for place in gone.tolist():
             vectors[place] = np.zeros_like(vectors[place])
@@ -167,27 +174,31 @@ def add_price_to_spec(text: str, registry: Registry[Any], usd: float | None) -> 
     return registry.format(replace(spec, params={**spec.params, "price": usd}))
 
 
-def _group_passages_by_document(passages: IndexedPassages, texts: Sequence[str]) -> list[CutDocument]:
+def _group_passages_by_document(
+    passages: IndexedPassages, texts: Sequence[str]
+) -> list[DocumentWithPassages]:
     """The documents and where their passages stand, in order."""
     assert passages.spans is not None
     # Passages stand document by document.
     ends = np.searchsorted(passages.documents, np.arange(1, len(texts)))
     places = [tuple(map(tuple, spans.tolist())) for spans in np.split(passages.spans, ends)]
-    return list(map(CutDocument, texts, places))
+    return list(map(DocumentWithPassages, texts, places))
 
 
 _LATE_GROUP = 32
 """Documents that are read together, and kept together."""
 
 
-def embed_late_chunks_in_groups(cached: CachedEncoder, documents: Sequence[CutDocument]) -> Vectors:
+def embed_late_chunks_in_groups(cached: CachedEncoder, documents: Sequence[DocumentWithPassages]) -> Vectors:
     """The vectors of all passages of the documents as late chunks, (n, dim), through the cache of an encoder that makes
     them. Groups follow from the order of the documents, so a run that resumes has the same vectors.
 
     ModelError when the encoder fails or gives values that are not finite; what is done is kept.
     """
     passages = sum(len(document.passages) for document in documents)
-    check_memory_fits(MemoryFootprint({f"the vectors of {passages:,} passages": 8 * passages * cached.dim}))
+    check_memory_fits(
+        WorkMemoryEstimate({f"the vectors of {passages:,} passages": 8 * passages * cached.dim})
+    )
     parts = [np.empty((0, cached.dim), dtype=np.float32)]
     for first in range(0, len(documents), _LATE_GROUP):
         group = documents[first : first + _LATE_GROUP]
@@ -197,13 +208,13 @@ def embed_late_chunks_in_groups(cached: CachedEncoder, documents: Sequence[CutDo
     return np.concatenate(parts)
 
 
-def _embed_late_chunk_group(cached: CachedEncoder, group: Sequence[CutDocument], n: int) -> Vectors:
+def _embed_late_chunk_group(cached: CachedEncoder, group: Sequence[DocumentWithPassages], n: int) -> Vectors:
     texts = [json.dumps([document.text, document.passages]) for document in group]
-    key = chunk_key(f"{LATE} {cached.identity}", "document", texts)
+    key = make_chunk_cache_key(f"{LATE} {cached.identity}", "document", texts)
     vectors = cached.cache.read(key, (n, cached.dim))
     cached.counts.cached += 0 if vectors is None else n
     if vectors is None:
-        vectors = np.concatenate(encode_late_chunks(cast("TokenReader", cached.encoder), group))
+        vectors = np.concatenate(encode_late_chunks(cast("MeanOfTokensEncoder", cached.encoder), group))
         if vectors.shape != (n, cached.dim) or not np.isfinite(vectors).all():
             raise ModelError(f"{cached.name} returned unusable vectors for passages in their document.")
         cached.cache.write(key, cached.identity, vectors)

@@ -27,12 +27,12 @@ from embassay.measures.judgements import RELEVANT
 from embassay.protocols.rag.golden.corpus import CorpusDocument, CorpusWithQuestions, read_golden_inputs
 from embassay.protocols.rag.golden.options import GoldenOptions, GoldenRequest
 from embassay.protocols.rag.sweep.collection import (
-    EvidencePlace,
+    GradedEvidenceSpan,
     IndexedPassages,
     SweepCollection,
     map_values_to_grades,
-    read_collection,
-    resolve_source,
+    read_retrieval_collection,
+    resolve_dataset_source,
 )
 from embassay.protocols.rag.sweep.config import DatasetEntry, SweepRequest
 from embassay.records import SkippedItems
@@ -40,9 +40,11 @@ from embassay.records import SkippedItems
 Listed = tuple[tuple[int, ...], tuple[float, ...]]
 
 
-def open_collection(entry: DatasetEntry, request: SweepRequest) -> SweepCollection:
+def open_judged_collection(entry: DatasetEntry, request: SweepRequest) -> SweepCollection:
     """The dataset of an entry, judged by documents, or by places in them where it has `spans`. Errors as of both."""
-    return read_evidence_collection(entry, request) if entry.spans else read_collection(entry, request)
+    return (
+        read_evidence_collection(entry, request) if entry.spans else read_retrieval_collection(entry, request)
+    )
 
 
 def read_evidence_collection(entry: DatasetEntry, request: SweepRequest) -> SweepCollection:
@@ -50,7 +52,7 @@ def read_evidence_collection(entry: DatasetEntry, request: SweepRequest) -> Swee
 
     UsageError for an entry without queries, DataError for judgements that fit neither documents nor queries.
     """
-    read, titled = _read_documents(entry, request)
+    read, titled = _read_documents_and_queries(entry, request)
     path = Path(request.path(entry.spans or ""))
     if not path.is_file():
         raise UsageError(
@@ -59,7 +61,7 @@ def read_evidence_collection(entry: DatasetEntry, request: SweepRequest) -> Swee
     spans = read_evidence_spans(path)
     rows = {document.id: row for row, document in enumerate(read.documents)}
     known = {question.id: question.text for question in read.questions}
-    usable, skipped = _usable_spans(spans, rows, known, path)
+    usable, skipped = _select_usable_spans(spans, rows, known, path)
     texts = tuple(document.title_and_text if titled else document.text for document in read.documents)
     # The title stands before the text, whose characters the file counts.
     shifts = tuple(
@@ -93,20 +95,22 @@ def read_evidence_collection(entry: DatasetEntry, request: SweepRequest) -> Swee
     )  # fmt: skip
 
 
-def _number_evidence_grades(pieces: Sequence[EvidencePlace]) -> dict[int, int]:
+def _number_evidence_grades(pieces: Sequence[GradedEvidenceSpan]) -> dict[int, int]:
     return {number: piece.grade for number, piece in enumerate(pieces)}
 
 
-def _read_documents(entry: DatasetEntry, request: SweepRequest) -> tuple[CorpusWithQuestions, bool]:
+def _read_documents_and_queries(
+    entry: DatasetEntry, request: SweepRequest
+) -> tuple[CorpusWithQuestions, bool]:
     """Whole documents and all queries, and whether the documents are rows, whose title stands before their text; files
     hold theirs themselves, as a heading or in front matter."""
-    source = resolve_source(entry.source, request)
+    source = resolve_dataset_source(entry.source, request)
     folder, queries = Path(source.partition("?")[0]), entry.queries and request.path(entry.queries)
     if not folder.is_dir():
         parts = {"corpus": source, "queries": queries} if queries else {"dataset": source}
         return _read_documents_from_parts(entry, parts), True
-    table, inner = _find_table(folder, "corpus"), folder / "corpus"
-    queries = queries or _find_table(folder, "queries")
+    table, inner = _find_table_file(folder, "corpus"), folder / "corpus"
+    queries = queries or _find_table_file(folder, "queries")
     if not queries:
         raise UsageError(
             f"The dataset {entry.source!r} has evidence, but no queries.",
@@ -116,7 +120,7 @@ def _read_documents(entry: DatasetEntry, request: SweepRequest) -> tuple[CorpusW
     return _read_documents_from_parts(entry, {"corpus": table or documents, "queries": queries}), bool(table)
 
 
-def _find_table(folder: Path, part: str) -> str:
+def _find_table_file(folder: Path, part: str) -> str:
     paths = (folder / f"{part}{suffix}" for suffix in FORMATS)
     return next((str(path) for path in paths if path.is_file()), "")
 
@@ -133,7 +137,7 @@ def _parse_chosen_grade_map(entry: DatasetEntry) -> Mapping[float, int | None] |
     return None if entry.grades is None else grade_map(entry.grades)
 
 
-def _usable_spans(
+def _select_usable_spans(
     spans: Sequence[EvidenceSpan], rows: Mapping[str, int], queries: Mapping[str, str], path: Path
 ) -> tuple[list[EvidenceSpan], tuple[SkippedItems, ...]]:
     """The spans of known queries in known documents, and what the others are."""
@@ -165,9 +169,9 @@ def _grade_evidence(
     documents: Sequence[CorpusDocument],
     grades: Mapping[float, int | None],
     shifts: Sequence[int],
-) -> dict[str, tuple[EvidencePlace, ...]]:
+) -> dict[str, tuple[GradedEvidenceSpan, ...]]:
     """Each query's evidence in the order of the file; of equal places the best grade counts."""
-    best: dict[str, dict[str, EvidencePlace]] = defaultdict(dict)
+    best: dict[str, dict[str, GradedEvidenceSpan]] = defaultdict(dict)
     for span in spans:
         row, grade = rows[span.document], grades[span.value]
         _check_span_in_document(span, documents[row].text)
@@ -176,7 +180,7 @@ def _grade_evidence(
         held = best[span.query].get(span.name)
         grade = grade if held is None else max(grade, held.grade)
         shift = shifts[row]
-        best[span.query][span.name] = EvidencePlace(
+        best[span.query][span.name] = GradedEvidenceSpan(
             row, span.start + shift, span.end + shift, grade, span.name
         )
     return {query: tuple(pieces.values()) for query, pieces in best.items()}
@@ -195,11 +199,11 @@ def _check_span_in_document(span: EvidenceSpan, text: str) -> None:
         )
 
 
-def rank_evidence(
+def convert_ranking_to_evidence(
     places: Sequence[int],
     scores: Sequence[float],
     passages: IndexedPassages,
-    pieces: Sequence[EvidencePlace],
+    pieces: Sequence[GradedEvidenceSpan],
     share: float,
 ) -> Listed:
     """A ranking of passages as one of evidence (its number among the query's pieces) and of passages without any (their
@@ -221,7 +225,7 @@ def rank_evidence(
 def _list_newly_held_evidence(
     place: int,
     passages: IndexedPassages,
-    pieces: Sequence[EvidencePlace],
+    pieces: Sequence[GradedEvidenceSpan],
     waiting: Mapping[int, NDArray[np.bool_]],
     share: float,
 ) -> Iterator[int]:
@@ -238,7 +242,7 @@ def _list_newly_held_evidence(
 
 
 def name_ranked_units(
-    units: Sequence[int], passages: IndexedPassages, pieces: Sequence[EvidencePlace]
+    units: Sequence[int], passages: IndexedPassages, pieces: Sequence[GradedEvidenceSpan]
 ) -> list[str]:
     """What is in a ranking of evidence: `guide.md[120:310]`, or the id of a passage without any."""
     # Numbers below are pieces, those behind them passages.

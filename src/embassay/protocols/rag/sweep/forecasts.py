@@ -13,13 +13,13 @@ import numpy as np
 from embassay.contracts import Similarity, Tokenizer
 from embassay.errors import EmbassayError
 from embassay.protocols.kernel.forecast import (
-    Forecaster,
+    TaskCostForecaster,
     TaskEffort,
     choose_largest_footprint,
-    count_dimensions,
+    count_vector_dimensions,
     estimate_reading_bytes,
-    sample_texts,
-    sum_memory,
+    sample_texts_evenly,
+    sum_memory_footprint,
     text_bytes,
     vector_bytes,
 )
@@ -30,24 +30,24 @@ from embassay.protocols.rag.sweep.collection import (
     make_passages,
 )
 from embassay.protocols.rag.sweep.config import SweepRequest
-from embassay.protocols.rag.sweep.contexts import WRITTEN, context_messages
+from embassay.protocols.rag.sweep.contexts import WRITTEN, build_context_messages
 from embassay.protocols.rag.sweep.grid import (
     PriceList,
     SweepPlan,
     is_paid_server,
+    make_price_list,
     name_vector_source,
     plan_sweep,
-    price_list,
 )
-from embassay.protocols.rag.sweep.parts import OpenedParts
+from embassay.protocols.rag.sweep.parts import OpenedSweepParts
 from embassay.protocols.rag.sweep.stacks import LIVE, NONE, SPARSE, WORDS, StackConfiguration
 from embassay.protocols.rag.tradeoffs import estimate_word_index_bytes
-from embassay.runs.forecast import CellForecast, RunForecast, remote_seconds
-from embassay.runs.memory import MemoryFootprint
+from embassay.runs.forecast import CellForecast, RunForecast, estimate_server_seconds
+from embassay.runs.memory import WorkMemoryEstimate
 from embassay.search.indexes import INDEXES
 from embassay.systems.remote import NoCallsLedger
 from embassay.systems.rerankers import RERANKERS
-from embassay.text.splitters import DocumentPiece, parse_splitting
+from embassay.text.splitters import DocumentChunk, parse_document_splitting
 
 _TABLES = 300
 """Bytes of a passage in the tables that find its vector by its text."""
@@ -62,7 +62,7 @@ _ASSUMED = " ".join(["context"] * 30)
 
 
 @dataclass(frozen=True)
-class PassageSizes:
+class PassageCountAndBytes:
     """Passages of a dataset cut in one way: how many, and bytes of their texts and of the index of words."""
 
     passages: int
@@ -71,11 +71,11 @@ class PassageSizes:
 
 
 @dataclass
-class MemoryEstimates:
+class SweepMemoryEstimates:
     """Estimates for the cells of a sweep; each way of cutting a dataset is tried once, on some documents."""
 
     tokenizer: Tokenizer
-    _sizes: dict[tuple[str, str], PassageSizes] = field(default_factory=dict)
+    _sizes: dict[tuple[str, str], PassageCountAndBytes] = field(default_factory=dict)
 
     def estimate_cell_memory(
         self,
@@ -84,12 +84,12 @@ class MemoryEstimates:
         system: Any,
         *,
         made: Sequence[str] = (),
-    ) -> MemoryFootprint:
+    ) -> WorkMemoryEstimate:
         """The estimate for configurations on one index of the vectors of `system` (None: by words alone); what is
         `made` (`passages`, `words`) is held already."""
         head, sizes = configurations[0], self._measure_passage_sizes(collection, configurations[0].chunk)
         queries, n = len(collection.queries), sizes.passages
-        dim = 0 if system is None else count_dimensions(system)
+        dim = 0 if system is None else count_vector_dimensions(system)
         words = any(
             configuration.mode in ("hybrid", SPARSE) or configuration.boost
             for configuration in configurations
@@ -100,35 +100,37 @@ class MemoryEstimates:
             "the index": 0 if head.index == NONE else self._index(head, n, dim),
             "words": words * ("words" not in made) * sizes.words,
         }
-        return sum_memory(parts, _suggest_smaller(head))
+        return sum_memory_footprint(parts, _suggest_smaller_cell(head))
 
     def _index(self, head: StackConfiguration, n: int, dim: int) -> int:
         kind = dict(INDEXES.get(INDEXES.parse_spec(head.index).name).facts).get("kind", "")
         return n * (4 * (head.dims or dim) + _LINKS) if kind == "approximate" else 0
 
-    def _measure_passage_sizes(self, collection: SweepCollection, chunk: str) -> PassageSizes:
+    def _measure_passage_sizes(self, collection: SweepCollection, chunk: str) -> PassageCountAndBytes:
         if (collection.name, chunk) not in self._sizes:
-            self._sizes[collection.name, chunk] = _collection_sizes(collection, chunk, self.tokenizer)
+            self._sizes[collection.name, chunk] = _measure_collection_sizes(collection, chunk, self.tokenizer)
         return self._sizes[collection.name, chunk]
 
 
-def _collection_sizes(collection: SweepCollection, chunk: str, tokenizer: Tokenizer) -> PassageSizes:
+def _measure_collection_sizes(
+    collection: SweepCollection, chunk: str, tokenizer: Tokenizer
+) -> PassageCountAndBytes:
     if chunk == NONE:
-        return PassageSizes(
+        return PassageCountAndBytes(
             len(collection.texts),
             0,
             estimate_word_index_bytes(collection.texts, len(collection.texts), collection.queries),
         )
-    sample = sample_texts(collection.texts)[:: max(1, min(len(collection.texts), 1000) // _SHARE)]
+    sample = sample_texts_evenly(collection.texts)[:: max(1, min(len(collection.texts), 1000) // _SHARE)]
     some = replace(collection, ids=[str(i) for i in range(len(sample))], texts=sample, titles=(), shifts=())
     cut = make_passages(some, chunk, tokenizer)
     n = round(1.1 * len(cut) / max(1, len(sample)) * len(collection.texts))
-    return PassageSizes(
+    return PassageCountAndBytes(
         n, text_bytes(cut.texts, n) + _CHUNK * n, estimate_word_index_bytes(cut.texts, n, collection.queries)
     )
 
 
-def _suggest_smaller(head: StackConfiguration) -> str:
+def _suggest_smaller_cell(head: StackConfiguration) -> str:
     """What makes this cell smaller."""
     if head.mode in (SPARSE, LIVE):
         return "Sweep a smaller corpus, or fewer queries"
@@ -183,14 +185,14 @@ class SweepForecast:
 
 def forecast_sweep(request: SweepRequest, ledger: NoCallsLedger) -> SweepForecast:
     """What a request takes on an empty folder, less the vectors that the cache has; nothing is sent."""
-    prices = price_list(request)
-    parts = OpenedParts(request, ledger)
+    prices = make_price_list(request)
+    parts = OpenedSweepParts(request, ledger)
     plan = plan_sweep(parts)
     cells = [
-        *_forecast_contexts(plan, parts),
-        *_forecast_encode(plan, parts),
-        *_forecast_rerank(plan, parts, prices),
-        *_forecast_chat(plan, parts),
+        *_forecast_context_calls(plan, parts),
+        *_forecast_text_encoding(plan, parts),
+        *_forecast_reranking(plan, parts, prices),
+        *_forecast_chat_calls(plan, parts),
         *_forecast_retriever_questions(plan),
     ]
     combinations = sum(len(cell.job.configurations) for cell in plan.cells)
@@ -204,7 +206,7 @@ def forecast_sweep(request: SweepRequest, ledger: NoCallsLedger) -> SweepForecas
     )  # fmt: skip
 
 
-def _forecast_encode(plan: SweepPlan, parts: OpenedParts) -> Iterator[CellForecast]:
+def _forecast_text_encoding(plan: SweepPlan, parts: OpenedSweepParts) -> Iterator[CellForecast]:
     """Texts of each dataset by each encoder, in each of its ways of cutting; a late chunk is read with its document."""
     chunks: dict[str, dict[str, None]] = {}
     for cell in plan.cells:
@@ -214,16 +216,16 @@ def _forecast_encode(plan: SweepPlan, parts: OpenedParts) -> Iterator[CellForeca
     # Encoders that are asked for the same texts are forecast together.
     for ways in dict.fromkeys(map(tuple, chunks.values())):
         encoders = [system for system in plan.systems if tuple(chunks.get(system.name, ())) == ways]
-        forecaster = Forecaster(encoders, parts.tokenizer, plan.request.seed, None, measure=True)
+        forecaster = TaskCostForecaster(encoders, parts.tokenizer, plan.request.seed, None, measure=True)
         for collection in plan.collections:
-            yield from forecaster.cells(_encoding_effort(plan, parts, collection, ways))
+            yield from forecaster.cells(_estimate_encoding_effort(plan, parts, collection, ways))
 
 
-def _encoding_effort(
-    plan: SweepPlan, parts: OpenedParts, collection: SweepCollection, ways: Sequence[str]
+def _estimate_encoding_effort(
+    plan: SweepPlan, parts: OpenedSweepParts, collection: SweepCollection, ways: Sequence[str]
 ) -> TaskEffort:
     texts, queries = _list_texts_to_encode(collection, ways, parts), list(collection.queries)
-    room = MemoryEstimates(parts.tokenizer)
+    room = SweepMemoryEstimates(parts.tokenizer)
 
     def rehearse_encoding(hear: Any) -> bool:
         for cut in texts:
@@ -231,7 +233,7 @@ def _encoding_effort(
         hear(queries, "query")
         return True
 
-    def estimate_memory_held(system: Similarity) -> MemoryFootprint:
+    def estimate_memory_held(system: Similarity) -> WorkMemoryEstimate:
         jobs = [cell.job for cell in plan.cells if cell.job.collection is collection]
         mine = [job for job in jobs if name_vector_source(job.head) == system.name] or jobs
         return choose_largest_footprint(
@@ -255,15 +257,15 @@ def _encoding_effort(
 
 
 def _list_texts_to_encode(
-    collection: SweepCollection, ways: Sequence[str], parts: OpenedParts
+    collection: SweepCollection, ways: Sequence[str], parts: OpenedSweepParts
 ) -> list[Sequence[str]]:
     """What each way of cutting has to be encoded. What a model will say of chunks stands as as many words: nobody knows
     them before they are paid for."""
     # One list for each way: what two of them have in common is in the cache by then, and counted once.
     texts: list[Sequence[str]] = []
     for chunk in ways:
-        splitting = parse_splitting(chunk)
-        if splitting is None or splitting.is_late:
+        splitting = parse_document_splitting(chunk)
+        if splitting is None or splitting.is_late_chunking:
             texts.append(collection.texts)
             continue
         cut = make_passages(collection, chunk, parts.tokenizer).texts
@@ -271,21 +273,21 @@ def _list_texts_to_encode(
     return texts
 
 
-def _forecast_contexts(plan: SweepPlan, parts: OpenedParts) -> Iterator[CellForecast]:
+def _forecast_context_calls(plan: SweepPlan, parts: OpenedSweepParts) -> Iterator[CellForecast]:
     """The calls of language models that say what chunks are about: one for each."""
     for collection, chunk in product(plan.collections, plan.request.chunk):
-        splitting = parse_splitting(chunk)
+        splitting = parse_document_splitting(chunk)
         if splitting is None or not splitting.model:
             continue
         passages = make_passages(collection, chunk, parts.tokenizer)
-        n, messages = len(passages), _sample_messages(collection, passages)
+        n, messages = len(passages), _sample_context_messages(collection, passages)
         read = float(np.mean(count_tokens(parts.tokenizer, messages))) if n else 0.0
         head = CellForecast("situate", collection.name, splitting.model, n, 0, 0)
         chat = parts.open_situator(splitting.model).model
-        yield _add_calls(head, chat, requests=n, read=read, written=WRITTEN)
+        yield _add_calls_to_forecast(head, chat, requests=n, read=read, written=WRITTEN)
 
 
-def _sample_messages(collection: SweepCollection, passages: IndexedPassages) -> list[str]:
+def _sample_context_messages(collection: SweepCollection, passages: IndexedPassages) -> list[str]:
     """Some of the messages that are sent, whole."""
     assert passages.spans is not None
     messages = []
@@ -293,12 +295,14 @@ def _sample_messages(collection: SweepCollection, passages: IndexedPassages) -> 
         row, (start, end) = passages.documents[place], passages.spans[place]
         text = collection.texts[row]
         title = collection.titles[row] if collection.titles else ""
-        asked = context_messages(title, text, DocumentPiece(int(start), int(end), text[start:end]))
+        asked = build_context_messages(title, text, DocumentChunk(int(start), int(end), text[start:end]))
         messages.append("\n".join(message.content for message in asked))
     return messages
 
 
-def _forecast_rerank(plan: SweepPlan, parts: OpenedParts, prices: PriceList) -> Iterator[CellForecast]:
+def _forecast_reranking(
+    plan: SweepPlan, parts: OpenedSweepParts, prices: PriceList
+) -> Iterator[CellForecast]:
     request = plan.request
     for collection in plan.collections:
         query = float(np.mean(count_tokens(parts.tokenizer, collection.queries)))
@@ -310,7 +314,7 @@ def _forecast_rerank(plan: SweepPlan, parts: OpenedParts, prices: PriceList) -> 
             if name == NONE or not stacks:
                 continue
             pairs = _count_pairs_to_rerank(stacks, collection)
-            tokens = query + _passage_tokens(collection, [stack.chunk for stack in stacks], parts)
+            tokens = query + _average_passage_tokens(collection, [stack.chunk for stack in stacks], parts)
             timed = _count_timed_pairs(stacks, request, len(collection.timed))
             total = pairs + timed
             usd = prices.usd(
@@ -336,18 +340,18 @@ def _forecast_retriever_questions(plan: SweepPlan) -> Iterator[CellForecast]:
             yield CellForecast("asking", collection.name, system.name, n, n, 0, requests=n, usd=usd)
 
 
-def _forecast_chat(plan: SweepPlan, parts: OpenedParts) -> Iterator[CellForecast]:
+def _forecast_chat_calls(plan: SweepPlan, parts: OpenedSweepParts) -> Iterator[CellForecast]:
     """The calls of language models that rewrite every query, and that are timed as generators: an answer and a word for
     each timed query."""
     request = plan.request
     for collection in plan.collections:
-        passage = _passage_tokens(collection, request.chunk, parts)
+        passage = _average_passage_tokens(collection, request.chunk, parts)
         query = float(np.mean(count_tokens(parts.tokenizer, collection.queries)))
         for name in request.rewrite:
             chat = None if name == NONE else getattr(parts.open_rewriter(name), "model", None)
             if chat is not None:
                 head = CellForecast("rewrite", collection.name, name, len(collection.queries), 0, 0)
-                yield _add_calls(
+                yield _add_calls_to_forecast(
                     head, chat, requests=len(collection.queries), read=_PROMPT + query, written=query
                 )
         asked = request.generator
@@ -357,16 +361,18 @@ def _forecast_chat(plan: SweepPlan, parts: OpenedParts) -> Iterator[CellForecast
                 _PROMPT + query + min(asked.passages, len(collection.ids)) * passage,
             )
             head = CellForecast("generate", collection.name, asked.model, len(collection.timed), 0, 0)
-            yield _add_calls(
+            yield _add_calls_to_forecast(
                 head, chat, requests=2 * len(collection.timed), read=read, written=asked.output_tokens / 2
             )
 
 
-def _add_calls(head: CellForecast, chat: Any, *, requests: int, read: float, written: float) -> CellForecast:
+def _add_calls_to_forecast(
+    head: CellForecast, chat: Any, *, requests: int, read: float, written: float
+) -> CellForecast:
     """`head` with what so many calls take, each of which reads and writes so many tokens."""
     price, tokens = getattr(chat, "price", None), round(requests * (read + written))
     usd = None if price is None else price.usd(round(requests * read), round(requests * written))
-    seconds = remote_seconds(chat, requests, tokens, round(requests * written))
+    seconds = estimate_server_seconds(chat, requests, tokens, round(requests * written))
     return replace(head, requests=requests, tokens=tokens, usd=usd, seconds=seconds, assumed=True)
 
 
@@ -391,7 +397,9 @@ def _count_timed_pairs(configurations: list[StackConfiguration], request: SweepR
     return sum(key[1] for key in keys) * calls + sum(cfg.k for cfg in loaded) * (queries + latency.warmup)
 
 
-def _passage_tokens(collection: SweepCollection, chunks: Sequence[str], parts: OpenedParts) -> float:
+def _average_passage_tokens(
+    collection: SweepCollection, chunks: Sequence[str], parts: OpenedSweepParts
+) -> float:
     """The mean tokens of a passage of some documents, over these ways of cutting, each as often as it is named."""
     sample = collection.texts[:: max(1, len(collection.texts) // _SHARE)]
     some = replace(collection, ids=[str(i) for i in range(len(sample))], texts=sample, titles=(), shifts=())
@@ -402,7 +410,7 @@ def _passage_tokens(collection: SweepCollection, chunks: Sequence[str], parts: O
     return float(np.mean([means[chunk] for chunk in chunks]))
 
 
-def _time_reranking_pair(collection: SweepCollection, name: str, parts: OpenedParts) -> float | None:
+def _time_reranking_pair(collection: SweepCollection, name: str, parts: OpenedSweepParts) -> float | None:
     """Seconds per pair on this machine; None where it cannot be tried without sending anything."""
     try:
         reranker = parts.reranker(name).reranker

@@ -18,22 +18,22 @@ from embassay.protocols.kernel.plan import (
 )
 from embassay.protocols.rag.sweep.collection import SweepCollection
 from embassay.protocols.rag.sweep.config import RERANK, SweepRequest
-from embassay.protocols.rag.sweep.contexts import context_prompt
+from embassay.protocols.rag.sweep.contexts import load_context_prompt
 from embassay.protocols.rag.sweep.encoder import SweepEncoder
-from embassay.protocols.rag.sweep.evidence import open_collection
-from embassay.protocols.rag.sweep.parts import OpenedParts
-from embassay.protocols.rag.sweep.retriever import make_configuration, open_planned_retrievers
+from embassay.protocols.rag.sweep.evidence import open_judged_collection
+from embassay.protocols.rag.sweep.parts import OpenedSweepParts
+from embassay.protocols.rag.sweep.retriever import make_retriever_configuration, open_planned_retrievers
 from embassay.protocols.rag.sweep.stacks import LIVE, NONE, SPARSE, TASK, WORDS, StackConfiguration
-from embassay.protocols.rag.tradeoffs import generation_cost, reranking_cost
+from embassay.protocols.rag.tradeoffs import compute_generation_cost, compute_reranking_cost
 from embassay.registry import Registry
 from embassay.runs.folder import RunCell, digest_json
 from embassay.runs.forecast import find_remote_encoder
 from embassay.systems import RAGGED, SYSTEMS, add_dims_parameter
 from embassay.systems.late_chunks import VERSION as LATE
-from embassay.systems.models import KnownModel, find_known_model
+from embassay.systems.models import KnownModelFacts, find_known_model
 from embassay.systems.remote import NoCallsLedger
 from embassay.systems.rerankers import RERANKERS
-from embassay.text.splitters import parse_splitting
+from embassay.text.splitters import parse_document_splitting
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,11 @@ def _list_combinations(
         yield (
             StackConfiguration(WORDS, None, NONE, k, reranker, SPARSE, rewrite, deduplicate, boost, chunk),
             reason
-            or ("a late chunk differs only in its vector, and BM25 has none" if _is_late(chunk) else ""),
+            or (
+                "a late chunk differs only in its vector, and BM25 has none"
+                if _is_late_chunking(chunk)
+                else ""
+            ),
         )
     tails = [tail for tail in tails if tail not in sparse]
     heads = product(request.chunk, request.rewrite, request.encoder, request.dims, request.index)
@@ -107,7 +111,7 @@ def _list_combinations(
         )
         if encoder.partition("?")[0].partition(":")[0] in RAGGED and (cut is not None or index != FLAT):
             too_many = f"{encoder} has several vectors per text, which need {FLAT} with all dimensions"
-        if _is_late(chunk) and not_late.get(encoder):
+        if _is_late_chunking(chunk) and not_late.get(encoder):
             too_many = f"{encoder} makes no late chunks, since {not_late[encoder]}"
         for k, mode, reranker, deduplicate, boost, reason in tails:
             configuration = StackConfiguration(
@@ -118,9 +122,9 @@ def _list_combinations(
                 yield replace(configuration, fusion=fusion), too_many or reason
 
 
-def _is_late(chunk: str) -> bool:
-    splitting = parse_splitting(chunk)
-    return splitting is not None and splitting.is_late
+def _is_late_chunking(chunk: str) -> bool:
+    splitting = parse_document_splitting(chunk)
+    return splitting is not None and splitting.is_late_chunking
 
 
 def _list_steps_after_index(request: SweepRequest) -> Iterator[tuple[int, str, str, float, float, str]]:
@@ -163,18 +167,20 @@ class SweepPlan(Plan):
     grid: ConfigurationGrid
 
 
-def plan_sweep(parts: OpenedParts) -> SweepPlan:
+def plan_sweep(parts: OpenedSweepParts) -> SweepPlan:
     """Read the datasets, open the encoders, and lay out the cells. UsageError for a spec that is none and for a grid
     without any sense, DataError for what is wrong in the data. An encoder that cannot be had fails later, in its
     cells."""
     request = parts.request
-    collections = tuple(open_collection(dataset, request) for dataset in request.datasets)
+    collections = tuple(open_judged_collection(dataset, request) for dataset in request.datasets)
     retrievers = open_planned_retrievers(request)
     check_unique_dataset_names(collection.name for collection in collections)
     systems = {name: _plan_encoder(parts, name) for name in request.encoder if not _is_sparse_only(request)}
     dims = {name: system.facts.get("dims") for name, system in systems.items()}
     not_late = {
-        name: _explain_no_late_chunks(parts, name) for name in systems if any(map(_is_late, request.chunk))
+        name: _explain_no_late_chunks(parts, name)
+        for name in systems
+        if any(map(_is_late_chunking, request.chunk))
     }
     whole = make_configuration_grid(request, dims, add_dims_parameter, not_late)
     systems |= {
@@ -186,11 +192,11 @@ def plan_sweep(parts: OpenedParts) -> SweepPlan:
     }
     used = {name_vector_source(configuration) for configuration in whole.wanted}
     systems = {name: system for name, system in systems.items() if name in used} | retrievers
-    wanted = (*whole.wanted, *(make_configuration(name, request) for name in retrievers))
+    wanted = (*whole.wanted, *(make_retriever_configuration(name, request) for name in retrievers))
     cells = tuple(
         cell
         for collection in collections
-        for cell in _make_cells(collection, wanted, {k: v.identity for k, v in systems.items()})
+        for cell in _make_sweep_cells(collection, wanted, {k: v.identity for k, v in systems.items()})
     )
     rerankers = [_plan_reranker(name) for name in request.reranker if name != NONE]
     datasets = tuple(_plan_dataset(collection) for collection in collections)
@@ -224,7 +230,7 @@ def cell_label(configuration: StackConfiguration) -> str:
     return "/".join(filter(None, parts))
 
 
-def _make_cells(
+def _make_sweep_cells(
     collection: SweepCollection, wanted: Sequence[StackConfiguration], identities: Mapping[str, str]
 ) -> Iterator[RunCell]:
     by_label: dict[str, list[StackConfiguration]] = {}
@@ -247,10 +253,10 @@ def _make_cells(
 
 def _list_chunk_dependencies(chunk: str) -> list[str]:
     """What chunks depend on beside their name: how late ones are read, and what a model is asked."""
-    splitting = parse_splitting(chunk)
-    if splitting is None or not (splitting.is_late or splitting.model):
+    splitting = parse_document_splitting(chunk)
+    if splitting is None or not (splitting.is_late_chunking or splitting.model):
         return []
-    return [LATE if splitting.is_late else context_prompt().identity]
+    return [LATE if splitting.is_late_chunking else load_context_prompt().identity]
 
 
 def _is_sparse_only(request: SweepRequest) -> bool:
@@ -262,7 +268,7 @@ def _plan_word_search() -> PlannedSystem:
     return PlannedSystem(WORDS, WORDS, "words/1", "classical", {"summary": "finds passages by words"})
 
 
-def _plan_encoder(parts: OpenedParts, base: str, size: int | None = None) -> PlannedSystem:
+def _plan_encoder(parts: OpenedSweepParts, base: str, size: int | None = None) -> PlannedSystem:
     name = add_dims_parameter(base, size)
     facts: dict[str, Any] = dict(SYSTEMS.get(SYSTEMS.parse_spec(name).name).facts)
     facts["summary"] = "encodes queries and passages"
@@ -279,7 +285,7 @@ def _plan_encoder(parts: OpenedParts, base: str, size: int | None = None) -> Pla
     return PlannedSystem(name, name, encoder.identity, "embedding", facts, remote)
 
 
-def _explain_no_late_chunks(parts: OpenedParts, name: str) -> str:
+def _explain_no_late_chunks(parts: OpenedSweepParts, name: str) -> str:
     """Why an encoder makes no late chunks; empty where it does, and where it cannot be had, which fails by itself."""
     try:
         return parts.encoder(name).no_late_chunks
@@ -287,7 +293,7 @@ def _explain_no_late_chunks(parts: OpenedParts, name: str) -> str:
         return ""
 
 
-def _find_encoder_dimensions(parts: OpenedParts, encoder: SweepEncoder) -> int | None:
+def _find_encoder_dimensions(parts: OpenedSweepParts, encoder: SweepEncoder) -> int | None:
     try:
         return encoder.dim
     except ModelError:
@@ -343,10 +349,14 @@ class PriceList:
             # Charged by the search of up to 100 documents, each begun one whole.
             usd["rerank"] = self.searches[configuration.reranker] * ceil(reranked / _SEARCH)
         elif configuration.reranker != NONE:
-            # `reranking_cost` takes whole candidates, and near copies that were removed make the mean a fraction.
-            usd["rerank"] = reranked * reranking_cost(1, tokens, self.tokens.get(configuration.reranker, 0.0))
+            # `compute_reranking_cost` takes whole candidates, and near copies that were removed make the mean a fraction.
+            usd["rerank"] = reranked * compute_reranking_cost(
+                1, tokens, self.tokens.get(configuration.reranker, 0.0)
+            )
         if GENERATOR in self.tokens:
-            usd["generate"] = generation_cost(min(passages, configuration.k), passage, self.tokens[GENERATOR])
+            usd["generate"] = compute_generation_cost(
+                min(passages, configuration.k), passage, self.tokens[GENERATOR]
+            )
         if configuration.mode == LIVE:
             usd["retrieve"] = self.searches.get(configuration.encoder, 0.0)
         return usd
@@ -360,7 +370,7 @@ def add_retriever_prices(prices: PriceList, systems: Sequence[PlannedSystem]) ->
     return replace(prices, searches={**prices.searches, **asked})
 
 
-def price_list(request: SweepRequest) -> PriceList:
+def make_price_list(request: SweepRequest) -> PriceList:
     """The prices of a request's parts, and their date: the config's, else the latest of the table's that are used.
 
     UsageError for a model on a server whose price nobody has given.
@@ -388,10 +398,10 @@ def price_list(request: SweepRequest) -> PriceList:
                 tokens[name] = 0.0
             elif model is not None and model.usd_per_million_input is not None:
                 tokens[name] = model.usd_per_million_input
-                dates += _price_dates(model)
+                dates += _list_price_dates(model)
             elif model is not None and part == "rerank" and model.usd_per_thousand_searches is not None:
                 searches[name] = model.usd_per_thousand_searches
-                dates += _price_dates(model)
+                dates += _list_price_dates(model)
             else:
                 raise UsageError(
                     f"The price of {name!r} is not known.",
@@ -409,5 +419,5 @@ def is_paid_server(name: str, registry: Registry[Any]) -> bool:
     return "embassay[llm]" in needs and "ollama" not in (spec.name, spec.target.partition(":")[0])
 
 
-def _price_dates(model: KnownModel) -> list[str]:
+def _list_price_dates(model: KnownModelFacts) -> list[str]:
     return [model.priced_on] if model.priced_on else []

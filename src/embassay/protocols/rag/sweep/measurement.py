@@ -33,17 +33,17 @@ from embassay.protocols.rag.sweep.collection import SweepCollection
 from embassay.protocols.rag.sweep.config import LatencySettings
 from embassay.protocols.rag.sweep.encoder import Vectors
 from embassay.protocols.rag.sweep.parts import (
+    ChunkedDatasetBench,
     EncodedBench,
     Listed,
-    OpenedParts,
-    QueryBench,
+    OpenedSweepParts,
     RankedList,
     RerankerFailed,
     list_found_passages,
     make_candidate_ending,
     take_first_of_list,
 )
-from embassay.protocols.rag.sweep.signals import score_entropies, score_margins
+from embassay.protocols.rag.sweep.signals import compute_score_entropies, compute_score_margins
 from embassay.protocols.rag.sweep.stacks import (
     FIRST_TOKENS,
     FIRST_WORD,
@@ -56,11 +56,11 @@ from embassay.protocols.rag.sweep.stacks import (
     StackConfiguration,
     StoredStack,
 )
-from embassay.runs.folder import digest_json, to_json, write_atomic
+from embassay.runs.folder import digest_json, format_value_as_json, write_file_atomically
 from embassay.search import exact_search
-from embassay.search.bm25 import Hit
-from embassay.search.fusion import parse_fusion
-from embassay.search.indexes.store import AUTO, find_smallest_width, recall
+from embassay.search.bm25 import WordSearchHit
+from embassay.search.fusion import parse_fusion_rule
+from embassay.search.indexes.store import AUTO, find_smallest_search_width, recall
 from embassay.systems.remote.calls import wait_in_remote_loop
 
 Floats = NDArray[np.float64]
@@ -87,15 +87,15 @@ def measure_list_quality(measures: Sequence[str], lists: Graded) -> dict[str, Fl
     return evaluate_graded(list(measures), lists)
 
 
-def pool_ceilings(measures: Sequence[str], lists: Graded) -> dict[str, Floats]:
+def compute_pool_ceilings(measures: Sequence[str], lists: Graded) -> dict[str, Floats]:
     """What the best set from each pool reaches (PROC), by the measure that it bounds; spec rag 1.6."""
-    bounded = {measure: _ceiling_measure(measure) for measure in measures}
+    bounded = {measure: _name_ceiling_measure(measure) for measure in measures}
     wanted = {measure: proc for measure, proc in bounded.items() if proc}
     values = evaluate_graded(list(wanted.values()), lists)
     return {measure: values[proc] for measure, proc in wanted.items()}
 
 
-def _ceiling_measure(measure: str) -> str:
+def _name_ceiling_measure(measure: str) -> str:
     name, _, cutoff = measure.rpartition("@")
     return f"PROC(of={name!r})@{cutoff}" if name in get_args(Companion) else ""
 
@@ -180,9 +180,9 @@ class Stopwatch:
         name = digest_json(dict(what))
         taken = self.read(name)
         if taken is None or taken.shape != shape:
-            before = _load_average()
+            before = _read_load_average()
             samples = take().tolist()
-            load = max(before, _load_average())
+            load = max(before, _read_load_average())
             content = {
                 "what": dict(what),
                 "unit": "ms",
@@ -190,7 +190,7 @@ class Stopwatch:
                 "load": load,
                 "cores": os.cpu_count() or 1,
             }
-            write_atomic(self._samples_path(name), to_json(content) + "\n")
+            write_file_atomically(self._samples_path(name), format_value_as_json(content) + "\n")
         return name
 
     def _time_repeated_sessions(self, queries: Sequence[int], do: Do) -> Floats:
@@ -212,7 +212,7 @@ class Stopwatch:
         return self.folder / f"{name}.json"
 
 
-def _load_average() -> float:
+def _read_load_average() -> float:
     """The load average of the last minute; below 0 where the system has none."""
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else -1.0
 
@@ -234,7 +234,7 @@ class StackBench(ABC):
     `bench` has what is searched and asked, `watch` the clock, `ef` is the search width that was found by itself.
     """
 
-    bench: QueryBench
+    bench: ChunkedDatasetBench
     watch: Stopwatch
     ef: int | None = None
 
@@ -277,7 +277,7 @@ class StackBench(ABC):
         """Release what is searched."""
 
     @property
-    def parts(self) -> OpenedParts:
+    def parts(self) -> OpenedSweepParts:
         """What the sweep has opened."""
         return self.bench.parts
 
@@ -334,10 +334,10 @@ class StackBench(ABC):
         ).astype(np.float64)
         signals = self.compute_routing_signals(configuration)
         if configuration.reranker != NONE:
-            signals["entropy"] = score_entropies([final.raw for final in finals])
+            signals["entropy"] = compute_score_entropies([final.raw for final in finals])
         return StoredStack(
             configuration, measure_list_quality(request.measures, ranked),
-            pool_ceilings(request.measures, ranked), signals,
+            compute_pool_ceilings(request.measures, ranked), signals,
             (_average_or_zero(per_candidate), float(per_candidate.std(ddof=1)) if len(per_candidate) > 1 else 0.0),
             _average_or_zero(np.concatenate(lengths)), _average_or_zero(bench.query_token_counts),
             _average_or_zero([len(row) for row in lengths]),
@@ -415,7 +415,7 @@ class StackBench(ABC):
             )
 
 
-def time_rewriting(bench: QueryBench, watch: Stopwatch) -> Names:
+def time_rewriting(bench: ChunkedDatasetBench, watch: Stopwatch) -> Names:
     """The samples of putting a query in the words of a search. Rules are run again for the clock; of a language model
     it is the time of the calls that brought the rewriting, taken when they were made, so that none is paid twice."""
     if bench.rewrite == NONE:
@@ -440,7 +440,7 @@ def time_rewriting(bench: QueryBench, watch: Stopwatch) -> Names:
 
 
 @dataclass
-class IndexedBench(StackBench):
+class VectorIndexBench(StackBench):
     """An encoder's vectors of a bench, so many dimensions of them, in an index."""
 
     encoded: EncodedBench
@@ -456,7 +456,7 @@ class IndexedBench(StackBench):
     @classmethod
     def of(
         cls, encoded: EncodedBench, dims: int | None, index: str, watch: Stopwatch, kept: Path
-    ) -> IndexedBench:
+    ) -> VectorIndexBench:
         """Build the index, or find it built under `kept`. UsageError where it takes no such vectors, ModelError where
         it cannot be had."""
         documents, queries = encoded.cut(dims)
@@ -476,11 +476,11 @@ class IndexedBench(StackBench):
             ranked = self.index.search(self.queries[rows], deepest)
             return {str(k): recall(ranked, exact, min(k, deepest)) for k in RECALL_AT}
 
-        self.ef = find_smallest_width(measure_recall_at_width, most=len(self.documents))
+        self.ef = find_smallest_search_width(measure_recall_at_width, most=len(self.documents))
         self.index.set_ef(self.ef)  # type: ignore[attr-defined]
 
     @property
-    def bench(self) -> QueryBench:  # type: ignore[override]
+    def bench(self) -> ChunkedDatasetBench:  # type: ignore[override]
         """What is searched and asked."""
         return self.encoded.bench
 
@@ -521,7 +521,7 @@ class IndexedBench(StackBench):
         if configuration.mode == "dense":
             return dense
         if configuration.fusion not in self._fused:
-            rule = parse_fusion(configuration.fusion)
+            rule = parse_fusion_rule(configuration.fusion)
             self._fused[configuration.fusion] = [
                 self.bench.words.fuse_with_dense(listed, hits, rule)
                 for listed, hits in zip(dense, self.bench.word_hits, strict=True)
@@ -532,7 +532,7 @@ class IndexedBench(StackBench):
         """The margin of the index's scores, how noise moves the query, and how much it hangs on a name."""
         dense = [scores for _, scores in self.answers(self._choose_search_depth(configuration))]
         return {
-            "margin": score_margins(dense),
+            "margin": compute_score_margins(dense),
             "noise": self.encoded.noise,
             **self.encoded.name_margin_changes,
         }
@@ -582,9 +582,9 @@ class IndexedBench(StackBench):
         )
         listed = list_found_passages(self.index.search(self._encode_query_afresh(query), depth), 0)
         if configuration.mode == "hybrid":
-            rule = parse_fusion(configuration.fusion)
+            rule = parse_fusion_rule(configuration.fusion)
             return take_first_of_list(
-                words.fuse_with_dense(listed, words.find_hits(self.bench.queries[query]), rule),
+                words.fuse_with_dense(listed, words.find_bm25_hits(self.bench.queries[query]), rule),
                 configuration.k,
             )
         return listed
@@ -604,14 +604,14 @@ class IndexedBench(StackBench):
         words, queries = self.bench.words, self.bench.queries
         exact = self.encoded.exact(None, self.parts.request.depth)
         listed = [(places, (0.0,) * len(places)) for places in exact]
-        return lambda query: words.fuse_with_dense(listed[query], words.find_hits(queries[query]))
+        return lambda query: words.fuse_with_dense(listed[query], words.find_bm25_hits(queries[query]))
 
 
 @dataclass
-class WordsBench(StackBench):
+class WordSearchBench(StackBench):
     """Search by words alone on a bench: the baseline that every encoder has to beat."""
 
-    bench: QueryBench
+    bench: ChunkedDatasetBench
     watch: Stopwatch
     account = WORDS
 
@@ -628,7 +628,7 @@ class WordsBench(StackBench):
 
     def compute_routing_signals(self, configuration: StackConfiguration) -> dict[str, Floats]:
         """The margin of BM25's scores."""
-        return {"margin": score_margins([scores for _, scores in self.candidates(configuration)])}
+        return {"margin": compute_score_margins([scores for _, scores in self.candidates(configuration)])}
 
     def time_candidate_stages(self, configuration: StackConfiguration) -> Names:
         """Search by words."""
@@ -650,7 +650,7 @@ class WordsBench(StackBench):
             self.bench.words.index.search(self.bench.queries[query], configuration.k)
         )
 
-    def _convert_hits_to_list(self, hits: Sequence[Hit]) -> Listed:
+    def _convert_hits_to_list(self, hits: Sequence[WordSearchHit]) -> Listed:
         place = self.bench.words.index.place
         return tuple(place(hit.id) for hit in hits), tuple(hit.score for hit in hits)
 

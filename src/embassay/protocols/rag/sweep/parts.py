@@ -17,11 +17,11 @@ from embassay.contracts import IndexFacts, RankedCandidates, Reranker, Role, Tok
 from embassay.errors import EmbassayError, ModelError
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel.session import SilentListener
-from embassay.protocols.rag.answers.answerer import Answerer, open_answerer
+from embassay.protocols.rag.answers.answerer import PassageAnswererAndGrader, open_answerer
 from embassay.protocols.rag.judges import Question
 from embassay.protocols.rag.probes.bundles import AuthorName
 from embassay.protocols.rag.probes.options import Lang
-from embassay.protocols.rag.rewriters import REWRITERS, Rewriter, open_rewriter
+from embassay.protocols.rag.rewriters import REWRITERS, QuestionRewriter, open_rewriter
 from embassay.protocols.rag.sweep.collection import (
     IndexedPassages,
     SweepCollection,
@@ -29,31 +29,37 @@ from embassay.protocols.rag.sweep.collection import (
     make_passages,
 )
 from embassay.protocols.rag.sweep.config import GeneratorSettings, SweepRequest
-from embassay.protocols.rag.sweep.contexts import ChunkSituator, open_situator, situate_all_chunks
+from embassay.protocols.rag.sweep.contexts import ChunkContextWriter, open_chunk_situator, situate_all_chunks
 from embassay.protocols.rag.sweep.encoder import SweepEncoder, Vectors, add_price_to_spec
-from embassay.protocols.rag.sweep.evidence import name_ranked_units, rank_evidence
+from embassay.protocols.rag.sweep.evidence import convert_ranking_to_evidence, name_ranked_units
 from embassay.protocols.rag.sweep.signals import (
     measure_name_margin_changes,
     measure_small_talk_cosines,
     read_query_names,
 )
 from embassay.protocols.rag.sweep.stacks import NONE, ComputeCounts, StackConfiguration
-from embassay.runs.execution import CallFailure, run_jobs
+from embassay.runs.execution import CallFailure, run_concurrent_jobs
 from embassay.runs.store import CachedReranker, RerankScoreCache
-from embassay.search.bm25 import BM25Index, Hit
-from embassay.search.fusion import FusionRule, ScoredList, boost_scores, fuse_lists, keep_distinct
+from embassay.search.bm25 import BM25Index, WordSearchHit
+from embassay.search.fusion import (
+    FusionRule,
+    ScoredList,
+    add_bm25_boost_to_scores,
+    drop_near_duplicate_texts,
+    fuse_two_ranked_lists,
+)
 from embassay.systems import add_dims_parameter
-from embassay.systems.cosine import scale_rows
+from embassay.systems.cosine import scale_rows_to_unit_length
 from embassay.systems.own import InnerProductLayout
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.calls import wait_in_remote_loop
 from embassay.systems.rerankers import RERANKERS, open_reranker
 from embassay.text import open_tokenizer
-from embassay.text.splitters import DocumentPiece, DocumentSplitting, parse_splitting
+from embassay.text.splitters import DocumentChunk, DocumentSplitSettings, parse_document_splitting
 
 
 @dataclass
-class OpenedParts:
+class OpenedSweepParts:
     """All that a sweep has opened so far. What could not be opened is not tried again: its ModelError comes back."""
 
     request: SweepRequest
@@ -70,20 +76,20 @@ class OpenedParts:
         """The encoder of this name, by its own parameter for vectors of `dims` where it has one. UsageError for a spec
         that is none, ModelError for one that cannot be had."""
         make = partial(SweepEncoder, name, dims, self.request, self.ledger, self.listener.advanced_by)
-        sweep_encoder: SweepEncoder = self._make_once("encoder", add_dims_parameter(name, dims), make)
+        sweep_encoder: SweepEncoder = self._open_part_once("encoder", add_dims_parameter(name, dims), make)
         return sweep_encoder
 
     def reranker(self, name: str) -> CachedReranker:
         """The reranker behind the pair cache; its `reranker` scores afresh."""
-        cached_reranker: CachedReranker = self._make_once(
+        cached_reranker: CachedReranker = self._open_part_once(
             "reranker", name, partial(self._open_cached_reranker, name)
         )
         return cached_reranker
 
-    def open_rewriter(self, name: str) -> Rewriter:
+    def open_rewriter(self, name: str) -> QuestionRewriter:
         """Who rewrites queries."""
         text = self.request.resolve_spec_target(name, REWRITERS)
-        rewriter: Rewriter = self._make_once(
+        rewriter: QuestionRewriter = self._open_part_once(
             "rewriter", name, partial(open_rewriter, text, ledger=self.ledger, seed=self.request.seed)
         )
         return rewriter
@@ -98,7 +104,7 @@ class OpenedParts:
         self.listener.stage(f"rewriting by {name}", len(jobs), "queries")
 
         async def rewrite_all_queries() -> None:
-            async for position, outcome in run_jobs(jobs, progress=self.listener.advanced_by):
+            async for position, outcome in run_concurrent_jobs(jobs, progress=self.listener.advanced_by):
                 if isinstance(outcome, CallFailure):
                     raise ModelError(f"{name} did not rewrite query {ids[position]!r}: {outcome.reason}")
                 texts[position] = outcome
@@ -107,15 +113,15 @@ class OpenedParts:
             wait_in_remote_loop(rewrite_all_queries)
         return tuple(texts)
 
-    def open_situator(self, name: str) -> ChunkSituator:
+    def open_situator(self, name: str) -> ChunkContextWriter:
         """Who says what chunks are about."""
-        make = partial(open_situator, name, ledger=self.ledger, seed=self.request.seed)
-        situator: ChunkSituator = self._make_once("situator", name, make)
+        make = partial(open_chunk_situator, name, ledger=self.ledger, seed=self.request.seed)
+        situator: ChunkContextWriter = self._open_part_once("situator", name, make)
         return situator
 
     def situate_chunks(
-        self, name: str, titles: Sequence[str], texts: Sequence[str], cut: Sequence[Sequence[DocumentPiece]]
-    ) -> list[list[DocumentPiece]]:
+        self, name: str, titles: Sequence[str], texts: Sequence[str], cut: Sequence[Sequence[DocumentChunk]]
+    ) -> list[list[DocumentChunk]]:
         """Each document's pieces after what the model says of them. ModelError where it says nothing of one."""
         situator = self.open_situator(name)
         self.listener.stage(f"contexts by {name}", sum(map(len, cut)), "chunks")
@@ -128,18 +134,18 @@ class OpenedParts:
         names = self.request.names
         return {} if names is None else read_query_names(Path(self.request.path(names.file)))
 
-    def open_answerer(self, said: GeneratorSettings) -> Answerer:
+    def open_answerer(self, said: GeneratorSettings) -> PassageAnswererAndGrader:
         """The generator whose time is taken; what it answered before is not asked again."""
         make = partial(
             open_answerer, said.model, ledger=self.ledger, seed=self.request.seed, longest=said.output_tokens
         )
-        answerer: Answerer = self._make_once("generator", said.model, make)
+        answerer: PassageAnswererAndGrader = self._open_part_once("generator", said.model, make)
         return answerer
 
     @contextmanager
     def charge_calls_to(self, account: str) -> Iterator[None]:
         """Charge calls to the account."""
-        with opening.charge_calls(self.ledger, account):
+        with opening.charge_calls_to_account(self.ledger, account):
             yield
 
     def give_up_part(self, kind: str, name: str, error: ModelError) -> None:
@@ -171,13 +177,13 @@ class OpenedParts:
         reranker: Reranker = open_reranker(
             text, ledger=self.ledger, tokenizer=self.tokenizer, seed=self.request.seed
         )
-        return CachedReranker(reranker, self._pair_cache)
+        return CachedReranker(reranker, self._rerank_score_cache)
 
     @cached_property
-    def _pair_cache(self) -> RerankScoreCache:
+    def _rerank_score_cache(self) -> RerankScoreCache:
         return RerankScoreCache.open()
 
-    def _make_once(self, kind: str, name: str, make: Callable[[], Any]) -> Any:
+    def _open_part_once(self, kind: str, name: str, make: Callable[[], Any]) -> Any:
         key = kind, name
         if key not in self._made:
             try:
@@ -194,9 +200,9 @@ class OpenedParts:
 class ComputeCounter:
     """What was computed and what was found, since the last time that it was asked."""
 
-    def __init__(self, parts: OpenedParts) -> None:
+    def __init__(self, parts: OpenedSweepParts) -> None:
         self.parts = parts
-        self._before = self._read_counts_now()
+        self._before = self._read_compute_counts()
         self._built = [0, 0]
 
     def index(self, facts: IndexFacts) -> None:
@@ -207,12 +213,12 @@ class ComputeCounter:
 
     def taken(self) -> dict[str, int]:
         """The counts of `ComputeCounts`, by name."""
-        now, built = self._read_counts_now(), self._built
+        now, built = self._read_compute_counts(), self._built
         counts = ComputeCounts(*(a - b for a, b in zip(now, self._before, strict=True)), *built)
         self._before, self._built = now, [0, 0]
         return asdict(counts)
 
-    def _read_counts_now(self) -> tuple[int, int, int, int]:
+    def _read_compute_counts(self) -> tuple[int, int, int, int]:
         encoded, reranked = self.parts.counts("encoder"), self.parts.counts("reranker")
         return (*encoded, *reranked)
 
@@ -223,15 +229,15 @@ MOST_LOST = 0.05
 
 
 @dataclass
-class QueryBench:
+class ChunkedDatasetBench:
     """A dataset cut in one way and asked in one way."""
 
-    parts: OpenedParts
+    parts: OpenedSweepParts
     collection: SweepCollection
     chunk: str
     rewrite: str
     _lengths: dict[int, int] = field(default_factory=dict)
-    _hits: dict[int, list[list[Hit]]] = field(default_factory=dict)
+    _hits: dict[int, list[list[WordSearchHit]]] = field(default_factory=dict)
 
     @cached_property
     def passages(self) -> IndexedPassages:
@@ -240,9 +246,9 @@ class QueryBench:
         return make_passages(self.collection, self.chunk, self.parts.tokenizer, situate)
 
     @property
-    def splitting(self) -> DocumentSplitting | None:
+    def splitting(self) -> DocumentSplitSettings | None:
         """How documents are cut; None for whole ones."""
-        return parse_splitting(self.chunk)
+        return parse_document_splitting(self.chunk)
 
     @cached_property
     def queries(self) -> tuple[str, ...]:
@@ -260,7 +266,9 @@ class QueryBench:
         pieces of evidence; with scores."""
         collection = self.collection
         if collection.evidence:
-            return rank_evidence(places, scores, self.passages, collection.evidence[row], collection.share)
+            return convert_ranking_to_evidence(
+                places, scores, self.passages, collection.evidence[row], collection.share
+            )
         best: dict[int, float] = {}
         for document, score in zip(self.passages.documents[list(places)].tolist(), scores, strict=True):
             # Places stand best first, so the first of a document is its best passage.
@@ -284,11 +292,11 @@ class QueryBench:
         return Question(self.collection.query_ids[row], self.collection.queries[row])
 
     @property
-    def word_hits(self) -> list[list[Hit]]:
+    def word_hits(self) -> list[list[WordSearchHit]]:
         """What words find for each query, to the depth of the hybrid."""
         return self.find_word_hits_to_depth(self.words.depth)
 
-    def find_word_hits_to_depth(self, depth: int) -> list[list[Hit]]:
+    def find_word_hits_to_depth(self, depth: int) -> list[list[WordSearchHit]]:
         """What words find for each query, at most so many."""
         if depth not in self._hits:
             index = self.words.index
@@ -349,7 +357,7 @@ class QueryBench:
 class EncodedBench:
     """A bench in an encoder's vectors, as they are; one at a time is in memory."""
 
-    bench: QueryBench
+    bench: ChunkedDatasetBench
     encoder: SweepEncoder
     documents: Vectors
     queries: Vectors
@@ -358,13 +366,13 @@ class EncodedBench:
     _layouts: dict[int | None, InnerProductLayout] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, bench: QueryBench, encoder: SweepEncoder) -> EncodedBench:
+    def of(cls, bench: ChunkedDatasetBench, encoder: SweepEncoder) -> EncodedBench:
         """Encode, or find encoded, passages and queries. ModelError when the encoder fails."""
         passages, listener = bench.passages.texts, bench.parts.listener
         texts = len(set(passages)) + len(set(bench.queries))
         listener.stage(f"vectors by {encoder.name} of {bench.collection.name}", texts)
         with bench.parts.charge_calls_to(encoder.name):
-            if bench.splitting and bench.splitting.is_late:
+            if bench.splitting and bench.splitting.is_late_chunking:
                 documents = encoder.embed_late_chunks(bench.passages, bench.collection.texts)
             else:
                 documents = encoder.vectors(passages, "document")
@@ -381,7 +389,11 @@ class EncodedBench:
             f"passages that {encoder.name} could not encode, found only by BM25: {len(lost):,} ({examples})",
         )
         return cls(
-            bench, encoder, documents, queries, (*(warning if len(lost) else ()), *encoder.list_oddities())
+            bench,
+            encoder,
+            documents,
+            queries,
+            (*(warning if len(lost) else ()), *encoder.list_vector_oddities()),
         )
 
     def cut(self, dims: int | None) -> tuple[Vectors, Vectors]:
@@ -424,7 +436,7 @@ class EncodedBench:
         return measure_small_talk_cosines(
             collection.query_ids,
             self.bench.queries,
-            scale_rows(self.queries),
+            scale_rows_to_unit_length(self.queries),
             collection.lang,
             seed,
             self._embed_texts,
@@ -449,7 +461,7 @@ class EncodedBench:
         name, parts = self.bench.collection.name, self.bench.parts
         parts.listener.stage(f"vectors by {self.encoder.name} of changed queries of {name}", len(set(texts)))
         with parts.charge_calls_to(self.encoder.name):
-            return scale_rows(self.encoder.vectors(list(texts), role))
+            return scale_rows_to_unit_length(self.encoder.vectors(list(texts), role))
 
 
 Places = tuple[int, ...]
@@ -494,16 +506,18 @@ class WordSearch:
         index = BM25Index.of(passages.ids, passages.texts, asked=queries)
         return cls(passages, index, depth, c, perf_counter() - began)
 
-    def find_hits(self, query: str) -> list[Hit]:
+    def find_bm25_hits(self, query: str) -> list[WordSearchHit]:
         """The best passages by BM25, to the depth of the hybrid."""
         return self.index.search(query, self.depth)
 
-    def fuse_with_dense(self, dense: Listed, hits: Sequence[Hit], rule: FusionRule = PLAIN) -> Listed:
+    def fuse_with_dense(
+        self, dense: Listed, hits: Sequence[WordSearchHit], rule: FusionRule = PLAIN
+    ) -> Listed:
         """Both lists as one; by reciprocal rank fusion in spec rag 3.4."""
         ids = self.passages.ids
         vectors = ScoredList([ids[place] for place in dense[0]], dense[1], LEAST_COSINE)
         words = ScoredList([hit.id for hit in hits], [hit.score for hit in hits], 0.0)
-        union = fuse_lists(vectors, words, rule, self.c)
+        union = fuse_two_ranked_lists(vectors, words, rule, self.c)
         return tuple(self.index.place(hit.id) for hit in union), tuple(hit.score for hit in union)
 
     def scores(self, query: str, places: Sequence[int]) -> Floats:
@@ -518,7 +532,7 @@ def list_found_passages(ranked: RankedCandidates, row: int) -> Listed:
 
 
 @dataclass(frozen=True)
-class CandidateEnding:
+class CandidatePostprocessing:
     """What is done with a query's candidates. `deduplicate` 0 removes none, `boost` 0 adds nothing."""
 
     passages: IndexedPassages
@@ -531,7 +545,7 @@ class CandidateEnding:
         """The final list; equal scores keep the order in which the candidates were found."""
         texts = [self.passages.texts[place] for place in places]
         if self.deduplicate:
-            distinct_ = keep_distinct(texts, self.deduplicate).kept
+            distinct_ = drop_near_duplicate_texts(texts, self.deduplicate).kept
             places, scores = tuple(places[i] for i in distinct_), tuple(scores[i] for i in distinct_)
             texts = [texts[i] for i in distinct_]
         if self.score is None or not places:
@@ -540,7 +554,7 @@ class CandidateEnding:
         final = raw
         if self.boost:
             assert self.words is not None
-            final = boost_scores(raw, self.words.scores(query, places), self.boost)
+            final = add_bm25_boost_to_scores(raw, self.words.scores(query, places), self.boost)
         order = np.argsort(-final, kind="stable")
         return RankedList(tuple(places[i] for i in order), tuple(final[order].tolist()), places, raw)
 
@@ -553,7 +567,7 @@ class RerankerFailed(Exception):
         self.message = message
 
 
-def _make_reranker_scorer(parts: OpenedParts, name: str, *, cached: bool) -> Score:
+def _make_reranker_scorer(parts: OpenedSweepParts, name: str, *, cached: bool) -> Score:
     """A reranker's scores, from the cache or afresh; one that fails is not asked again."""
     try:
         reranker = parts.reranker(name)
@@ -572,8 +586,8 @@ def _make_reranker_scorer(parts: OpenedParts, name: str, *, cached: bool) -> Sco
 
 
 def make_candidate_ending(
-    bench: QueryBench, configuration: StackConfiguration, *, cached: bool
-) -> CandidateEnding:
+    bench: ChunkedDatasetBench, configuration: StackConfiguration, *, cached: bool
+) -> CandidatePostprocessing:
     """What is done with candidates; `cached` scores come from the cache where it has them. Here and in its calls,
     RerankerFailed for a reranker that fails."""
     score = (
@@ -582,7 +596,9 @@ def make_candidate_ending(
         else _make_reranker_scorer(bench.parts, configuration.reranker, cached=cached)
     )
     words = bench.words if configuration.boost else None
-    return CandidateEnding(bench.passages, words, score, configuration.deduplicate, configuration.boost)
+    return CandidatePostprocessing(
+        bench.passages, words, score, configuration.deduplicate, configuration.boost
+    )
 
 
 def take_first_of_list(listed: Listed, k: int) -> Listed:

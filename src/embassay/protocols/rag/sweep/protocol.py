@@ -16,37 +16,42 @@ import numpy as np
 from embassay.errors import BudgetExceeded, DataError, ModelError, UsageError
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import Protocol
-from embassay.protocols.kernel.session import RunAccounts, RunAttempt, SilentListener, find_additions
-from embassay.protocols.rag.matrices import make_sweep_matrices
+from embassay.protocols.kernel.session import RunAccounts, RunAttempt, SilentListener, find_added_arguments
+from embassay.protocols.rag.matrices import make_sweep_question_matrices
 from embassay.protocols.rag.sweep.config import (
     DatasetEntry,
     GeneratorSettings,
     LatencySettings,
     SweepRequest,
     parse_sweep_request,
-    read_config,
+    read_sweep_config,
     replace_sweep_rules,
 )
 from embassay.protocols.rag.sweep.encoder import SweepEncoder
-from embassay.protocols.rag.sweep.findings import compute_and_write_findings, result_rows
-from embassay.protocols.rag.sweep.forecasts import MemoryEstimates
+from embassay.protocols.rag.sweep.findings import compute_and_write_findings, make_findings_result_rows
+from embassay.protocols.rag.sweep.forecasts import SweepMemoryEstimates
 from embassay.protocols.rag.sweep.grid import (
     PriceList,
     SweepCellJob,
     SweepPlan,
     add_retriever_prices,
+    make_price_list,
     name_vector_source,
     plan_sweep,
-    price_list,
 )
 from embassay.protocols.rag.sweep.measurement import (
-    IndexedBench,
     StackBench,
     Stopwatch,
-    WordsBench,
+    VectorIndexBench,
+    WordSearchBench,
     skip_all_configurations,
 )
-from embassay.protocols.rag.sweep.parts import ComputeCounter, EncodedBench, OpenedParts, QueryBench
+from embassay.protocols.rag.sweep.parts import (
+    ChunkedDatasetBench,
+    ComputeCounter,
+    EncodedBench,
+    OpenedSweepParts,
+)
 from embassay.protocols.rag.sweep.retriever import RetrieverBench
 from embassay.protocols.rag.sweep.stacks import (
     BESIDE,
@@ -72,16 +77,16 @@ from embassay.protocols.rag.sweep.stacks import (
 )
 from embassay.runs.execution import Workers, describe_error
 from embassay.runs.folder import CellRecord, RunCell, RunFolder
-from embassay.runs.matrix import write_matrices
+from embassay.runs.matrix import write_question_matrices
 from embassay.runs.memory import PeakMemory, check_memory_fits
-from embassay.runs.store import index_folder
+from embassay.runs.store import find_index_folder
 from embassay.search.indexes import INDEXES
 from embassay.systems.remote import Ledger
 
 TIMINGS = "timings"
 
 
-def read_sweep(folder: str | Path) -> SweepMeasurements:
+def read_sweep_measurements(folder: str | Path) -> SweepMeasurements:
     """What a sweep has measured so far. DataError where the folder holds none."""
     run = RunFolder(Path(folder))
     manifest = run.read_manifest()
@@ -110,12 +115,13 @@ def read_sweep(folder: str | Path) -> SweepMeasurements:
             continue
         skipped += saved.skipped
         for stack in saved.stacks:
-            times = _read_times(stack, watch, generator)
+            times = _read_stage_times(stack, watch, generator)
             if times is not None:
                 measured.append(_make_stack_from_file(stack, cell.dataset, times, prices, rules))
     return SweepMeasurements(
         tuple(measured), tuple(skipped), queries, rules, prices.date, dict(prices.tokens),
-        manifest["arguments"]["seed"], _sum_counts(manifest["cells"]), said_generator or {}, groups, *watch.load()
+        manifest["arguments"]["seed"], _sum_compute_counts(manifest["cells"]), said_generator or {}, groups,
+        *watch.load()
     )  # fmt: skip
 
 
@@ -127,7 +133,7 @@ def is_cell_complete(folder: RunFolder, cell: RunCell, watch: Stopwatch) -> bool
         return False
     known = {stack.configuration for stack in saved.stacks} | {gone.configuration for gone in saved.skipped}
     return known == set(cell.job.configurations) and all(
-        _read_times(stack, watch) is not None for stack in saved.stacks
+        _read_stage_times(stack, watch) is not None for stack in saved.stacks
     )
 
 
@@ -144,7 +150,7 @@ def _make_stack_from_file(
     )  # fmt: skip
 
 
-def _read_times(
+def _read_stage_times(
     stack: StoredStack, watch: Stopwatch, generator: GeneratorSettings | None = None
 ) -> StackTimes | None:
     """The samples by stage, their sums, and those under load; None where a file of samples is gone. The sum of all but
@@ -170,7 +176,7 @@ def _read_times(
     return StackTimes(stages, loaded, watch.latency.concurrency)
 
 
-def _sum_counts(cells: Iterator[Mapping[str, Any]] | list[Mapping[str, Any]]) -> ComputeCounts:
+def _sum_compute_counts(cells: Iterator[Mapping[str, Any]] | list[Mapping[str, Any]]) -> ComputeCounts:
     names = [field.name for field in fields(ComputeCounts)]
     total = dict.fromkeys(names, 0)
     for cell in cells:
@@ -179,23 +185,23 @@ def _sum_counts(cells: Iterator[Mapping[str, Any]] | list[Mapping[str, Any]]) ->
     return ComputeCounts(**total)
 
 
-class SweepSession(RunAttempt):
+class SweepRunAttempt(RunAttempt):
     """One attempt at a sweep."""
 
     plan: SweepPlan
 
     def __init__(
-        self, *inherited: Any, command: str, parts: OpenedParts, prices: PriceList, force: bool
+        self, *inherited: Any, command: str, parts: OpenedSweepParts, prices: PriceList, force: bool
     ) -> None:
         super().__init__(*inherited, command=command)
         self.parts, self.prices, self.force = parts, prices, force
         self.done_now = 0
         self.watch = Stopwatch(self.folder.path / TIMINGS, self.plan.request.latency)
-        self.room = MemoryEstimates(parts.tokenizer)
+        self.room = SweepMemoryEstimates(parts.tokenizer)
 
     def begin_attempt(self, listener: SilentListener) -> None:
         """Find what is done, and write down what is asked."""
-        if self.previous and (added := find_additions(self.previous["arguments"], self.plan.request)):
+        if self.previous and (added := find_added_arguments(self.previous["arguments"], self.plan.request)):
             listener.on_run_extended(added)
         if self.force:
             for folder in ("cells", "stacks", TIMINGS, "items", "rankings"):
@@ -203,7 +209,7 @@ class SweepSession(RunAttempt):
                     if path.is_file():
                         path.unlink()
         for cell in self.plan.cells:
-            record = self.folder.read_cell(cell)
+            record = self.folder.read_cell_record(cell)
             if record is not None and record.done and is_cell_complete(self.folder, cell, self.watch):
                 self.records[cell.key] = record
         self.write_manifest("running")
@@ -212,10 +218,10 @@ class SweepSession(RunAttempt):
         """All cells that are not done, dataset by dataset and encoder by encoder: vectors of one are in memory."""
         waiting = [cell for cell in self.plan.cells if cell.key not in self.records]
         listener.on_plan_made(self.plan, waiting, {})
-        for _, group in groupby(waiting, key=lambda cell: _bench_key(cell.job)):
+        for _, group in groupby(waiting, key=lambda cell: _make_bench_key(cell.job)):
             cells = list(group)
             job: SweepCellJob = cells[0].job
-            bench = QueryBench(self.parts, job.collection, job.head.chunk, job.head.rewrite)
+            bench = ChunkedDatasetBench(self.parts, job.collection, job.head.chunk, job.head.rewrite)
             try:
                 bench.rewrite_queries_and_situate()
             except (Exception, SystemExit) as error:  # as of any cell: see `execution.attempt`
@@ -231,15 +237,15 @@ class SweepSession(RunAttempt):
                 else:
                     self._measure_encoder_cells(bench, together)
 
-    def _measure_word_search_cells(self, bench: QueryBench, cells: Sequence[RunCell]) -> None:
+    def _measure_word_search_cells(self, bench: ChunkedDatasetBench, cells: Sequence[RunCell]) -> None:
         """The cells that need no vectors."""
         for cell in cells:
             if self._fits_memory_limit(cell, bench, None):
                 self._measure_cell(
-                    cell, nullcontext(WordsBench(bench, self.watch)), ComputeCounter(self.parts)
+                    cell, nullcontext(WordSearchBench(bench, self.watch)), ComputeCounter(self.parts)
                 )
 
-    def _measure_retriever_cells(self, bench: QueryBench, cells: Sequence[RunCell]) -> None:
+    def _measure_retriever_cells(self, bench: ChunkedDatasetBench, cells: Sequence[RunCell]) -> None:
         """The cells of a retriever, which is asked all queries first."""
         systems = {system.name: system for system in self.plan.systems}
         for cell in cells:
@@ -254,7 +260,7 @@ class SweepSession(RunAttempt):
                 continue
             self._measure_cell(cell, nullcontext(asked), counting, asked.warnings)
 
-    def _measure_encoder_cells(self, bench: QueryBench, cells: Sequence[RunCell]) -> None:
+    def _measure_encoder_cells(self, bench: ChunkedDatasetBench, cells: Sequence[RunCell]) -> None:
         """The cells of one encoder; where it fails, all of them fail."""
         counting = ComputeCounter(self.parts)
         try:
@@ -272,7 +278,9 @@ class SweepSession(RunAttempt):
                 cell, self._open_indexed_bench(cell.job, encoded, counting), counting, encoded.warnings
             )
 
-    def _fits_memory_limit(self, cell: RunCell, bench: QueryBench, encoder: SweepEncoder | None) -> bool:
+    def _fits_memory_limit(
+        self, cell: RunCell, bench: ChunkedDatasetBench, encoder: SweepEncoder | None
+    ) -> bool:
         """Whether the cell keeps the promise of memory, if there is one; it has failed otherwise."""
         job: SweepCellJob = cell.job
         try:
@@ -295,7 +303,7 @@ class SweepSession(RunAttempt):
         """The cell has failed, whatever went wrong; the end of the money is no failure of a cell."""
         if isinstance(error, BudgetExceeded):
             raise error
-        self.folder.write_log(cell, "".join(traceback.format_exception(error)))
+        self.folder.write_cell_failure_log(cell, "".join(traceback.format_exception(error)))
         self._record_cell_failure(
             cell, error.message if isinstance(error, ModelError) else describe_error(error), seconds
         )
@@ -322,7 +330,7 @@ class SweepSession(RunAttempt):
             measured = MeasuredCell((), tuple(self._skip_all_stacks(job, str(error), failed=False)))
         except (Exception, SystemExit) as error:
             # A server that is gone would be waited for by every cell that is left.
-            if isinstance(error, ModelError) and _is_server(job.head.index):
+            if isinstance(error, ModelError) and _is_server_index(job.head.index):
                 self.parts.give_up_part("index", job.head.index, error)
             self._record_failure_by_error(cell, error, time.perf_counter() - began)
             return
@@ -333,11 +341,11 @@ class SweepSession(RunAttempt):
     @contextmanager
     def _open_indexed_bench(
         self, job: SweepCellJob, encoded: EncodedBench, counting: ComputeCounter
-    ) -> Iterator[IndexedBench]:
+    ) -> Iterator[VectorIndexBench]:
         self.parts.check("index", job.head.index)
-        folder = index_folder()
+        folder = find_index_folder()
         try:
-            bench = IndexedBench.of(encoded, job.head.dims, job.head.index, self.watch, folder)
+            bench = VectorIndexBench.of(encoded, job.head.dims, job.head.index, self.watch, folder)
         except UsageError as error:
             raise _UnfitVectors(error.message) from error
         counting.index(bench.index.facts)
@@ -375,7 +383,7 @@ class SweepSession(RunAttempt):
             counts={**counts, "configurations": len(measured.stacks)}, peak_bytes=peak, warnings=tuple(warnings)
         )  # fmt: skip
         write_measured_cell(self.folder, cell, job.collection.query_ids, measured)
-        self.folder.write_cell(cell, record)
+        self.folder.write_cell_record(cell, record)
         self.records[cell.key] = record
         self.done_now += record.done
         self.parts.listener.ended(cell, record)
@@ -388,12 +396,14 @@ class SweepSession(RunAttempt):
             record.done for record in self.records.values()
         )
         self.write_manifest("finished" if done else "partial")
-        sweep = read_sweep(self.folder.path)
+        sweep = read_sweep_measurements(self.folder.path)
         self.folder.write_results(
-            result_rows(compute_and_write_findings(sweep, self.folder.path)) if sweep.measured else ()
+            make_findings_result_rows(compute_and_write_findings(sweep, self.folder.path))
+            if sweep.measured
+            else ()
         )
-        matrices = make_sweep_matrices(sweep, self.folder, self.plan.cells, self.plan.collections)
-        write_matrices(self.folder.path, list(matrices))
+        matrices = make_sweep_question_matrices(sweep, self.folder, self.plan.cells, self.plan.collections)
+        write_question_matrices(self.folder.path, list(matrices))
 
     def _list_query_groups(self) -> dict[str, Any]:
         """Which queries are drawn together, by dataset; nothing where none are."""
@@ -431,15 +441,15 @@ class _UnfitVectors(Exception):
     """An index cannot be made of these vectors."""
 
 
-def _bench_key(job: SweepCellJob) -> tuple[str, str, str]:
+def _make_bench_key(job: SweepCellJob) -> tuple[str, str, str]:
     return job.collection.name, job.head.chunk, job.head.rewrite
 
 
-def _is_server(index: str) -> bool:
+def _is_server_index(index: str) -> bool:
     return "server" in dict(INDEXES.get(INDEXES.parse_spec(index).name).facts).get("kind", "")
 
 
-def sweep_stacks(  # noqa: PLR0913 - the arguments of a user
+def measure_sweep_stacks(  # noqa: PLR0913 - the arguments of a user
     config: str | Path | Mapping[str, Any],
     *,
     out: str | Path,
@@ -453,7 +463,7 @@ def sweep_stacks(  # noqa: PLR0913 - the arguments of a user
     **rules: Any,
 ) -> Run:
     """Measure every stack that `config` names, a YAML file or a mapping with its keys, resuming what is unfinished in
-    the folder `out`; `read_sweep(out)` then has it all as arrays.
+    the folder `out`; `read_sweep_measurements(out)` then has it all as arrays.
 
     `retrievers` are asked as they run, each a stack beside the config's. `datasets`, `limit` queries, `seed`, and of
     the rules `sla_ms`, `budget` and `target` win over the config's; `force` measures anew. Parts that failed are
@@ -461,14 +471,14 @@ def sweep_stacks(  # noqa: PLR0913 - the arguments of a user
     config or the data, before anything is computed, and for an `out` that holds another sweep; BudgetExceeded at
     `max_usd`.
     """
-    request = parse_sweep_request(config) if isinstance(config, Mapping) else read_config(Path(config))
-    request = override_request(
+    request = parse_sweep_request(config) if isinstance(config, Mapping) else read_sweep_config(Path(config))
+    request = override_sweep_request(
         request, limit=limit, seed=seed, datasets=datasets, retrievers=retrievers, **rules
     )
     return SweepAttempt(force=force).carry_out(request, Path(out), listener=listener, max_usd=max_usd)
 
 
-def override_request(
+def override_sweep_request(
     request: SweepRequest,
     *,
     limit: int | None,
@@ -503,7 +513,7 @@ class SweepAttempt(Protocol):
     """One attempt at a sweep; what is finished is kept, unless `force` redoes it."""
 
     name = "rag"
-    parts: OpenedParts
+    parts: OpenedSweepParts
     prices: PriceList
 
     def __init__(self, *, force: bool = False) -> None:
@@ -521,8 +531,8 @@ class SweepAttempt(Protocol):
     ) -> SweepPlan:
         """Open the models, and make a cell of the stacks that share an index."""
         del cache
-        self.prices = price_list(request)
-        self.parts = OpenedParts(request, ledger or Ledger(), self.listener)
+        self.prices = make_price_list(request)
+        self.parts = OpenedSweepParts(request, ledger or Ledger(), self.listener)
         plan = plan_sweep(self.parts)
         self.prices = add_retriever_prices(self.prices, plan.systems)
         return plan
@@ -534,10 +544,10 @@ class SweepAttempt(Protocol):
 
     def start_attempt(
         self, plan: SweepPlan, accounts: RunAccounts, workers: Workers, command: str
-    ) -> SweepSession:
+    ) -> SweepRunAttempt:
         """Dataset by dataset and encoder by encoder, in this process: times are taken."""
         del workers
-        return SweepSession(
+        return SweepRunAttempt(
             self.folder, plan, self, accounts,
             command=command, parts=self.parts, prices=self.prices, force=self.force
         )  # fmt: skip

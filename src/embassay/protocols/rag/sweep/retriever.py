@@ -10,15 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import IndexFacts
-from embassay.data.judged_runs import CorpusTexts, rank_passages_by_question, read_run
+from embassay.data.judged_runs import AnswerTextMatcher, rank_passages_by_question, read_run_entries
 from embassay.errors import ModelError, UsageError
 from embassay.protocols.kernel.estimates import MOST_LOST
 from embassay.protocols.kernel.plan import PlannedSystem
-from embassay.protocols.live.runs import AskedQuestions, LiveRun, make_live_runs, open_retriever_for_questions
+from embassay.protocols.live.runs import (
+    AskedQuestions,
+    LiveRetrieverRun,
+    ask_retrievers_for_runs,
+    open_retriever_for_questions,
+)
 from embassay.protocols.rag.sweep.config import SweepRequest
 from embassay.protocols.rag.sweep.measurement import Names, StackBench, Stopwatch
-from embassay.protocols.rag.sweep.parts import Listed, QueryBench
-from embassay.protocols.rag.sweep.signals import score_margins
+from embassay.protocols.rag.sweep.parts import ChunkedDatasetBench, Listed
+from embassay.protocols.rag.sweep.signals import compute_score_margins
 from embassay.protocols.rag.sweep.stacks import LIVE, NONE, StackConfiguration, StoredStack
 from embassay.runs.folder import RunFolder, slugify_name
 from embassay.systems.remote import redact_keys
@@ -32,7 +37,7 @@ def open_planned_retrievers(request: SweepRequest) -> dict[str, PlannedSystem]:
     whose price nobody has given: stacks are compared by cost."""
     systems: dict[str, PlannedSystem] = {}
     for given in request.retriever:
-        with open_retriever_for_questions(given, retrieval_depth(request)) as retriever:
+        with open_retriever_for_questions(given, compute_retrieval_depth(request)) as retriever:
             if retriever.name in systems or retriever.name in request.encoder:
                 raise UsageError(
                     f"Two stacks are called {retriever.name!r}.", mend="Name it: retriever: [new=SPEC]."
@@ -50,38 +55,40 @@ def open_planned_retrievers(request: SweepRequest) -> dict[str, PlannedSystem]:
     return systems
 
 
-def retrieval_depth(request: SweepRequest) -> int:
+def compute_retrieval_depth(request: SweepRequest) -> int:
     """How many documents a retriever is asked for: as many as the deepest stack retrieves."""
     return max(request.k)
 
 
-def make_configuration(name: str, request: SweepRequest) -> StackConfiguration:
+def make_retriever_configuration(name: str, request: SweepRequest) -> StackConfiguration:
     """The stack that a retriever is."""
-    return StackConfiguration(name, None, NONE, retrieval_depth(request), NONE, LIVE)
+    return StackConfiguration(name, None, NONE, compute_retrieval_depth(request), NONE, LIVE)
 
 
 @dataclass
 class RetrieverBench(StackBench):
     """The lists that a retriever answered to the queries of a bench."""
 
-    bench: QueryBench
+    bench: ChunkedDatasetBench
     watch: Stopwatch
-    run: LiveRun
+    run: LiveRetrieverRun
 
     @classmethod
     def of(
-        cls, bench: QueryBench, watch: Stopwatch, system: PlannedSystem, folder: RunFolder
+        cls, bench: ChunkedDatasetBench, watch: Stopwatch, system: PlannedSystem, folder: RunFolder
     ) -> RetrieverBench:
         """Ask what has no answer yet; answers are kept in the sweep's folder. ModelError where it answers nothing, or
         fails on too many queries."""
         collection, request = bench.collection, bench.parts.request
         texts = dict(zip(collection.query_ids, collection.queries, strict=True))
-        asked = AskedQuestions(texts, retrieval_depth(request) + bench.extra_search_depth, request.seed)
+        asked = AskedQuestions(
+            texts, compute_retrieval_depth(request) + bench.extra_search_depth, request.seed
+        )
         # A folder for each dataset: the ids of queries are its own.
         place = folder.path / "asked" / slugify_name(collection.name)
         with (
             bench.parts.charge_calls_to(system.name),
-            make_live_runs(
+            ask_retrievers_for_runs(
                 [f"{system.name}={_strip_retriever_name(system)}"], asked, place, listener=bench.parts.listener,
                 ledger=bench.parts.ledger
             ) as runs,
@@ -110,7 +117,9 @@ class RetrieverBench(StackBench):
         passages = self.bench.passages
         texts = dict(zip(passages.ids, passages.texts, strict=True))
         queries = dict(zip(self.bench.collection.query_ids, self.bench.queries, strict=True))
-        ranked = rank_passages_by_question(read_run(self.run.path, known=CorpusTexts(texts, queries)))
+        ranked = rank_passages_by_question(
+            read_run_entries(self.run.path, known=AnswerTextMatcher(texts, queries))
+        )
         places = {key: place for place, key in enumerate(passages.ids)}
         total = sum(map(len, ranked.values()))
         unknown = sum(doc not in places for hits in ranked.values() for doc, _ in hits)
@@ -134,19 +143,19 @@ class RetrieverBench(StackBench):
 
     def compute_routing_signals(self, configuration: StackConfiguration) -> dict[str, NDArray[np.float64]]:
         """The margin of its scores."""
-        return {"margin": score_margins([scores for _, scores in self.candidates(configuration)])}
+        return {"margin": compute_score_margins([scores for _, scores in self.candidates(configuration)])}
 
     def time_candidate_stages(self, configuration: StackConfiguration) -> Names:
         """The time of the whole retriever, taken as it was asked."""
         what = {"stage": "retrieve", **self.bench.what, "retriever": self.run.name, "depth": configuration.k}
-        seconds = iter(self._timed_seconds())
+        seconds = iter(self._list_timed_seconds())
         return {
             "retrieve": self.watch.keep_reported_times(
                 what, self.bench.collection.timed, lambda _: 1000 * next(seconds)
             )
         }
 
-    def _timed_seconds(self) -> list[float]:
+    def _list_timed_seconds(self) -> list[float]:
         """As many times as queries are timed; of a query that failed another stands for it."""
         answered = list(self.run.seconds)
         n = len(self.bench.collection.timed)

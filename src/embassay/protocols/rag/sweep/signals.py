@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from embassay.contracts import Role
 from embassay.data import draw
 from embassay.data.rows import make_cell_error, make_missing_column_error, read_row_id
-from embassay.data.tables import open_table
+from embassay.data.tables import open_table_file
 from embassay.errors import UsageError
 from embassay.protocols.rag.probes.bundles import (
     CONDITIONS,
     TITLES,
     AuthorName,
-    BundleWording,
+    BundleQueryAndPassages,
     NameProbeBundle,
-    open_bundle_material,
+    open_authors_and_topics,
 )
 from embassay.protocols.rag.probes.names import LEAST_MARGIN
 from embassay.protocols.rag.probes.options import Lang
@@ -40,7 +40,7 @@ MARGIN_RANK = 10
 ENTROPY_OF = 50
 
 
-def score_margins(scores: Sequence[Sequence[float]]) -> Floats:
+def compute_score_margins(scores: Sequence[Sequence[float]]) -> Floats:
     """The first score less the tenth of each list, (q,); NaN for a shorter one. Spec rag 3.5."""
     return np.array(
         [score[0] - score[MARGIN_RANK - 1] if len(score) >= MARGIN_RANK else np.nan for score in scores],
@@ -48,21 +48,21 @@ def score_margins(scores: Sequence[Sequence[float]]) -> Floats:
     )
 
 
-def score_entropies(scores: Sequence[Floats | None]) -> Floats:
+def compute_score_entropies(scores: Sequence[Floats | None]) -> Floats:
     """How undecided a reranker is on the first 50 candidates, (q,): the entropy of the softmax of its scores over its
     maximum, 0 to 1; NaN where there is none or fewer than two. Spec rag 3.5.
 
-    >>> float(score_entropies([np.array([2.0, 1.0, 0.0, 0.0])])[0].round(6))
+    >>> float(compute_score_entropies([np.array([2.0, 1.0, 0.0, 0.0])])[0].round(6))
     0.756481
     """
-    return np.array([_entropy_or_nan(score) for score in scores], dtype=np.float64)
+    return np.array([_compute_entropy_or_nan(score) for score in scores], dtype=np.float64)
 
 
-def entropy(scores: Floats) -> float:
+def compute_score_entropy(scores: Floats) -> float:
     """Entropy of the softmax (temperature 1) of a reranker's scores over its largest possible value: 0 where one
     candidate has it all, 1 where all are alike. Source: spec rag 3.5.
 
-    >>> round(entropy(np.array([2.0, 1.0, 0.0, 0.0])), 6)
+    >>> round(compute_score_entropy(np.array([2.0, 1.0, 0.0, 0.0])), 6)
     0.756481
     """
     if len(scores) < 2:
@@ -75,8 +75,8 @@ def entropy(scores: Floats) -> float:
     return float(-(positive * np.log(positive)).sum() / np.log(len(scores)))
 
 
-def _entropy_or_nan(scores: Floats | None) -> float:
-    return float("nan") if scores is None or len(scores) < 2 else entropy(scores[:ENTROPY_OF])
+def _compute_entropy_or_nan(scores: Floats | None) -> float:
+    return float("nan") if scores is None or len(scores) < 2 else compute_score_entropy(scores[:ENTROPY_OF])
 
 
 def measure_small_talk_cosines(
@@ -103,7 +103,7 @@ def read_query_names(path: Path) -> Mapping[str, tuple[AuthorName, str]]:
     The columns are `query_id` and `author`, or `given` and `family`; `topic` may be there. DataError, with the line,
     for a query that appears twice and for an author without a name.
     """
-    source = open_table(path)
+    source = open_table_file(path)
     columns = source.columns()
     named = ("author",) if "author" in columns else ("given", "family")
     for column in ("query_id", *named):
@@ -151,9 +151,9 @@ def measure_name_margin_changes(
     changes = np.full(len(queries), np.nan)
     if not rows:
         return changes
-    of = [_query_bundle(key, row, queries[key], names[key], seed, lang) for key, row in rows.items()]
-    before = _name_margins([CONDITIONS["base"].write(bundle, seed) for bundle in of], embed)
-    after = _name_margins([CONDITIONS[condition].write(bundle, seed) for bundle in of], embed)
+    of = [_make_query_bundle(key, row, queries[key], names[key], seed, lang) for key, row in rows.items()]
+    before = _compute_name_margins([CONDITIONS["base"].write(bundle, seed) for bundle in of], embed)
+    after = _compute_name_margins([CONDITIONS[condition].write(bundle, seed) for bundle in of], embed)
     with np.errstate(divide="ignore", invalid="ignore"):
         changes[list(rows.values())] = np.where(before >= LEAST_MARGIN, (after - before) / before, np.nan)
     return changes
@@ -163,14 +163,14 @@ def _is_author_named(query: str, author: AuthorName) -> bool:
     return author.name.strip().casefold() in query.casefold()
 
 
-def _query_bundle(
+def _make_query_bundle(
     key: str, row: int, query: str, named: tuple[AuthorName, str], seed: int, lang: Lang
 ) -> NameProbeBundle:
     author, topic = named
     name = author.name.strip()
     at = query.casefold().find(name.casefold())
     form = f"{query[:at]}{{A}}{query[at + len(name) :]}"
-    bundled = open_bundle_material(lang)
+    bundled = open_authors_and_topics(lang)
     others = [person for person in bundled.people if person != author]
     # Drawn by the query's id, so that another selection of queries has the same impostors.
     chosen = draw([f"{key}|{person.name}" for person in others], 3, seed)
@@ -180,7 +180,7 @@ def _query_bundle(
     return NameProbeBundle(row, lang, author, (first, second, third), topic, other, form, TITLES[lang][0])
 
 
-def _name_margins(written: Sequence[BundleWording], embed: Embed) -> Floats:
+def _compute_name_margins(written: Sequence[BundleQueryAndPassages], embed: Embed) -> Floats:
     asked = embed([text.query for text in written], "query")
     cosines = [
         np.einsum(

@@ -22,7 +22,7 @@ from embassay.errors import DataError
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel.groups import Labels
 from embassay.protocols.rag.tradeoffs import COST_SHARE, WEIGHTS
-from embassay.runs.folder import RunCell, RunFolder, slugify_name, to_json, write_atomic
+from embassay.runs.folder import RunCell, RunFolder, format_value_as_json, slugify_name, write_file_atomically
 
 Mode = Literal["dense", "sparse", "hybrid", "live"]
 NONE = "none"
@@ -245,15 +245,16 @@ def write_measured_cell(
 ) -> None:
     """Write what a cell has measured; the cell's own record comes after."""
     if found.stacks:
-        write_atomic(
-            folder.items_path(TASK, cell.dataset, cell.system), _format_items_file(queries, found.stacks)
+        write_file_atomically(
+            folder.locate_cell_items(TASK, cell.dataset, cell.system),
+            _format_items_file(queries, found.stacks),
         )
-        write_atomic(rankings_path(folder, cell), _format_rankings_file(queries, found.stacks))
+        write_file_atomically(rankings_path(folder, cell), _format_rankings_file(queries, found.stacks))
     plain = {
         "stacks": [_stack_as_plain_values(stack) for stack in found.stacks],
         "skipped": [{**asdict(left), "configuration": asdict(left.configuration)} for left in found.skipped],
     }
-    write_atomic(_cell_file_path(folder, cell), to_json(plain) + "\n")
+    write_file_atomically(_cell_file_path(folder, cell), format_value_as_json(plain) + "\n")
 
 
 def read_measured_cell(folder: RunFolder, cell: RunCell, queries: Sequence[str]) -> MeasuredCell | None:
@@ -261,7 +262,7 @@ def read_measured_cell(folder: RunFolder, cell: RunCell, queries: Sequence[str])
     try:
         plain = json.loads(_cell_file_path(folder, cell).read_text("utf-8"))
         values = (
-            _read_values(folder.items_path(TASK, cell.dataset, cell.system), queries)
+            _read_stack_values(folder.locate_cell_items(TASK, cell.dataset, cell.system), queries)
             if plain["stacks"]
             else {}
         )
@@ -314,7 +315,7 @@ def _parse_stored_stack(plain: Mapping[str, Any], values: Mapping[str, Mapping[s
     )  # fmt: skip
 
 
-def _stack_columns(stack: StoredStack) -> dict[str, Floats]:
+def _collect_stack_columns(stack: StoredStack) -> dict[str, Floats]:
     return {
         **stack.quality,
         **{CEILING + name: values for name, values in stack.ceiling.items()},
@@ -334,7 +335,7 @@ def _format_items_file(queries: Sequence[str], stacks: Sequence[StoredStack]) ->
         )
         .select("item_id", "variant", "measure", "value", "reason")
         for stack in stacks
-        for name, values in _stack_columns(stack).items()
+        for name, values in _collect_stack_columns(stack).items()
     ]  # fmt: skip
     return _format_parquet(pl.concat(parts))
 
@@ -363,7 +364,7 @@ def _format_parquet(frame: Any) -> bytes:
     return buffer.getvalue()
 
 
-def _read_values(path: Path, queries: Sequence[str]) -> dict[str, dict[str, Floats]]:
+def _read_stack_values(path: Path, queries: Sequence[str]) -> dict[str, dict[str, Floats]]:
     """Configuration id -> measure -> values in the order of the queries. ValueError for others than these."""
     import polars as pl
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from embassay.errors import UsageError
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.stats import Estimate
-from embassay.stats.calibration import clopper_pearson
+from embassay.stats.calibration import compute_clopper_pearson
 from embassay.stats.resampling import percentile_interval, resample_means
 
 SEARCH, PROMPT = "search", "prompt"
@@ -67,7 +67,7 @@ class PassageTrace:
 
 
 @dataclass(frozen=True)
-class StageLoss:
+class StagePassageLoss:
     """The share of needed passages that are lost at a stage, of the questions with a tag ("" for all)."""
 
     stage: str
@@ -77,7 +77,7 @@ class StageLoss:
 
 
 @dataclass(frozen=True)
-class StageEffect:
+class StagePassageEffect:
     """What a stage does to needed passages. `raised` were not among the first as many as the prompt takes and now are,
     `lowered` were and are not, `dropped_first` of these are not in the list any more. `is_powerless`: it gets no more
     passages than the prompt takes, and drops none, so it cannot change what is in the prompt."""
@@ -97,13 +97,13 @@ class PipelineTrace:
     passages: int
     questions: int
     rows: tuple[PassageTrace, ...]
-    losses: tuple[StageLoss, ...]
-    effects: tuple[StageEffect, ...]
+    losses: tuple[StagePassageLoss, ...]
+    effects: tuple[StagePassageEffect, ...]
     found_by: Mapping[str, int]
     notes: tuple[str, ...] = ()
 
     @property
-    def largest(self) -> StageLoss | None:
+    def largest(self) -> StagePassageLoss | None:
         """The stage that loses most, of all questions; None where nothing is lost."""
         whole = [loss for loss in self.losses if not loss.tag and loss.lost]
         return max(whole, key=lambda loss: loss.lost, default=None)
@@ -122,7 +122,7 @@ Needed = Mapping[str, Sequence[str]]
 """Question id -> the passages that it needs."""
 
 
-def trace_pipeline(
+def trace_passage_losses(
     pipeline: RetrievalPipeline,
     needed: Needed,
     *,
@@ -132,13 +132,13 @@ def trace_pipeline(
 ) -> PipelineTrace:
     """Follow every needed passage, and count what is lost where; by the `tags` of questions too. UsageError where
     nothing is needed."""
-    rows = trace_passages(pipeline, needed)
+    rows = trace_needed_passages(pipeline, needed)
     if not rows:
         raise UsageError(
             "No question needs a passage.", mend="Judgements of grade 4 or 5 are needed; see --grades."
         )
     stages = (SEARCH, *(stage.name for stage in pipeline.serial_stages))
-    groups = {"": None, **_queries_by_tag(tags or {})}
+    groups = {"": None, **_group_queries_by_tag(tags or {})}
     losses = [
         _estimate_stage_loss(rows, stage, tag, members, resamples, seed)
         for tag, members in groups.items()
@@ -153,7 +153,7 @@ def trace_pipeline(
     )  # fmt: skip
 
 
-def trace_passages(pipeline: RetrievalPipeline, needed: Needed) -> tuple[PassageTrace, ...]:
+def trace_needed_passages(pipeline: RetrievalPipeline, needed: Needed) -> tuple[PassageTrace, ...]:
     """The ranks of every needed passage, and where it is lost: at the stage behind the last one that has it."""
     stages = (*pipeline.searches, *pipeline.serial_stages)
     ranked = [{query: _map_ids_to_ranks(ids) for query, ids in stage.lists.items()} for stage in stages]
@@ -185,7 +185,7 @@ def measure_share_in_prompt(trace: PipelineTrace, resamples: int = 2_000, seed: 
     return _estimate_stage_loss(trace.rows, "", "", None, resamples, seed).share
 
 
-def _queries_by_tag(tags: Mapping[str, Sequence[str]]) -> dict[str, set[str] | None]:
+def _group_queries_by_tag(tags: Mapping[str, Sequence[str]]) -> dict[str, set[str] | None]:
     groups: dict[str, set[str] | None] = {}
     for query, names in tags.items():
         for name in names:
@@ -197,7 +197,7 @@ def _queries_by_tag(tags: Mapping[str, Sequence[str]]) -> dict[str, set[str] | N
 
 def _estimate_stage_loss(
     rows: Sequence[PassageTrace], stage: str, tag: str, members: set[str] | None, resamples: int, seed: int
-) -> StageLoss:
+) -> StagePassageLoss:
     """The share over needed passages; its interval is over questions, which are drawn with all theirs."""
     counts: dict[str, list[int]] = {}
     for row in rows:
@@ -210,24 +210,26 @@ def _estimate_stage_loss(
     share = lost / n
     low = high = np.nan
     if len(table) > 1:
-        rng = make_generator(seed, "trace", stage, tag)
+        rng = make_seeded_generator(seed, "trace", stage, tag)
         means = resample_means(table, n_resamples=resamples, rng=rng)
         low, high = percentile_interval(means[:, 0] / means[:, 1])
     if np.isnan(low):
         # None, or all: questions are what there are so many of.
-        low, high = clopper_pearson(share * len(table), len(table), 0.95)
-        return StageLoss(stage, tag, lost, Estimate(share, low, high, n, "Clopper-Pearson over questions"))
-    return StageLoss(stage, tag, lost, Estimate(share, low, high, n, "bootstrap over questions"))
+        low, high = compute_clopper_pearson(share * len(table), len(table), 0.95)
+        return StagePassageLoss(
+            stage, tag, lost, Estimate(share, low, high, n, "Clopper-Pearson over questions")
+        )
+    return StagePassageLoss(stage, tag, lost, Estimate(share, low, high, n, "bootstrap over questions"))
 
 
-def _measure_stage_effects(pipeline: RetrievalPipeline, needed: Needed) -> list[StageEffect]:
+def _measure_stage_effects(pipeline: RetrievalPipeline, needed: Needed) -> list[StagePassageEffect]:
     """What each later stage does, beside what the order before it would have put into the prompt."""
     most = pipeline.passages
     effects = []
     # Of several searches a passage has the better rank.
     before = [
         {
-            query: _best_ranks([search.lists.get(query, ()) for search in pipeline.searches])
+            query: _find_best_ranks([search.lists.get(query, ()) for search in pipeline.searches])
             for query in needed
         }
     ]
@@ -243,7 +245,7 @@ def _measure_stage_effects(pipeline: RetrievalPipeline, needed: Needed) -> list[
         drops = any(was[query].keys() - after[query].keys() for query in needed)
         fits = all(len(was[query]) <= most for query in needed)
         effects.append(
-            StageEffect(
+            StagePassageEffect(
                 stage.name,
                 sum(is_now and not was_there for was_there, is_now, _ in is_first),
                 sum(was_there and not is_now for was_there, is_now, _ in is_first),
@@ -255,7 +257,7 @@ def _measure_stage_effects(pipeline: RetrievalPipeline, needed: Needed) -> list[
     return effects
 
 
-def _best_ranks(lists: Sequence[Sequence[str]]) -> dict[str, int]:
+def _find_best_ranks(lists: Sequence[Sequence[str]]) -> dict[str, int]:
     best: dict[str, int] = {}
     for ids in lists:
         for key, rank in _map_ids_to_ranks(ids).items():

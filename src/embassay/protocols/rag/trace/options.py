@@ -12,7 +12,7 @@ from embassay.protocols.kernel.request import (
     STATISTICS,
     SYSTEMS,
     RunRequest,
-    as_lists,
+    convert_tuples_to_lists,
     option,
     redeclare_option,
 )
@@ -84,4 +84,4 @@ class TraceRequest:
 
     def as_dict(self) -> dict[str, Any]:
         """The arguments as saved in the manifest and compared on resume."""
-        return as_lists({**asdict(self), "mapping": dict(self.mapping)})
+        return convert_tuples_to_lists({**asdict(self), "mapping": dict(self.mapping)})

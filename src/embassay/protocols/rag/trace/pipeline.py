@@ -12,16 +12,16 @@ import numpy as np
 
 from embassay.contracts import Reranker
 from embassay.data import draw, open_dataset
-from embassay.data.judged_runs import rank_passages_by_question, read_qrels, read_run
-from embassay.data.sources import prefer_own_path
+from embassay.data.judged_runs import rank_passages_by_question, read_qrels, read_run_entries
+from embassay.data.sources import prefer_path_over_catalogue
 from embassay.errors import DataError
 from embassay.measures.judgements import RELEVANT
 from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.rag.scoring.inputs import (
     fuse_runs,
-    map_grades,
+    map_judgement_grades,
     parse_named_path,
-    read_tags,
+    read_question_tags,
     retrieve_passages,
 )
 from embassay.protocols.rag.trace.losses import (
@@ -30,7 +30,7 @@ from embassay.protocols.rag.trace.losses import (
     PipelineTrace,
     RetrievalPipeline,
     StageLists,
-    trace_pipeline,
+    trace_passage_losses,
 )
 from embassay.protocols.rag.trace.options import TraceRequest
 from embassay.search import rerank
@@ -39,7 +39,7 @@ from embassay.systems.rerankers import open_reranker
 from embassay.text import open_tokenizer
 
 
-def run_trace(
+def run_pipeline_trace(
     request: TraceRequest,
     *,
     ledger: Ledger | None = None,
@@ -51,17 +51,18 @@ def run_trace(
     if request.dataset:
         pipeline, needed = run_retrieval_pipeline(request, ledger or Ledger(), listener, kept)
     else:
-        pipeline, needed = read_pipeline(request)
-    tags = read_tags(request.queries) if request.queries else None
-    return trace_pipeline(pipeline, needed, tags=tags, resamples=request.resamples, seed=request.seed)
+        pipeline, needed = read_retrieval_pipeline(request)
+    tags = read_question_tags(request.queries) if request.queries else None
+    return trace_passage_losses(pipeline, needed, tags=tags, resamples=request.resamples, seed=request.seed)
 
 
-def read_pipeline(request: TraceRequest) -> tuple[RetrievalPipeline, Needed]:
+def read_retrieval_pipeline(request: TraceRequest) -> tuple[RetrievalPipeline, Needed]:
     """The lists in files, and what their questions need: passages of grade 4 or 5."""
     searches, stages = (
-        tuple(_read_stage(given, request) for given in files) for files in (request.searches, request.stages)
+        tuple(_read_stage_list(given, request) for given in files)
+        for files in (request.searches, request.stages)
     )
-    needed = read_needed(Path(request.qrels), request.mapping, request.grades)
+    needed = read_needed_passages(Path(request.qrels), request.mapping, request.grades)
     pipeline = RetrievalPipeline(searches, stages, request.passages)
     listed = {query for stage in (*searches, *stages) for query in stage.lists}
     if needed and not listed & needed.keys():
@@ -72,11 +73,11 @@ def read_pipeline(request: TraceRequest) -> tuple[RetrievalPipeline, Needed]:
     return pipeline, needed
 
 
-def read_needed(
+def read_needed_passages(
     qrels: Path, mapping: Mapping[str, str], grades: str | None, split: str | None = None
 ) -> dict[str, list[str]]:
     """Question id -> its passages of grade 4 or 5, in the order of the file. DataError as `read_qrels`."""
-    judged = map_grades(read_qrels(qrels.expanduser(), mapping, split=split), grades).frame
+    judged = map_judgement_grades(read_qrels(qrels.expanduser(), mapping, split=split), grades).frame
     needed: dict[str, list[str]] = {}
     for query, doc, grade in judged.select("query", "doc", "grade").iter_rows():
         if grade >= RELEVANT:
@@ -84,10 +85,10 @@ def read_needed(
     return needed
 
 
-def _read_stage(given: str, request: TraceRequest) -> StageLists:
+def _read_stage_list(given: str, request: TraceRequest) -> StageLists:
     """A run by its scores, best first."""
     name, path = parse_named_path(given)
-    ranked = rank_passages_by_question(read_run(path, request.mapping))
+    ranked = rank_passages_by_question(read_run_entries(path, request.mapping))
     return StageLists(name, {query: [doc for doc, _ in hits] for query, hits in ranked.items()})
 
 
@@ -104,7 +105,7 @@ class TracedCollection:
 
 def read_traced_collection(request: TraceRequest) -> TracedCollection:
     """The dataset of a request, its questions with a need drawn by the seed."""
-    dataset = open_dataset(prefer_own_path(request.dataset))
+    dataset = open_dataset(prefer_path_over_catalogue(request.dataset))
     loaded = dataset.load("retrieval")
     data = loaded.data
     # Grades of 1 to 5 are gains of 0 to 4; where there are none, whatever is relevant is needed.
@@ -141,7 +142,9 @@ def run_retrieval_pipeline(
     if request.reranker:
         reranker = open_reranker(request.reranker, ledger=ledger, tokenizer=tokenizer, seed=request.seed)
         listener.stage(f"reranking by {request.reranker}", len(cut), "questions")
-        stages.append(StageLists("reranked", _rerank_all(reranker, collection, cut, kept, listener)))
+        stages.append(
+            StageLists("reranked", _rerank_all_questions(reranker, collection, cut, kept, listener))
+        )
     searches: list[tuple[str, Lists]] = [("words", words), ("vectors", vectors)]
     pipeline = RetrievalPipeline(
         tuple(StageLists(*pair) for pair in searches), tuple(stages), request.passages
@@ -149,11 +152,11 @@ def run_retrieval_pipeline(
     return pipeline, collection.needed
 
 
-def _rerank_all(
+def _rerank_all_questions(
     reranker: Reranker, collection: TracedCollection, cut: Lists, kept: Path | None, listener: SilentListener
 ) -> dict[str, Sequence[str]]:
     """The order of each question's passages, asked for where `kept` does not have it."""
-    order = {} if kept is None else _read_orders(kept)
+    order = {} if kept is None else _read_kept_orders(kept)
     with Path(os.devnull if kept is None else kept).open("ab") as file:
         for query, ids in cut.items():
             # Of another list than that which was ordered, nothing is known.
@@ -167,7 +170,7 @@ def _rerank_all(
     return {query: order[query] for query in cut}
 
 
-def _read_orders(kept: Path) -> dict[str, Sequence[str]]:
+def _read_kept_orders(kept: Path) -> dict[str, Sequence[str]]:
     """The whole lines of a file; what a kill left of the last one is cut off."""
     content = kept.read_bytes() if kept.exists() else b""
     whole = content[: content.rfind(b"\n") + 1]

@@ -9,13 +9,25 @@ from typing import Any
 from embassay.errors import DataError
 from embassay.limits import parse_record_json, read_bounded_file
 from embassay.protocols.kernel.outcome import make_file_manifest
-from embassay.protocols.kernel.session import SilentListener, check_same_arguments, open_ledger
-from embassay.protocols.kernel.tables import ColumnTable, number_column, text, whole_column, write_tables
+from embassay.protocols.kernel.session import SilentListener, check_same_arguments, open_spending_ledger
+from embassay.protocols.kernel.tables import (
+    ColumnTable,
+    number_column,
+    text,
+    whole_number_column,
+    write_tables,
+)
 from embassay.protocols.rag.trace.losses import PipelineTrace, measure_share_in_prompt
 from embassay.protocols.rag.trace.options import TraceRequest
-from embassay.protocols.rag.trace.pipeline import read_traced_collection, run_trace
+from embassay.protocols.rag.trace.pipeline import read_traced_collection, run_pipeline_trace
 from embassay.records import Result
-from embassay.runs.folder import RunFolder, build_dataclass, to_json, write_atomic, write_json
+from embassay.runs.folder import (
+    RunFolder,
+    build_dataclass_from_values,
+    format_value_as_json,
+    write_file_atomically,
+    write_json,
+)
 from embassay.systems.rerankers import RERANKERS
 
 PROTOCOL, TASK, PIPELINE = "rag", "trace", "pipeline"
@@ -23,7 +35,7 @@ FILE, ORDERS = "trace.json", "reranked.jsonl"
 HEADLINE, LOST = "in_prompt", "lost"
 
 
-def trace_into_folder(
+def trace_pipeline_into_folder(
     request: TraceRequest,
     out: Path,
     command: str = "",
@@ -35,22 +47,22 @@ def trace_into_folder(
     holds a run of other arguments, BudgetExceeded where the reranker would cost over `max_usd`: its orders stay."""
     folder = RunFolder(out)
     check_same_arguments(folder, request)
-    with folder.hold_lock():
-        with open_ledger(out, max_usd) as ledger:
-            trace = run_trace(request, ledger=ledger, listener=listener, kept=out / ORDERS)
+    with folder.hold_folder_lock():
+        with open_spending_ledger(out, max_usd) as ledger:
+            trace = run_pipeline_trace(request, ledger=ledger, listener=listener, kept=out / ORDERS)
         rows = list(list_trace_results(trace, request))
         write_json(out / FILE, trace.as_dict())
         folder.write_results(rows)
-        write_atomic(out / "comparisons.json", to_json({"scopes": {}}) + "\n")
-        write_tables(out, [losses_table(trace)])
-        folder.write_manifest(_make_manifest(folder, trace, request, command))
+        write_file_atomically(out / "comparisons.json", format_value_as_json({"scopes": {}}) + "\n")
+        write_tables(out, [build_stage_losses_table(trace)])
+        folder.write_manifest(_make_trace_manifest(folder, trace, request, command))
     return trace
 
 
-def read_trace(path: Path) -> PipelineTrace:
+def read_pipeline_trace(path: Path) -> PipelineTrace:
     """The trace that a run's folder holds. DataError where it holds none."""
     try:
-        return build_dataclass(PipelineTrace, parse_record_json(read_bounded_file(path / FILE)))
+        return build_dataclass_from_values(PipelineTrace, parse_record_json(read_bounded_file(path / FILE)))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
             "the record of the trace cannot be read", path=path / FILE, found=str(error),
@@ -60,7 +72,7 @@ def read_trace(path: Path) -> PipelineTrace:
 
 def list_trace_results(trace: PipelineTrace, request: TraceRequest) -> Iterator[Result]:
     """What is in the prompt, over the dataset and in all, and what is lost at each stage, by tag as subset."""
-    dataset = name_dataset(request)
+    dataset = name_traced_dataset(request)
     share = measure_share_in_prompt(trace, request.resamples, request.seed)
     # The second time over all datasets, of which there is one: every run folder has such rows.
     for name in (dataset, ""):
@@ -75,21 +87,21 @@ def list_trace_results(trace: PipelineTrace, request: TraceRequest) -> Iterator[
         )  # fmt: skip
 
 
-def name_dataset(request: TraceRequest) -> str:
+def name_traced_dataset(request: TraceRequest) -> str:
     """What the questions and judgements are called."""
     from embassay.protocols.rag.scoring.inputs import strip_format_endings
 
     return request.dataset.partition("?")[0] or strip_format_endings(Path(request.qrels).name)
 
 
-def losses_table(trace: PipelineTrace) -> ColumnTable:
+def build_stage_losses_table(trace: PipelineTrace) -> ColumnTable:
     """A line for each stage and tag."""
     return ColumnTable.of(
         "trace_losses", "Where needed passages are lost", trace.losses, text("stage"), text("tag"),
-        whole_column("lost"),
+        whole_number_column("lost"),
         number_column("share", "share.value", 3), number_column("low", "share.low", 3),
         number_column("high", "share.high", 3),
-        whole_column("needed", "share.n"),
+        whole_number_column("needed", "share.n"),
         note="Share of needed passages (grade 4 or 5) lost at a stage, for questions with a tag, or for all."
     )  # fmt: skip
 
@@ -115,10 +127,10 @@ def describe_trace_plan(request: TraceRequest, out: Path | None) -> Iterator[str
         yield "Its price is unknown here: add price= to the reranker to see the cost."
 
 
-def _make_manifest(
+def _make_trace_manifest(
     folder: RunFolder, trace: PipelineTrace, request: TraceRequest, command: str
 ) -> dict[str, Any]:
-    name, source = name_dataset(request), request.dataset or request.qrels
+    name, source = name_traced_dataset(request), request.dataset or request.qrels
     systems = [{"name": PIPELINE, "kind": "run", "identity": " > ".join(trace.names), "facts": {}}]
     tasks = {TASK: {"n": trace.questions, "skipped": [], "warnings": list(trace.notes)}}
     dataset = {"name": name, "source": source, "lang": "", "fingerprint": "", "tasks": tasks}

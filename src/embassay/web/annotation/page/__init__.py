@@ -11,12 +11,18 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.adjudication import find_disputes
-from embassay.protocols.hume.collection import read_all_rows
-from embassay.protocols.hume.store import draw_item_order
+from embassay.protocols.hume.adjudication import find_answer_disputes
+from embassay.protocols.hume.collection import read_all_answer_rows
+from embassay.protocols.hume.store import draw_annotator_item_order
 from embassay.protocols.hume.study import StudyFolder, read_study
-from embassay.runs.folder import write_atomic
-from embassay.web.annotation.service import SETTINGS, show_dispute, show_questions, show_task, task_titles
+from embassay.runs.folder import write_file_atomically
+from embassay.web.annotation.service import (
+    SETTINGS,
+    build_dispute_for_page,
+    build_questions_for_page,
+    build_task_for_page,
+    task_titles,
+)
 
 __all__ = [
     "STATIC",
@@ -100,13 +106,13 @@ def write_annotator_file(study: Path, annotator: str, out: Path, *, adjudicates:
             f"{annotator!r} cannot be an annotator's name.",
             mend="Use letters, digits, dots, dashes and underscores.",
         )
-    write_atomic(out, render_annotator_file(read_study(study), annotator, adjudicates=adjudicates))
+    write_file_atomically(out, render_annotator_file(read_study(study), annotator, adjudicates=adjudicates))
     return out
 
 
 def render_annotator_file(folder: StudyFolder, annotator: str, *, adjudicates: bool = False) -> str:
     """The whole file. The same study, answers and annotator give the same bytes."""
-    from embassay.report.html import build_security_policy, escape_json_block
+    from embassay.report.html import build_security_policy, escape_json_for_script
 
     style, script = (STATIC / "annotate.css").read_text("utf-8"), bundle_script_modules()
     collect_items = _collect_adjudicator_items if adjudicates else _collect_annotator_items
@@ -115,7 +121,7 @@ def render_annotator_file(folder: StudyFolder, annotator: str, *, adjudicates: b
         .get_template("single.html")
         .render(
             title=folder.study.name, policy=build_security_policy(style, script),
-            data=escape_json_block(collect_items(folder, annotator)),
+            data=escape_json_for_script(collect_items(folder, annotator)),
         )
     )  # fmt: skip
     # From the last place to the first, so that no text of the study is taken for one.
@@ -129,10 +135,10 @@ def _collect_annotator_items(folder: StudyFolder, annotator: str) -> dict[str, A
     titles = task_titles(study.tasks)
     items = {task.name: [item.id for item in folder.select_task_items(task.name)] for task in study.tasks}
     tasks = [
-        show_task(
+        build_task_for_page(
             task,
             titles[task.name],
-            list(draw_item_order(study.seed, annotator, task.name, items[task.name])),
+            list(draw_annotator_item_order(study.seed, annotator, task.name, items[task.name])),
             finished=False,
         )
         for task in study.tasks
@@ -146,22 +152,22 @@ def _collect_annotator_items(folder: StudyFolder, annotator: str) -> dict[str, A
             "annotator": {"name": None, "settings": SETTINGS},
             "guidelines_version": study.guidelines_version,
             "tasks": tasks,
-            **({"about": {"asked": show_questions(study), "said": {}}} if study.profile else {}),
+            **({"about": {"asked": build_questions_for_page(study), "said": {}}} if study.profile else {}),
         },
     }
 
 
 def _collect_adjudicator_items(folder: StudyFolder, adjudicator: str) -> dict[str, Any]:
     """What `_collect_annotator_items` is for annotators, with nothing but disputes and what people answered to them."""
-    rows = read_all_rows(folder)
-    disputed = {task.name: find_disputes(folder, task, rows) for task in folder.study.tasks}
+    rows = read_all_answer_rows(folder)
+    disputed = {task.name: find_answer_disputes(folder, task, rows) for task in folder.study.tasks}
     if not any(disputed.values()):
         raise UsageError("People do not disagree on any item.", mend="Wait until they have answered.")
     data, every = _collect_annotator_items(folder, adjudicator), {item.id: item for item in folder.items}
     titles = task_titles(folder.study.tasks)
     tasks = [
         {
-            **show_task(
+            **build_task_for_page(
                 task, titles[task.name], [dispute.item for dispute in disputed[task.name]], finished=False
             ),
             "practice": [],
@@ -172,7 +178,7 @@ def _collect_adjudicator_items(folder: StudyFolder, adjudicator: str) -> dict[st
     payloads = {
         dispute.item: {
             **every[dispute.item].payload,
-            "others": show_dispute(task, dispute, disputed[task.name]),
+            "others": build_dispute_for_page(task, dispute, disputed[task.name]),
         }
         for task in folder.study.tasks
         for dispute in disputed[task.name]

@@ -18,13 +18,20 @@ from embassay.web.leaderboard.page.rows import (
     arrange_board_table,
     arrange_card_scores,
     draw_cell_mark,
+    draw_rank_range_mark,
     find_possible_leaders,
     format_rank_of_total,
     pick_kind_class,
-    rank_mark,
 )
 
-__all__ = ["STATIC", "read_static_files", "render_board", "render_card", "render_error", "render_overview"]
+__all__ = [
+    "STATIC",
+    "read_static_files",
+    "render_board_page",
+    "render_boards_overview",
+    "render_error_page",
+    "render_system_page",
+]
 
 STATIC = Path(__file__).parent / "static"
 
@@ -34,10 +41,10 @@ def read_static_files() -> Mapping[str, bytes]:
     """Scripts and styles by name, as a server gives them out below `static/`. The places of marks are a file of their
     own, since a page has no style in it."""
     read = {path.name: path.read_bytes() for path in STATIC.iterdir() if path.is_file()}
-    return {**read, "marks.css": marks.write_all_place_css().encode()}
+    return {**read, "marks.css": marks.write_all_bar_position_css().encode()}
 
 
-def render_board(board: Leaderboard | None, boards: BoardList, *, base: str) -> str:
+def render_board_page(board: Leaderboard | None, boards: BoardList, *, base: str) -> str:
     """The page of a board, or of a folder that has none yet. `base` stands before every address."""
     if board is None:
         return _render_template("empty.html", boards=boards, base=base)
@@ -46,7 +53,7 @@ def render_board(board: Leaderboard | None, boards: BoardList, *, base: str) -> 
     )
 
 
-def render_overview(newest: Sequence[Leaderboard], boards: BoardList, *, base: str) -> str:
+def render_boards_overview(newest: Sequence[Leaderboard], boards: BoardList, *, base: str) -> str:
     """What every board of a folder says, the newest version of each; then the list of all."""
     return _render_template(
         "overview.html",
@@ -56,12 +63,12 @@ def render_overview(newest: Sequence[Leaderboard], boards: BoardList, *, base: s
     )
 
 
-def render_card(card: SystemProfile, boards: BoardList, *, base: str) -> str:
+def render_system_page(card: SystemProfile, boards: BoardList, *, base: str) -> str:
     """The page of one system."""
     return _render_template("card.html", card=card, boards=boards, base=base, shown=arrange_card_scores(card))
 
 
-def render_error(status: int, title: str, text: str, *, base: str) -> str:
+def render_error_page(status: int, title: str, text: str, *, base: str) -> str:
     """A page that says what is not there, and where to go on."""
     return _render_template("error.html", status=status, title=title, text=text, base=base)
 
@@ -84,7 +91,8 @@ def _template_environment() -> Environment:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )  # fmt: skip
     environment.globals.update(
-        numbers=numbers, marks=marks, words=rows, scripts=_script_names, mark=draw_cell_mark, rank_mark=rank_mark,
+        numbers=numbers, marks=marks, words=rows, scripts=_script_names, mark=draw_cell_mark,
+        rank_mark=draw_rank_range_mark,
         sign=pick_kind_class,
         place=format_rank_of_total
     )  # fmt: skip

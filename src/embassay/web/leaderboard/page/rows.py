@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from embassay.document import marks
-from embassay.document.marks import Scale, fit_scale
+from embassay.document.marks import LinearScale, fit_axis_scale
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.record import FEW
 from embassay.web.leaderboard.contract import (
     BoardCell,
     BoardColumn,
     BoardDataset,
+    BoardSystemRow,
     ColumnStanding,
     Leaderboard,
     OtherBoardStanding,
     SystemFacts,
     SystemProfile,
-    SystemRow,
 )
 
 MOST_ROWS = 300
@@ -36,9 +36,9 @@ class BoardTable:
     drawn on the scale from 1 to `most`."""
 
     lead: BoardColumn | None
-    lead_scale: Scale
-    tasks: tuple[tuple[BoardColumn, Scale], ...]
-    groups: tuple[tuple[str, tuple[SystemRow, ...]], ...]
+    lead_scale: LinearScale
+    tasks: tuple[tuple[BoardColumn, LinearScale], ...]
+    groups: tuple[tuple[str, tuple[BoardSystemRow, ...]], ...]
     kinds: tuple[str, ...]
     most: int
     more: int
@@ -76,7 +76,7 @@ class PossibleLeaders:
     the value of the first; `ahead` is the share of resamples in which it is first, `rank` its places on the scale from
     1 to `most`, `few` how few items are behind them."""
 
-    rows: tuple[SystemRow, ...]
+    rows: tuple[BoardSystemRow, ...]
     level: str
     ahead: float | None
     column: BoardColumn | None
@@ -105,21 +105,21 @@ def find_possible_leaders(board: Leaderboard) -> PossibleLeaders:
     level = "sure" if alone else "likely" if ahead is not None and 100 * ahead >= LIKELY_FIRST else "open"
     may = [row for row in ranked if (ranks[row.index] or (0, 0))[0] == 1] if level == "open" else ranked[:1]
     cell = board.cells[board.lead][first]
-    few = note_few_items(count_items(board, column, cell))
+    few = note_few_items(count_items_behind_rank(board, column, cell))
     return PossibleLeaders(
         tuple(may), level, ahead, column, cell, ranks[first], board.ranked(board.lead), few
     )
 
 
-def _column_scale(board: Leaderboard, column: BoardColumn | None) -> Scale:
+def _column_scale(board: Leaderboard, column: BoardColumn | None) -> LinearScale:
     """The scale of a column: its values and ends of intervals, pooled. Chance and the like would leave the others in a
     corner: where a reference lies outside it is not drawn."""
     if column is None:
-        return fit_scale(())
+        return fit_axis_scale(())
     cells = board.cells.get(column.key, ())
     contenders = [cells[system.index] for system in board.systems if cells and system.kind != "reference"]
     pool = [end for cell in contenders or cells for end in cell[:3] if end is not None]
-    return fit_scale(pool, factor=column.factor)
+    return fit_axis_scale(pool, factor=column.factor)
 
 
 def pick_kind_class(kind: str) -> str:
@@ -127,23 +127,23 @@ def pick_kind_class(kind: str) -> str:
     return marks.CLASSES.get("human" if kind == "person" else kind, "")
 
 
-def draw_cell_mark(cell: BoardCell, kind: str, scale: Scale, width: int = 72) -> Markup:
+def draw_cell_mark(cell: BoardCell, kind: str, scale: LinearScale, width: int = 72) -> Markup:
     """The interval mark of a cell, drawn `width` pixels wide at least; the grid alone where its value lies outside of
     the scale."""
     if cell.value is None or not scale.low <= cell.value <= scale.high:
-        return marks.draw_bar(None, None, None, "", scale)
-    return marks.draw_bar(cell.value, cell.low, cell.high, pick_kind_class(kind), scale, width=width)
+        return marks.draw_range_bar(None, None, None, "", scale)
+    return marks.draw_range_bar(cell.value, cell.low, cell.high, pick_kind_class(kind), scale, width=width)
 
 
-def rank_mark(rank: tuple[int, int] | None, of: int, kind: str) -> Markup:
+def draw_rank_range_mark(rank: tuple[int, int] | None, of: int, kind: str) -> Markup:
     """A range of ranks on the scale from 1 to `of`; nothing without a rank."""
     return Markup() if rank is None else marks.draw_rank_mark(*rank, of, pick_kind_class(kind))
 
 
 def _group_rows(
     board: Leaderboard, lead: BoardColumn | None
-) -> tuple[tuple[str, tuple[SystemRow, ...]], ...]:
-    rows: Sequence[list[SystemRow]] = ([], [], [], [])
+) -> tuple[tuple[str, tuple[BoardSystemRow, ...]], ...]:
+    rows: Sequence[list[BoardSystemRow]] = ([], [], [], [])
     for system in board.systems[:MOST_ROWS]:
         rows[_pick_row_group(board, system)].append(system)
     is_overall = lead is not None and lead.task == "overall"
@@ -154,7 +154,7 @@ def _group_rows(
     return tuple((title, tuple(group)) for title, group in zip(titles, rows, strict=True) if group)
 
 
-def _pick_row_group(board: Leaderboard, system: SystemRow) -> int:
+def _pick_row_group(board: Leaderboard, system: BoardSystemRow) -> int:
     ranks = board.ranks.get(board.lead, ())
     has_ranks = any(rank is not None for rank in ranks)
     if system.kind == "reference":
@@ -164,7 +164,7 @@ def _pick_row_group(board: Leaderboard, system: SystemRow) -> int:
     return 1 if has_ranks and system.group == "classical" else 0
 
 
-def _lead_value(board: Leaderboard, system: SystemRow) -> float | None:
+def _lead_value(board: Leaderboard, system: BoardSystemRow) -> float | None:
     cells = board.cells.get(board.lead, ())
     return cells[system.index].value if cells else None
 
@@ -173,7 +173,7 @@ MOST = 300
 
 
 @dataclass(frozen=True)
-class CardScores:
+class SystemCardScores:
     """`overview` and `details` (by dataset) of a card; `more` counts the details that are not drawn."""
 
     overview: tuple[ColumnStanding, ...]
@@ -182,19 +182,19 @@ class CardScores:
     missing: tuple[ColumnStanding, ...]
 
 
-def arrange_card_scores(card: SystemProfile) -> CardScores:
+def arrange_card_scores(card: SystemProfile) -> SystemCardScores:
     """What the card shows."""
     overview = tuple(stand for stand in card.stands if stand.column.overview)
     rest = tuple(stand for stand in card.stands if not stand.column.overview)
     missing = tuple(stand for stand in card.stands if stand.cell.value is None and stand.cell.state != "none")
-    return CardScores(overview, rest[:MOST], max(0, len(rest) - MOST), missing)
+    return SystemCardScores(overview, rest[:MOST], max(0, len(rest) - MOST), missing)
 
 
 def format_rank_of_total(stand: ColumnStanding | OtherBoardStanding) -> str:
     """Rank and number of those ranked, as `1–2 of 14`."""
     if stand.rank is None:
         return numbers.NONE
-    return f"{numbers.format_rank(*stand.rank)} of {numbers.format_count(stand.of)}"
+    return f"{numbers.format_rank_range(*stand.rank)} of {numbers.format_count(stand.of)}"
 
 
 STATES = {
@@ -209,31 +209,31 @@ KINDS = {
 }  # fmt: skip
 
 
-def format_hundred(share: float) -> str:
+def format_resamples_of_hundred(share: float) -> str:
     """Of 100 resamples, rounded down; `over 99` from 99.5.
 
-    >>> format_hundred(0.999), format_hundred(0.876), format_hundred(1.0)
+    >>> format_resamples_of_hundred(0.999), format_resamples_of_hundred(0.876), format_resamples_of_hundred(1.0)
     ('over 99', '87', 'over 99')
     """
     return "over 99" if share >= 0.995 else str(int(100 * share + 1e-9))
 
 
-def kind_word(name: str) -> str:
+def system_kind_word(name: str) -> str:
     """A kind in words."""
     return KINDS.get(name, name)
 
 
-def format_value(cell: BoardCell, column: BoardColumn) -> str:
+def format_cell_value(cell: BoardCell, column: BoardColumn) -> str:
     """The value in its unit, or the word of its state."""
-    return STATES[cell.state] if cell.value is None else format_number(cell.value, column)
+    return STATES[cell.state] if cell.value is None else format_column_number(cell.value, column)
 
 
-def format_number(raw: float, column: BoardColumn) -> str:
+def format_column_number(raw: float, column: BoardColumn) -> str:
     """A raw number as its column prints it."""
     return numbers.format_score(raw * column.factor, column.decimals)
 
 
-def format_interval(cell: BoardCell, column: BoardColumn) -> str:
+def format_cell_interval(cell: BoardCell, column: BoardColumn) -> str:
     """The 95% interval; said where there is none."""
     if cell.low is None or cell.high is None:
         return "no interval"
@@ -253,24 +253,24 @@ def note_few_items(n: int) -> str:
     return f"n = {n}" if 0 < n < FEW_ITEMS else ""
 
 
-def count_items(board: Leaderboard, column: BoardColumn | None, cell: BoardCell) -> int:
+def count_items_behind_rank(board: Leaderboard, column: BoardColumn | None, cell: BoardCell) -> int:
     """The items behind a rank: of an overall score those of all its datasets; 0 where nobody knows."""
     if column is None or board.protocol == "mteb":
         return 0
     return sum(dataset.n for dataset in board.data) if column.task == "overall" else cell.n
 
 
-def is_few(cell: BoardCell, column: BoardColumn) -> bool:
+def is_based_on_few_items(cell: BoardCell, column: BoardColumn) -> bool:
     """Whether so few items stand behind a value that it is shown grey; an overall is over tasks, not items."""
     return column.task != "overall" and cell.n < FEW
 
 
-def format_rank(ranks: tuple[int, int] | None) -> str:
+def format_rank_range(ranks: tuple[int, int] | None) -> str:
     """The places that the tests allow."""
-    return numbers.NONE if ranks is None else numbers.format_rank(*ranks)
+    return numbers.NONE if ranks is None else numbers.format_rank_range(*ranks)
 
 
-def system_remark(system: SystemRow) -> str:
+def describe_kind_and_dimensions(system: BoardSystemRow) -> str:
     """What stands under a name: its kind, and how large its vectors are."""
     return system.kind + (f" · {numbers.format_count(system.facts.dims)} d" if system.facts.dims else "")
 
@@ -281,7 +281,7 @@ def system_facts(known: SystemFacts) -> list[tuple[str, str]]:
     lines = (
         ("Dimensions", known.dims is not None and numbers.format_count(known.dims)),
         ("Input limit", known.max_tokens is not None and f"{numbers.format_count(known.max_tokens)} tokens"),
-        ("Parameters", known.parameters is not None and format_parameters(known.parameters)),
+        ("Parameters", known.parameters is not None and format_parameter_count(known.parameters)),
         ("Memory of the weights", known.weights_mb is not None and format_megabytes(known.weights_mb)),
         ("Vectors of a million texts", known.vectors_mb is not None and format_megabytes(known.vectors_mb)),
         ("Memory of the index", known.index_mb is not None and format_megabytes(known.index_mb)),
@@ -311,10 +311,10 @@ def format_money(dollars: float) -> str:
     return f"${dollars:,.2f}" if dollars >= 0.01 else f"${float(f'{dollars:.2g}'):f}".rstrip("0")
 
 
-def format_parameters(n: int) -> str:
+def format_parameter_count(n: int) -> str:
     """A count of parameters in millions or billions.
 
-    >>> format_parameters(334_912_000), format_parameters(7_100_000_000), format_parameters(51_200)
+    >>> format_parameter_count(334_912_000), format_parameter_count(7_100_000_000), format_parameter_count(51_200)
     ('335 M', '7.1 B', '51,200')
     """
     if n >= 1e9:
@@ -340,18 +340,18 @@ def format_speed(per_second: float) -> str:
     return numbers.format_count(round(per_second)) if per_second >= 10 else f"{per_second:.1f}"
 
 
-def describe_size(data: Sequence[BoardDataset]) -> str:
+def describe_board_size(data: Sequence[BoardDataset]) -> str:
     """How much the board stands on."""
     items = f"n = {numbers.format_count(sum(dataset.n for dataset in data))}"
     return items if len(data) == 1 else f"{numbers.format_noun_count(len(data), 'dataset')}, {items}"
 
 
-def agreement_words(board: Leaderboard) -> dict[str, str]:
+def people_agreement_by_dataset(board: Leaderboard) -> dict[str, str]:
     """How well people agree, by dataset."""
     return {column.dataset: column.people for column in board.columns if column.people}
 
 
-def count_complete(board: Leaderboard) -> str:
+def count_complete_systems(board: Leaderboard) -> str:
     """How many systems have all that the board asks."""
     asked = [system for system in board.systems if system.kind != "reference"]
     done = sum(row.state == "done" for row in asked)
@@ -360,6 +360,6 @@ def count_complete(board: Leaderboard) -> str:
     return f"{done} of {numbers.format_noun_count(len(asked), 'system')} complete"
 
 
-def short_fingerprint(fingerprint: str) -> str:
+def shorten_fingerprint(fingerprint: str) -> str:
     """A fingerprint as far as one reads it."""
     return fingerprint[:12]

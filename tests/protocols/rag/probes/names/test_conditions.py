@@ -15,14 +15,14 @@ from embassay.protocols.rag.probes.bundles import (
     QUERIES,
     TITLES,
     AuthorName,
-    BundleMaterial,
+    BundleAuthorsAndTopics,
     Lang,
     NameProbeBundle,
-    make_bundles,
+    compose_bundle_texts,
+    make_name_probe_bundles,
     make_pseudonyms,
     misspell_name,
-    without_diacritics,
-    write_bundle_texts,
+    remove_diacritics,
 )
 
 ALICE = AuthorName("Alice", "Dupont")
@@ -129,7 +129,7 @@ def test_initials_case_and_accents() -> None:
     assert query == "Which works by ALICE DUPONT on Y?"
     assert first.endswith("Author: ALICE DUPONT.")
     assert last.endswith("Author: Jean Pierre O'Neil.")
-    assert without_diacritics("Forêt, œuvre, Élodie") == "Foret, œuvre, Elodie"
+    assert remove_diacritics("Forêt, œuvre, Élodie") == "Foret, œuvre, Elodie"
     assert (
         written("strip_diacritics", bundle("fr"))[1]
         == "Article de recherche : « Foret ». Auteur : Alice Dupont."
@@ -149,12 +149,12 @@ def test_unicode_is_stressed_in_the_passages_only() -> None:
     assert english == "Research paper\u202f: 'Y'. Author\u202f: Alice Dupont."
 
 
-MATERIAL = BundleMaterial("fr", (ALICE, JEAN, *OTHERS), ("a", "b", "c"))
+MATERIAL = BundleAuthorsAndTopics("fr", (ALICE, JEAN, *OTHERS), ("a", "b", "c"))
 
 
 def test_runs_share_authors_and_topics_and_draw_the_rest() -> None:
-    first, second = (make_bundles(MATERIAL, 40, seed=seed) for seed in (1, 2))
-    assert first == make_bundles(MATERIAL, 40, seed=1)
+    first, second = (make_name_probe_bundles(MATERIAL, 40, seed=seed) for seed in (1, 2))
+    assert first == make_name_probe_bundles(MATERIAL, 40, seed=1)
     assert [(one.author, one.topic) for one in first] == [(one.author, one.topic) for one in second]
     assert [one.impostors for one in first] != [one.impostors for one in second]
     for one in first:
@@ -169,7 +169,7 @@ def test_names_that_look_like_forms_are_left_alone() -> None:
     odd = NameProbeBundle(
         0, "en", AuthorName("{T}", "{A}"), OTHERS, "{A} and {T}", "z", QUERIES["en"][0], TITLES["en"][0]
     )
-    assert write_bundle_texts(odd).query == "Which works by {T} {A} on {A} and {T}?"
+    assert compose_bundle_texts(odd).query == "Which works by {T} {A} on {A} and {T}?"
 
 
 def test_groups_are_those_of_the_source() -> None:

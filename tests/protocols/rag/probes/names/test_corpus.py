@@ -6,19 +6,19 @@ from collections import Counter
 
 import numpy as np
 
-from embassay.protocols.rag.probes.bundles import open_bundle_material
+from embassay.protocols.rag.probes.bundles import open_authors_and_topics
 from embassay.protocols.rag.probes.names import (
+    compose_corpus_and_queries,
     make_bundle_corpus,
     make_bundles_of_all_runs,
-    write_corpus_and_queries,
 )
 
-BY_RUN = make_bundles_of_all_runs(open_bundle_material("en"), 12, 4, 3)
+BY_RUN = make_bundles_of_all_runs(open_authors_and_topics("en"), 12, 4, 3)
 CORPUS = make_bundle_corpus(BY_RUN, 3)
 
 
 def test_grades_follow_author_and_topic() -> None:
-    passages, queries = write_corpus_and_queries(BY_RUN, CORPUS, "base", 3)
+    passages, queries = compose_corpus_and_queries(BY_RUN, CORPUS, "base", 3)
     for q, bundle in enumerate(BY_RUN[0]):
         for text, grade in zip(passages, CORPUS.grades[q], strict=True):
             author, topic = f" {bundle.author.name}." in text, f"'{bundle.topic}'" in text
@@ -40,9 +40,9 @@ def test_every_query_has_its_own_passages_and_impostors() -> None:
 
 def test_ablations_keep_grades_and_order() -> None:
     """Under the mask all on a topic are one text: their order is drawn, so ties are no order of merit."""
-    base, _ = write_corpus_and_queries(BY_RUN, CORPUS, "base", 3)
-    masked, _ = write_corpus_and_queries(BY_RUN, CORPUS, "hard_name_mask", 3)
-    named, _ = write_corpus_and_queries(BY_RUN, CORPUS, "gibberish_name", 3)
+    base, _ = compose_corpus_and_queries(BY_RUN, CORPUS, "base", 3)
+    masked, _ = compose_corpus_and_queries(BY_RUN, CORPUS, "hard_name_mask", 3)
+    named, _ = compose_corpus_and_queries(BY_RUN, CORPUS, "gibberish_name", 3)
     assert len(base) == len(masked) == len(named) == CORPUS.grades.shape[1]
     place = np.argmax(CORPUS.grades, axis=1) / len(base)
     assert 0.05 < place.mean() < 0.6

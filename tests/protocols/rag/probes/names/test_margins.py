@@ -9,22 +9,26 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.probes.names import average_over_runs, measure_margin_change, name_margins
+from embassay.protocols.rag.probes.names import (
+    average_queries_then_runs,
+    compute_name_margins,
+    measure_margin_change,
+)
 
 cosines = arrays(np.float64, (6, 5), elements=st.floats(-1, 1))
 
 
 def test_the_worked_example() -> None:
-    found = name_margins(np.array([[0.71, 0.55, 0.58, 0.42, 0.25]]))
+    found = compute_name_margins(np.array([[0.71, 0.55, 0.58, 0.42, 0.25]]))
     assert [float(part[0]) for part in (found.name, found.topic, found.both)] == pytest.approx(
         [0.13, 0.29, 0.46]
     )
 
 
 def test_run_means() -> None:
-    result = average_over_runs(np.array([[0.161], [0.158], [0.163], [0.157], [0.161]]))
+    result = average_queries_then_runs(np.array([[0.161], [0.158], [0.163], [0.157], [0.161]]))
     assert (result.mean, result.sd) == pytest.approx((0.160, 0.002449), abs=1e-6)
-    assert np.isnan(average_over_runs(np.array([[0.1, 0.2]])).sd)
+    assert np.isnan(average_queries_then_runs(np.array([[0.1, 0.2]])).sd)
 
 
 def test_the_example_of_changes() -> None:
@@ -38,7 +42,7 @@ def test_the_example_of_changes() -> None:
 @given(cosines)
 def test_impostors_in_either_order_leave_the_margin(similarities: np.ndarray) -> None:
     swapped = similarities[:, [0, 2, 1, 3, 4]]
-    assert np.array_equal(name_margins(similarities).name, name_margins(swapped).name)
+    assert np.array_equal(compute_name_margins(similarities).name, compute_name_margins(swapped).name)
 
 
 def test_negative_and_tiny_margins_have_no_percentage() -> None:
@@ -49,7 +53,8 @@ def test_negative_and_tiny_margins_have_no_percentage() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [lambda: name_margins(np.zeros((2, 4))), lambda: measure_margin_change(np.zeros(2), np.zeros(3))]
+    "wrong",
+    [lambda: compute_name_margins(np.zeros((2, 4))), lambda: measure_margin_change(np.zeros(2), np.zeros(3))],
 )
 def test_shapes_that_do_not_fit(wrong: object) -> None:
     with pytest.raises(UsageError):

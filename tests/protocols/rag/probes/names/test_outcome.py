@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from embassay.protocols.rag.probes import names as names
-from embassay.protocols.rag.probes.names import NameMargins
-from embassay.protocols.rag.probes.resampling import ProbeContext
+from embassay.protocols.rag.probes.names import RightPassageMargins
+from embassay.protocols.rag.probes.resampling import SharedResamplesContext
 from embassay.records import Score
 from embassay.text import open_tokenizer
 
-CONTEXT = ProbeContext("bundled-en", open_tokenizer("words"), 1, 500)
+CONTEXT = SharedResamplesContext("bundled-en", open_tokenizer("words"), 1, 500)
 
 
 def rows(
@@ -20,7 +20,9 @@ def rows(
     """Rows by variant and measure, of (conditions, runs, queries)."""
     conditions = ["base", "gibberish_name", "initials_form"][: len(name)]
     topic = np.ones_like(name) if topic is None else topic
-    found = names.cell_outcome(conditions, NameMargins(name, topic, topic), retrieval, CONTEXT)
+    found = names.build_name_probe_outcome(
+        conditions, RightPassageMargins(name, topic, topic), retrieval, CONTEXT
+    )
     return {(one.variant, one.measure): one for one in found.scores}
 
 
@@ -78,9 +80,9 @@ def test_a_lost_query_is_left_out_everywhere() -> None:
 def test_the_headline_and_the_items() -> None:
     name = np.random.default_rng(1).uniform(0.1, 0.3, (3, 2, 5))
     recall = np.random.default_rng(2).uniform(0, 1, (3, 2, 5))
-    found = names.cell_outcome(
+    found = names.build_name_probe_outcome(
         ["base", "gibberish_name", "initials_form"],
-        NameMargins(name, name, name),
+        RightPassageMargins(name, name, name),
         {"N-Recall4+@10": recall},
         CONTEXT,
     )
@@ -103,7 +105,9 @@ def test_links_find_what_is_there() -> None:
         "initials_form",
         "case_punct_perturb",
     ]
-    found = names.cell_outcome(conditions, NameMargins(name, name, name), {"N-Recall4+@10": name}, CONTEXT)
+    found = names.build_name_probe_outcome(
+        conditions, RightPassageMargins(name, name, name), {"N-Recall4+@10": name}, CONTEXT
+    )
     rows = {(one.variant, one.measure): one for one in found.scores}
     link = "Spearman(d_name change, N-Recall4+@10 change)"
     assert rows["remove_label", link].value == pytest.approx(1)

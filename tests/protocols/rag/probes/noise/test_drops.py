@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.probes.noise import cosine_drop, recovered_share
+from embassay.protocols.rag.probes.noise import compute_cosine_drop, compute_recovered_loss_share
 
 
 @pytest.mark.parametrize(
@@ -19,17 +19,17 @@ from embassay.protocols.rag.probes.noise import cosine_drop, recovered_share
     ],
 )
 def test_published_drops(clean: float, noisy: float, absolute: float, percent: float) -> None:
-    result = cosine_drop(clean, noisy)
+    result = compute_cosine_drop(clean, noisy)
     assert result.absolute == pytest.approx(absolute, abs=1e-9)
     assert round(100 * result.share, 1) == percent
 
 
 def test_recovery() -> None:
     clean, noisy = np.array([0.9, 0.7]), np.array([0.5, 0.5])
-    assert recovered_share(clean, noisy, clean) == pytest.approx(1)
-    assert recovered_share(clean, noisy, noisy) == pytest.approx(0)
-    assert recovered_share(clean, noisy, noisy - 0.1) < 0
-    assert np.isnan(recovered_share(noisy, clean, clean))
-    assert np.isnan(cosine_drop(0.0, 0.1).share)
+    assert compute_recovered_loss_share(clean, noisy, clean) == pytest.approx(1)
+    assert compute_recovered_loss_share(clean, noisy, noisy) == pytest.approx(0)
+    assert compute_recovered_loss_share(clean, noisy, noisy - 0.1) < 0
+    assert np.isnan(compute_recovered_loss_share(noisy, clean, clean))
+    assert np.isnan(compute_cosine_drop(0.0, 0.1).share)
     with pytest.raises(UsageError):
-        recovered_share(clean, noisy, np.array([0.5]))
+        compute_recovered_loss_share(clean, noisy, np.array([0.5]))

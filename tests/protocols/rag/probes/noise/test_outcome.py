@@ -7,21 +7,21 @@ import pytest
 
 from embassay.protocols.rag.probes import noise as noise
 from embassay.protocols.rag.probes.noise import COSINE
-from embassay.protocols.rag.probes.questions import NoiseVariant, level_name
-from embassay.protocols.rag.probes.resampling import ProbeContext
+from embassay.protocols.rag.probes.questions import NoisyQuestionVariant, name_noise_level
+from embassay.protocols.rag.probes.resampling import SharedResamplesContext
 from embassay.records import Score
 from embassay.text import open_tokenizer
 
-CONTEXT = ProbeContext("bundled-en", open_tokenizer("words"), 1, 500)
+CONTEXT = SharedResamplesContext("bundled-en", open_tokenizer("words"), 1, 500)
 IDS = tuple(f"q{i}" for i in range(12))
-VARIANTS = [NoiseVariant(level, rewriter, ()) for rewriter in ("", "rules") for level in range(5)]
+VARIANTS = [NoisyQuestionVariant(level, rewriter, ()) for rewriter in ("", "rules") for level in range(5)]
 
 
 def rows(cosines: np.ndarray, recall: np.ndarray | None = None) -> dict[tuple[str, str], Score]:
     """Rows by variant and measure, of (variants, runs, questions)."""
     recall = np.ones_like(cosines) if recall is None else recall
     values = {COSINE: cosines, "N-Recall4+@10": recall, "RA-nWG@10": recall, "nDCG@10": recall}
-    found = noise.cell_outcome(IDS, VARIANTS, values, CONTEXT)
+    found = noise.build_noise_probe_outcome(IDS, VARIANTS, values, CONTEXT)
     assert (found.scores[0].measure, found.scores[0].variant) == (noise.HEADLINE, "")
     return {(one.variant, one.measure): one for one in found.scores}
 
@@ -98,4 +98,4 @@ def test_questions_without_a_rewriting_are_left_out_or_too_many() -> None:
 
 
 def test_levels_are_named() -> None:
-    assert (level_name(0), level_name(3, "llm:x")) == ("level=0", "level=3:llm:x")
+    assert (name_noise_level(0), name_noise_level(3, "llm:x")) == ("level=0", "level=3:llm:x")

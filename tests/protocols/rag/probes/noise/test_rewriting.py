@@ -11,7 +11,7 @@ from embassay.protocols.rag.probes.options import NoiseRequest
 from embassay.protocols.rag.probes.questions import (
     RewritingStore,
     add_small_talk_at_all_levels,
-    load_questions,
+    load_dataset_questions,
     rewrite_variants,
 )
 
@@ -45,7 +45,7 @@ def test_what_is_there_is_not_asked_for_again(tmp_path: Path) -> None:
 
 
 def test_wordings_keep_level_and_run() -> None:
-    own = load_questions(NoiseRequest(("bm25",), queries=4), "bundled", "en")
+    own = load_dataset_questions(NoiseRequest(("bm25",), queries=4), "bundled", "en")
     noisy = add_small_talk_at_all_levels(own, 2, 9)
     texts = {text: text.upper() for one in noisy for run in one.texts for text in run if text}
     lost = own.texts[1]

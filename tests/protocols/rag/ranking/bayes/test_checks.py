@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from embassay.protocols.rag.ranking.bayes import BayesianEngine, PoolAnswerChecks, ReliabilityChecks
-from embassay.protocols.rag.ranking.engines import BayesOptions, JudgeOrderAnswer, RankedCandidate
-from embassay.randomness import make_generator
+from embassay.protocols.rag.ranking.bayes import (
+    AnswerReliabilitySums,
+    BayesianRankingEngine,
+    PoolAnswerChecks,
+)
+from embassay.protocols.rag.ranking.engines import BayesRankingOptions, GradedPoolPassage, JudgeOrderAnswer
+from embassay.randomness import make_seeded_generator
 
 N, TOP = 30, 15
 
@@ -54,14 +58,14 @@ def test_circles_and_sums_over_queries():
 @pytest.mark.parametrize(
     ("checks", "favour", "doubts"),
     [
-        (ReliabilityChecks(), 0.0, ()),
-        (ReliabilityChecks(stayed=60, spread=100, circles=20, triads=2000), 0.0, ("fixed errors",)),
-        (ReliabilityChecks(stayed=60, spread=100, circles=2, triads=2000), 0.0, ()),
-        (ReliabilityChecks(stayed=10, spread=100, circles=20, triads=2000), 0.0, ()),
-        (ReliabilityChecks(stayed=1, spread=1, circles=1, triads=10), 0.0, ()),
-        (ReliabilityChecks(as_shown=10, answers=100), 0.0, ("order shown",)),
-        (ReliabilityChecks(surprise=50, doubt=100), 0.0, ("surprises",)),
-        (ReliabilityChecks(), -0.6, ("places",)),
+        (AnswerReliabilitySums(), 0.0, ()),
+        (AnswerReliabilitySums(stayed=60, spread=100, circles=20, triads=2000), 0.0, ("fixed errors",)),
+        (AnswerReliabilitySums(stayed=60, spread=100, circles=2, triads=2000), 0.0, ()),
+        (AnswerReliabilitySums(stayed=10, spread=100, circles=20, triads=2000), 0.0, ()),
+        (AnswerReliabilitySums(stayed=1, spread=1, circles=1, triads=10), 0.0, ()),
+        (AnswerReliabilitySums(as_shown=10, answers=100), 0.0, ("order shown",)),
+        (AnswerReliabilitySums(surprise=50, doubt=100), 0.0, ("surprises",)),
+        (AnswerReliabilitySums(), -0.6, ("places",)),
     ],
 )
 def test_what_forbids_a_claim(checks, favour, doubts):
@@ -71,17 +75,17 @@ def test_what_forbids_a_claim(checks, favour, doubts):
 
 def test_a_claim_is_what_comes_true():
     """Small ones nearer to a half, less where a query stands alone or pairs stay though there are circles."""
-    many = ReliabilityChecks(answers=360, stayed=10, spread=250, circles=40, triads=3000)
+    many = AnswerReliabilitySums(answers=360, stayed=10, spread=250, circles=40, triads=3000)
     assert many.calibrate_claimed_chance(0.95, 0.1) == pytest.approx(expit(np.log(19) + 0.16 - 0.06))
     assert many.calibrate_claimed_chance(0.1, 0.1) == pytest.approx(expit(-0.7 * np.log(9) + 0.16 - 0.06))
     assert (
         0 < many.calibrate_claimed_chance(0.0, 0.1) < 0.1 < 0.9 < many.calibrate_claimed_chance(1.0, 0.1) < 1
     )
     assert many.calibrate_claimed_chance(0.8, 1.0) < many.calibrate_claimed_chance(0.8, 0.1)
-    steady = ReliabilityChecks(answers=360, stayed=85, spread=250, circles=55, triads=3000)
+    steady = AnswerReliabilitySums(answers=360, stayed=85, spread=250, circles=55, triads=3000)
     assert not steady.doubts(0.0)
     assert steady.calibrate_claimed_chance(0.85, 0.1) < many.calibrate_claimed_chance(0.85, 0.1) - 0.05
-    sharp = ReliabilityChecks(answers=360, stayed=200, spread=250, circles=0, triads=3000)
+    sharp = AnswerReliabilitySums(answers=360, stayed=200, spread=250, circles=0, triads=3000)
     assert sharp.calibrate_claimed_chance(0.85, 0.1) == pytest.approx(
         many.calibrate_claimed_chance(0.85, 0.1)
     )
@@ -90,22 +94,22 @@ def test_a_claim_is_what_comes_true():
 
 
 def pools(seed, count=4):
-    rng = make_generator(seed, "checks pools")
+    rng = make_seeded_generator(seed, "checks pools")
     utilities = rng.standard_normal((count, N))
     grades = np.clip(np.round(3 + utilities + 0.5 * rng.standard_normal((count, N))), 1, 5).astype(int)
     return utilities, [
-        [RankedCandidate(f"d{i}", int(grade), i + 1) for i, grade in enumerate(row)] for row in grades
+        [GradedPoolPassage(f"d{i}", int(grade), i + 1) for i, grade in enumerate(row)] for row in grades
     ]
 
 
 def played(judge, *, stop=False):
     """The rankers of four pools that share `judge`(pool, shown, rng) -> scores of those shown, to their ends."""
     utilities, candidates = pools(3)
-    engine = BayesianEngine(BayesOptions(stop=stop))
+    engine = BayesianRankingEngine(BayesRankingOptions(stop=stop))
     rankers = {
         str(q): engine.start(candidates[q], query=str(q), top=TOP, seed=1) for q in range(len(candidates))
     }
-    rng = make_generator(3, "checks judge")
+    rng = make_seeded_generator(3, "checks judge")
     going = True
     while going:
         going = False
@@ -128,7 +132,7 @@ def fresh(utilities, shown, rng):
 
 def intransitive(utilities, shown, rng):
     """One number for each pair, for good; a batch is ordered by wins."""
-    table = np.triu(make_generator(5, "pairs").standard_normal((N, N)), 1)
+    table = np.triu(make_seeded_generator(5, "pairs").standard_normal((N, N)), 1)
     margins = utilities[shown][:, None] - utilities[shown] + 1.5 * (table - table.T)[np.ix_(shown, shown)]
     return (margins > 0).sum(axis=1) + 1e-3 * margins.sum(axis=1)
 

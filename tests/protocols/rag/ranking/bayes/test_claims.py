@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from embassay.protocols.rag.ranking.choice import chance_in_top, estimate_order_claims
+from embassay.protocols.rag.ranking.choice import estimate_chance_in_top, estimate_order_claims
 
 
 def test_claims_are_means_over_draws():
@@ -21,7 +21,7 @@ def test_claims_are_means_over_draws():
     assert found.set_errors_at_most_1 == pytest.approx(np.mean(wrong <= 1))
     assert found.set_errors_at_most_2 == pytest.approx(np.mean(wrong <= 2))
     np.testing.assert_allclose(
-        chance_in_top(scores, top), np.mean([[i in one for i in range(9)] for one in tops], axis=0)
+        estimate_chance_in_top(scores, top), np.mean([[i in one for i in range(9)] for one in tops], axis=0)
     )
 
 

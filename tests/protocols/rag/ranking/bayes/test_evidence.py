@@ -12,8 +12,8 @@ from scipy.stats import multivariate_normal
 
 from embassay.protocols.rag.ranking.posterior import (
     NOISE,
+    compute_answers_log_likelihood,
     estimate_log_orthant_chance,
-    log_likelihood,
     predict_answer_log_chance,
 )
 
@@ -67,7 +67,9 @@ def test_a_first_answer_is_predicted_as_by_integrating_plackett_luce():
     for order in permutations(range(3)):
         order = np.array(order)
         found = np.exp(predicted(mean, precision, order, place[order], 0.02))
-        one = [np.exp(log_likelihood(x, order[None], place[order][None], 0.02)) for x in drawn]
+        one = [
+            np.exp(compute_answers_log_likelihood(x, order[None], place[order][None], 0.02)) for x in drawn
+        ]
         assert found == pytest.approx(np.mean(one), rel=0.12)
         total += found
     assert total == pytest.approx(1, abs=0.01)

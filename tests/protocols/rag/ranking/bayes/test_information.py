@@ -15,7 +15,10 @@ from embassay.protocols.rag.ranking.choice import (
     measure_window_information,
     sample_fisher_information,
 )
-from embassay.protocols.rag.ranking.posterior import compute_log_likelihood_slopes, log_likelihood
+from embassay.protocols.rag.ranking.posterior import (
+    compute_answers_log_likelihood,
+    compute_log_likelihood_slopes,
+)
 
 
 def enumerated(scores, window):
@@ -25,7 +28,10 @@ def enumerated(scores, window):
     x = np.column_stack([scores, np.zeros(len(scores))])
     nowhere = np.zeros((1, m))
     chances = np.array(
-        [[np.exp(log_likelihood(one, np.array([o]), nowhere, 0.0)) for o in orders] for one in x]
+        [
+            [np.exp(compute_answers_log_likelihood(one, np.array([o]), nowhere, 0.0)) for o in orders]
+            for one in x
+        ]
     )
 
     def entropy(p):

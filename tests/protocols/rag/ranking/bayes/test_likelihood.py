@@ -8,7 +8,10 @@ from math import factorial
 import numpy as np
 import pytest
 
-from embassay.protocols.rag.ranking.posterior import compute_log_likelihood_slopes, log_likelihood
+from embassay.protocols.rag.ranking.posterior import (
+    compute_answers_log_likelihood,
+    compute_log_likelihood_slopes,
+)
 
 
 def by_hand(x, order, place, random):
@@ -36,7 +39,7 @@ def test_probabilities_are_those_of_the_formula_and_sum_to_one(random):
     total = 0.0
     for chosen in permutations([0, 2, 3, 5]):
         shown_at = place[[(0, 2, 3, 5).index(i) for i in chosen]]
-        found = log_likelihood(x, np.array([chosen]), shown_at[None], random)
+        found = compute_answers_log_likelihood(x, np.array([chosen]), shown_at[None], random)
         assert np.exp(found) == pytest.approx(by_hand(x, chosen, shown_at, random))
         total += np.exp(found)
     assert total == pytest.approx(1)
@@ -48,9 +51,9 @@ def test_gradient_is_the_finite_difference(random):
     orders, places = some_answers(rng)
     x = rng.normal(size=7)
     value, slope, _ = slopes(x, orders, places, random)
-    assert value == pytest.approx(log_likelihood(x, orders, places, random))
+    assert value == pytest.approx(compute_answers_log_likelihood(x, orders, places, random))
     for i, step in enumerate(1e-6 * np.eye(7)):
-        up, down = (log_likelihood(x + s, orders, places, random) for s in (step, -step))
+        up, down = (compute_answers_log_likelihood(x + s, orders, places, random) for s in (step, -step))
         assert slope[i] == pytest.approx((up - down) / 2e-6, abs=1e-6)
 
 

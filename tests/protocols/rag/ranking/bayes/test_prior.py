@@ -40,7 +40,7 @@ def test_only_the_order_of_grades_counts(grades):
 
 @pytest.mark.parametrize("grades", [[], [None, None], [3, 3, 3]])
 def test_grades_that_tell_nobody_apart_say_nothing(grades):
-    assert estimate_utility_spread(grades).is_uninformative
+    assert estimate_utility_spread(grades).has_uninformative_grades
 
 
 def test_prior_variance_of_scores_is_the_sharpness_squared():
@@ -60,11 +60,11 @@ def test_weights_are_a_distribution():
 def test_where_most_are_equal_relevance_ends_before_the_top():
     """Nine tenths have grade 1: the border at 10 is inside them, and that at 2, where they begin, counts as well."""
     skewed = estimate_utility_spread([5, 3] + [1] * 18)
-    assert skewed.is_mostly_tied
+    assert skewed.has_mostly_tied_grades
     assert skewed.list_border_places(10) == (2, 10)
     assert skewed.list_border_places(2) == (2,)  # the border is where they begin
     usual = estimate_utility_spread([5, 4, 4, 3, 3, 3, 2, 2, 2, 1])
-    assert not usual.is_mostly_tied
+    assert not usual.has_mostly_tied_grades
     assert usual.list_border_places(5) == (5,)
     assert estimate_utility_spread([None] * 8).list_border_places(4) == (4,)
     assert estimate_utility_spread([]).list_border_places(1) == (1,)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.rag.ranking.locks import LockEvidence, count_disjoint_paths
+from embassay.protocols.rag.ranking.locks import PairLockEvidence, count_disjoint_paths
 
 
 def never(better: int, worse: int) -> bool:
@@ -19,8 +19,8 @@ def always(better: int, worse: int) -> bool:
 
 def evidence(
     n: int = 5, confirmations: int = 2, net: bool = False, pending_edges: bool = False
-) -> LockEvidence:
-    return LockEvidence(n, confirmations=confirmations, net=net, pending_edges=pending_edges)
+) -> PairLockEvidence:
+    return PairLockEvidence(n, confirmations=confirmations, net=net, pending_edges=pending_edges)
 
 
 def test_a_pair_is_locked_by_its_second_confirmation() -> None:

@@ -12,18 +12,19 @@ from embassay.protocols.rag.sweep.findings.recommendation import (
     list_win_shares_by_axis_value,
 )
 from embassay.protocols.rag.sweep.stacks import StackConfiguration
-from embassay.protocols.rag.tradeoffs import StackLimits, StackTradeoff, choose_stack
+from embassay.protocols.rag.tradeoffs import StackCostLatencyQuality, StackLimits, choose_stack
 
 few = st.integers(0, 4)
 limit = st.one_of(st.none(), few)
 
 
 @st.composite
-def resamples(draw: st.DrawFn) -> tuple[list[StackTradeoff], np.ndarray, np.ndarray]:
+def resamples(draw: st.DrawFn) -> tuple[list[StackCostLatencyQuality], np.ndarray, np.ndarray]:
     """Stacks with costs and prompts, and qualities and times of three resamples."""
     n = draw(st.integers(1, 6))
     stacks = [
-        StackTradeoff(f"s{draw(st.integers(0, 99)):02}-{i}", draw(few), 0.0, {}, draw(few)) for i in range(n)
+        StackCostLatencyQuality(f"s{draw(st.integers(0, 99)):02}-{i}", draw(few), 0.0, {}, draw(few))
+        for i in range(n)
     ]
     rows = st.lists(st.lists(few, min_size=n, max_size=n), min_size=3, max_size=3)
     return stacks, np.array(draw(rows)) / 4, np.array(draw(rows)) * 50.0
@@ -31,7 +32,7 @@ def resamples(draw: st.DrawFn) -> tuple[list[StackTradeoff], np.ndarray, np.ndar
 
 @given(resamples(), limit, limit, limit)
 def test_each_row_is_what_choose_takes(
-    drawn: tuple[list[StackTradeoff], np.ndarray, np.ndarray],
+    drawn: tuple[list[StackCostLatencyQuality], np.ndarray, np.ndarray],
     sla: int | None,
     budget: int | None,
     target: int | None,
@@ -44,7 +45,7 @@ def test_each_row_is_what_choose_takes(
     winners = choose_stack_in_each_resample(stacks, quality, latency, limits, 75.0)
     for b, place in enumerate(winners.places.tolist()):
         row = [
-            StackTradeoff(
+            StackCostLatencyQuality(
                 one.id, one.cost, float(latency[b, i]), {"Q": float(quality[b, i])}, one.prompt_tokens
             )
             for i, one in enumerate(stacks)
@@ -55,7 +56,7 @@ def test_each_row_is_what_choose_takes(
 
 
 def test_a_stack_without_a_value_never_wins() -> None:
-    stacks = [StackTradeoff("a", 0, 0), StackTradeoff("b", 0, 0)]
+    stacks = [StackCostLatencyQuality("a", 0, 0), StackCostLatencyQuality("b", 0, 0)]
     winners = choose_stack_in_each_resample(
         stacks, np.array([[np.nan, 0.1], [np.nan, np.nan]]), np.zeros((2, 2)), StackLimits(), 75.0
     )
@@ -64,7 +65,7 @@ def test_a_stack_without_a_value_never_wins() -> None:
 
 
 def test_shares_of_runners_up_and_of_values_of_an_axis() -> None:
-    stacks = [StackTradeoff(id, 0, 0) for id in "abc"]
+    stacks = [StackCostLatencyQuality(id, 0, 0) for id in "abc"]
     quality = np.eye(3)[[0, 0, 0, 1, 2, 1]]
     winners = choose_stack_in_each_resample(stacks, quality, np.zeros((6, 3)), StackLimits(), 75.0)
     assert [(one.name, one.share) for one in list_runner_up_shares(winners, "abc", "a")] == [

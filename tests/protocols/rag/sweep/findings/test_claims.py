@@ -11,8 +11,12 @@ import pytest
 
 from claims import Tables, walk
 from embassay.protocols.rag.sweep.findings import compute_sweep_findings
-from embassay.protocols.rag.sweep.findings.record import StackSummary, SweepConditions, SweepPart
-from embassay.protocols.rag.sweep.findings.sentences import sweep_claims
+from embassay.protocols.rag.sweep.findings.record import (
+    StackSummary,
+    SweepDatasetFindings,
+    SweepRulesPricesAndSeed,
+)
+from embassay.protocols.rag.sweep.findings.sentences import list_sweep_claims
 from embassay.protocols.rag.sweep.stacks import StackConfiguration, SweepMeasurements, SweepRules
 
 from ..sweeps import constant, drawn
@@ -45,7 +49,7 @@ def random_sweep(seed: int) -> SweepMeasurements:
     return replace(sweep, measured=measured)
 
 
-def tables_of(part: SweepPart, asked: SweepConditions) -> Tables:
+def tables_of(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> Tables:
     """The values of a part by themselves, and who keeps the limits, counted anew."""
     valued = {stack.id: value for stack in part.stacks if (value := stack.value(asked.measure)) is not None}
     by_id = {stack.id: stack for stack in part.stacks}
@@ -71,10 +75,10 @@ def tables_of(part: SweepPart, asked: SweepConditions) -> Tables:
     )
 
 
-def held(part: SweepPart, asked: SweepConditions) -> int:
+def held(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> int:
     """Every claim of a part, and the counts and words of its sentences."""
     tables, recommendation = tables_of(part, asked), part.recommendation
-    made = list(sweep_claims(part, asked))
+    made = list(list_sweep_claims(part, asked))
     able = [
         stack for stack in part.stacks if stack.id in tables.values[asked.measure] and tables.keeps(stack.id)
     ]

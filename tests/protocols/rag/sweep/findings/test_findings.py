@@ -15,15 +15,15 @@ import pytest
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.sweep.findings import (
-    Findings,
+    SweepFindings,
     compute_and_write_findings,
     compute_sweep_findings,
+    make_findings_result_rows,
     read_findings,
-    result_rows,
 )
 from embassay.protocols.rag.sweep.findings.arrays import StackArrays
 from embassay.protocols.rag.sweep.findings.recommendation import measure_differences_from, recommend_stack
-from embassay.protocols.rag.sweep.findings.record import SweepPart
+from embassay.protocols.rag.sweep.findings.record import SweepDatasetFindings
 from embassay.protocols.rag.sweep.findings.sentences import format_ms, format_ratio, format_usd
 from embassay.protocols.rag.sweep.stacks import StackTimes, SweepMeasurements, SweepRules
 from embassay.stats import Estimate
@@ -43,11 +43,11 @@ def sweep() -> SweepMeasurements:
 
 
 @pytest.fixture(scope="module")
-def findings(sweep: SweepMeasurements) -> Findings:
+def findings(sweep: SweepMeasurements) -> SweepFindings:
     return compute_sweep_findings(sweep, resamples=100)
 
 
-def test_parts_are_all_datasets_together_then_each(findings: Findings) -> None:
+def test_parts_are_all_datasets_together_then_each(findings: SweepFindings) -> None:
     assert [one.dataset for one in findings.parts] == ["", "sea", "cran"]
     whole, sea, cran = findings.parts
     assert whole.queries == sea.queries + cran.queries == 70
@@ -64,7 +64,7 @@ def test_a_stack_that_failed_on_one_dataset_is_left_out_of_the_whole(sweep: Swee
 
 
 def test_values_are_means_over_the_queries_where_they_are_defined(
-    sweep: SweepMeasurements, findings: Findings
+    sweep: SweepMeasurements, findings: SweepFindings
 ) -> None:
     for one in sweep.measured[:5]:
         found = findings.parts[1].stack(one.configuration.id).measured("RA-nWG@10")
@@ -76,7 +76,7 @@ def test_values_are_means_over_the_queries_where_they_are_defined(
 
 
 def test_times_are_medians_of_medians_and_pooled_percentiles(
-    sweep: SweepMeasurements, findings: Findings
+    sweep: SweepMeasurements, findings: SweepFindings
 ) -> None:
     one = sweep.measured[0]
     total = findings.parts[1].stack(one.configuration.id).time("total")
@@ -93,7 +93,7 @@ def test_few_samples_are_flagged() -> None:
     assert any("too few for a 95th percentile" in note for note in part.notes)
 
 
-def test_the_recommended_stack_keeps_the_limits_and_is_the_best_of_those(findings: Findings) -> None:
+def test_the_recommended_stack_keeps_the_limits_and_is_the_best_of_those(findings: SweepFindings) -> None:
     for part in findings.parts:
         chosen = part.stack(part.recommendation.stack)
         feasible = [one for one in part.stacks if one.latency <= 300 and one.cost <= 1]
@@ -103,7 +103,7 @@ def test_the_recommended_stack_keeps_the_limits_and_is_the_best_of_those(finding
         assert "cost, latency" in chosen.on
 
 
-def test_shares_of_winners_are_of_all_resamples(findings: Findings) -> None:
+def test_shares_of_winners_are_of_all_resamples(findings: SweepFindings) -> None:
     for part in findings.parts:
         found = part.recommendation
         assert found.share is not None
@@ -114,7 +114,7 @@ def test_shares_of_winners_are_of_all_resamples(findings: Findings) -> None:
         assert {one.name: one.share for one in found.by_axis}["cross"] == 1.0
 
 
-def test_alternatives_are_what_they_are_called(findings: Findings) -> None:
+def test_alternatives_are_what_they_are_called(findings: SweepFindings) -> None:
     for part in findings.parts:
         for one in part.recommendation.alternatives:
             assert one.kind not in ("cheaper", "cheapest alike") or one.usd < 0
@@ -140,7 +140,7 @@ def test_of_stacks_that_are_alike_one_is_told_of_which_more_queries_would_soones
     assert near(one.quality) == max(near(differences[name]) for name in found.alike)
 
 
-def test_effects_are_averages_of_paired_differences(findings: Findings) -> None:
+def test_effects_are_averages_of_paired_differences(findings: SweepFindings) -> None:
     found = {(one.axis, one.value): one for one in findings.parts[0].effects if one.measure == "RA-nWG@10"}
     assert found["mode", "hybrid"].quality.value == pytest.approx(0.06, abs=0.02)
     assert found["reranker", "cross"].quality.value == pytest.approx(0.12, abs=0.02)
@@ -150,7 +150,7 @@ def test_effects_are_averages_of_paired_differences(findings: Findings) -> None:
     assert found["k", "K 100"].pairs == len(findings.parts[0].stacks) // 2
 
 
-def test_steps_say_what_is_not_told_and_what_is_jitter(findings: Findings) -> None:
+def test_steps_say_what_is_not_told_and_what_is_jitter(findings: SweepFindings) -> None:
     steps = [one for one in findings.parts[0].steps if one.measure == "RA-nWG@10"]
     bare = [one for one in steps if not one.family.endswith("cross")]
     assert bare
@@ -163,7 +163,7 @@ def test_steps_say_what_is_not_told_and_what_is_jitter(findings: Findings) -> No
     assert [one.p95 for one in steps] == pytest.approx([slow[one.more] - slow[one.less] for one in steps])
 
 
-def test_guidance_is_judged_where_the_sweep_can(findings: Findings) -> None:
+def test_guidance_is_judged_where_the_sweep_can(findings: SweepFindings) -> None:
     found = {one.line: one for one in findings.parts[0].guidance}
     assert len(found) == 14
     assert found["int8 only under hard memory limits and after re-checking %PROC"].status == "holds"
@@ -214,8 +214,8 @@ def test_the_same_sweep_gives_the_same_bytes(tmp_path: Path) -> None:
     assert all((tmp_path / "a" / one).read_bytes() == (tmp_path / "b" / one).read_bytes() for one in files[0])
 
 
-def test_rows_have_every_measure_of_every_stack(findings: Findings) -> None:
-    rows = result_rows(findings)
+def test_rows_have_every_measure_of_every_stack(findings: SweepFindings) -> None:
+    rows = make_findings_result_rows(findings)
     assert len({row.key for row in rows}) == len(rows)
     row = next(row for row in rows if row.measure == "%PROC RA-nWG@10" and row.dataset == "sea")
     assert row.value is not None
@@ -288,7 +288,7 @@ def test_a_damaged_record_is_refused(content: str, tmp_path: Path) -> None:
         read_findings(tmp_path / "sweep.json")
 
 
-def test_every_number_in_a_sentence_is_in_the_record(findings: Findings) -> None:
+def test_every_number_in_a_sentence_is_in_the_record(findings: SweepFindings) -> None:
     """In one of the forms in which numbers are printed; names of stacks and measures are taken out first."""
     for part in findings.parts:
         known = _printed(json.loads(json.dumps({"asked": findings.as_dict()["asked"], "part": _facts(part)})))
@@ -301,12 +301,12 @@ def test_every_number_in_a_sentence_is_in_the_record(findings: Findings) -> None
                 assert number.rstrip(",") in known, (number, sentence)
 
 
-def _facts(part: SweepPart) -> dict[str, Any]:
+def _facts(part: SweepDatasetFindings) -> dict[str, Any]:
     return {key: value for key, value in json.loads(json.dumps(part, default=lambda one: vars(one))).items()
             if key not in ("verdict", "lede", "notes")}  # fmt: skip
 
 
-def _sentences(part: SweepPart) -> list[str]:
+def _sentences(part: SweepDatasetFindings) -> list[str]:
     alternatives = [one.text for one in part.recommendation.alternatives]
     guidance = [one.text for one in part.guidance if one.status != "not tested"]
     routes = [one.text for one in part.routes]

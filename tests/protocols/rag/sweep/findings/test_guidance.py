@@ -10,7 +10,7 @@ import pytest
 from embassay.contracts import IndexFacts
 from embassay.protocols.rag.sweep.findings import compute_sweep_findings
 from embassay.protocols.rag.sweep.findings.conclusions import estimate_index_bytes
-from embassay.protocols.rag.sweep.findings.record import SourceAdvice
+from embassay.protocols.rag.sweep.findings.record import SourceAdviceVerdict
 from embassay.protocols.rag.sweep.stacks import (
     MeasuredStack,
     StackConfiguration,
@@ -27,7 +27,7 @@ Row = tuple[StackConfiguration, float, float, float]
 
 def advice(
     line: str, rows: Sequence[Row], *, deep: Sequence[float] = (), noise: float = 0.01
-) -> SourceAdvice:
+) -> SourceAdviceVerdict:
     """The line, for stacks of these gains at 10, and at 30 where they are given."""
     deep = deep or [row[1] for row in rows]
     measured = []

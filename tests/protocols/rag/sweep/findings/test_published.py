@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from embassay.protocols.rag.sweep.findings import compute_sweep_findings
-from embassay.protocols.rag.sweep.findings.record import SweepPart
+from embassay.protocols.rag.sweep.findings.record import SweepDatasetFindings
 from embassay.protocols.rag.sweep.stacks import StackConfiguration, StackTimes, SweepRules
 
 from ..sweeps import SCENARIO, constant, scenarios
@@ -35,7 +35,7 @@ LITE = {
 MODELS = (("large", 1024), ("base", 1024), ("base", 2048), ("base", 512), ("lite", 1024))
 
 
-def part(*, resamples: int = 20, **rules: object) -> SweepPart:
+def part(*, resamples: int = 20, **rules: object) -> SweepDatasetFindings:
     return compute_sweep_findings(scenarios(**rules), resamples=resamples).parts[0]
 
 

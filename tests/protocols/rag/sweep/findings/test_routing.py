@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from embassay.protocols.rag.sweep.findings import compute_sweep_findings
 from embassay.protocols.rag.sweep.findings.advice import (
+    find_signal_threshold,
     mark_queries_where_signal_fires,
-    signal_threshold,
     split_queries_into_halves,
 )
-from embassay.protocols.rag.sweep.findings.record import RoutingResult, SweepPart
-from embassay.protocols.rag.sweep.signals import entropy
+from embassay.protocols.rag.sweep.findings.record import RoutingResult, SweepDatasetFindings
+from embassay.protocols.rag.sweep.signals import compute_score_entropy
 from embassay.protocols.rag.sweep.stacks import MeasuredStack, SweepMeasurements, SweepRules
 
 from ..sweeps import drawn
@@ -28,7 +28,7 @@ SMALL = {"encoder": ("wordllama",), "k": (50, 100), "reranker": ("cross",)}
 
 def part_of(
     change: Callable[[MeasuredStack], MeasuredStack] = lambda one: one, axes: Any = SMALL
-) -> SweepPart:
+) -> SweepDatasetFindings:
     sweep: SweepMeasurements = drawn({"sea": 41, "cran": 60}, SweepRules(), axes=axes)
     made = replace(sweep, measured=tuple(change(one) for one in sweep.measured))
     return compute_sweep_findings(made, resamples=100).parts[0]
@@ -39,10 +39,12 @@ def routes(change: Callable[[MeasuredStack], MeasuredStack] = lambda one: one) -
 
 
 def test_the_entropy_of_the_specification() -> None:
-    assert entropy(np.array([2.0, 1.0, 0.0, 0.0])) == pytest.approx(0.756481, abs=1e-6)
-    assert entropy(np.array([2.0, 1.0, 0.0, 0.0])) * np.log(4) == pytest.approx(1.048705, abs=1e-6)
-    assert entropy(np.zeros(50)) == pytest.approx(1.0)
-    assert entropy(np.array([900.0, 0.0])) == 0.0
+    assert compute_score_entropy(np.array([2.0, 1.0, 0.0, 0.0])) == pytest.approx(0.756481, abs=1e-6)
+    assert compute_score_entropy(np.array([2.0, 1.0, 0.0, 0.0])) * np.log(4) == pytest.approx(
+        1.048705, abs=1e-6
+    )
+    assert compute_score_entropy(np.zeros(50)) == pytest.approx(1.0)
+    assert compute_score_entropy(np.array([900.0, 0.0])) == 0.0
 
 
 @given(st.integers(2, 200), st.integers(0, 9))
@@ -54,7 +56,10 @@ def test_halves_have_every_query_once(n: int, seed: int) -> None:
 
 def test_a_threshold_is_a_quarter_of_the_calibration_queries() -> None:
     values = np.arange(101.0)
-    low, high = signal_threshold("sea", "margin", values), signal_threshold("sea", "entropy", values)
+    low, high = (
+        find_signal_threshold("sea", "margin", values),
+        find_signal_threshold("sea", "entropy", values),
+    )
     assert low is not None
     assert high is not None
     assert (low.value, low.below, high.value, high.below) == (25.0, True, 75.0, False)
@@ -63,7 +68,7 @@ def test_a_threshold_is_a_quarter_of_the_calibration_queries() -> None:
         mark_queries_where_signal_fires(high, values).sum(),
     ) == (25, 25)
     assert not mark_queries_where_signal_fires(low, np.array([np.nan])).any()
-    assert signal_threshold("sea", "margin", np.full(3, np.nan)) is None
+    assert find_signal_threshold("sea", "margin", np.full(3, np.nan)) is None
 
 
 def test_each_signal_alone_and_together() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from embassay.protocols.kernel.tables import ColumnTable
 from embassay.protocols.rag.sweep.findings import compute_sweep_findings
-from embassay.protocols.rag.sweep.findings.tables import find_extreme_rerankers, sweep_tables
+from embassay.protocols.rag.sweep.findings.tables import build_sweep_tables, find_extreme_rerankers
 from embassay.protocols.rag.sweep.stacks import StackConfiguration, SweepRules
 
 from ..sweeps import SCENARIO, constant, scenarios
@@ -27,7 +27,7 @@ ROWS = [
 def made() -> dict[str, ColumnTable]:
     return {
         one.name: one
-        for one in sweep_tables(compute_sweep_findings(constant(ROWS, SweepRules()), resamples=20))
+        for one in build_sweep_tables(compute_sweep_findings(constant(ROWS, SweepRules()), resamples=20))
     }  # type: ignore[arg-type]
 
 
@@ -68,7 +68,7 @@ def test_a_leaderboard_is_in_order(made: dict[str, ColumnTable]) -> None:
 
 
 def test_the_published_scenarios_are_table_8() -> None:
-    found = {one.name: one for one in sweep_tables(compute_sweep_findings(scenarios(), resamples=5))}
+    found = {one.name: one for one in build_sweep_tables(compute_sweep_findings(scenarios(), resamples=5))}
     by_name = {row["Scenario"]: row for row in rows(found["rag_table8"])}
     assert {name: by_name[name]["Stack"] for name in SCENARIO} == SCENARIO
     published = [

@@ -21,22 +21,22 @@ from embassay.protocols.rag.sweep.findings.arrays import (
     Floats,
     Pairs,
     StackArrays,
-    axis_values,
     find_estimate_range,
     find_measure_at_cutoff,
+    list_axis_values,
+    list_usual_measures,
     make_interval_estimate,
+    name_stack_family,
     pair_stacks_differing_in_axis,
-    stack_family,
-    usual_measures,
 )
 from embassay.protocols.rag.sweep.findings.recommendation import describe_axis_value, is_difference_decided
 from embassay.protocols.rag.sweep.findings.record import (
-    AxisEffect,
-    DepthStep,
-    RoutingContrast,
+    AxisValueEffect,
+    CandidateDepthStep,
+    EscalationThreshold,
+    RoutingGainOverFixedK,
     RoutingResult,
-    SignalThreshold,
-    SourceAdvice,
+    SourceAdviceVerdict,
     StackQuality,
 )
 from embassay.protocols.rag.sweep.findings.sentences import (
@@ -48,16 +48,16 @@ from embassay.protocols.rag.sweep.findings.sentences import (
     format_usd_difference,
 )
 from embassay.protocols.rag.sweep.stacks import NONE, SIGNALS, MeasuredStack
-from embassay.protocols.rag.tradeoffs import StackTradeoff, marginal_gain
-from embassay.randomness import make_generator
+from embassay.protocols.rag.tradeoffs import StackCostLatencyQuality, compute_marginal_stack_gain
+from embassay.randomness import make_seeded_generator
 from embassay.stats import Estimate
 
 
-def list_depth_steps(ground: StackArrays) -> Iterator[DepthStep]:
+def list_depth_steps(ground: StackArrays) -> Iterator[CandidateDepthStep]:
     """Every step from a K to the next one of its family, for the usual measures."""
     families: dict[str, list[int]] = {}
     for i, configuration in enumerate(ground.configurations):
-        families.setdefault(stack_family(configuration), []).append(i)
+        families.setdefault(name_stack_family(configuration), []).append(i)
     pairs = [
         (less, more)
         for places in families.values()
@@ -65,7 +65,7 @@ def list_depth_steps(ground: StackArrays) -> Iterator[DepthStep]:
     ]
     if not pairs:
         return
-    for measure in usual_measures(ground):
+    for measure in list_usual_measures(ground):
         less, more = np.array(pairs).T
         columns = {
             name: column[:, more] - column[:, less] for name, column in ground.columns(measure).items()
@@ -75,16 +75,16 @@ def list_depth_steps(ground: StackArrays) -> Iterator[DepthStep]:
                 yield _make_depth_step(ground, i, j, measure, gain)
 
 
-def _make_depth_step(ground: StackArrays, i: int, j: int, measure: str, gain: Estimate) -> DepthStep:
+def _make_depth_step(ground: StackArrays, i: int, j: int, measure: str, gain: Estimate) -> CandidateDepthStep:
     less, more = (
-        StackTradeoff(
+        StackCostLatencyQuality(
             ground.ids[at], float(ground.cost[at]), float(ground.latencies_of_stacks[at]), {measure: value}
         )
         for at, value in ((i, 0.0), (j, gain.value or 0.0))
     )
-    step = marginal_gain(less, more, measure, jitter_ms=ground.jitter_ms)
-    return DepthStep(
-        family=stack_family(ground.configurations[i]), less=less.id, more=more.id,
+    step = compute_marginal_stack_gain(less, more, measure, jitter_ms=ground.jitter_ms)
+    return CandidateDepthStep(
+        family=name_stack_family(ground.configurations[i]), less=less.id, more=more.id,
         k=ground.configurations[i].k, next_k=ground.configurations[j].k, measure=measure, gain=gain,
         milliseconds=step.milliseconds, usd=step.usd, per_ms=step.per_ms, kind=step.kind,
         text=_describe_depth_step(gain, step.milliseconds, step.usd, ground.jitter_ms),
@@ -118,25 +118,25 @@ ANY = "any"
 
 
 @dataclass(frozen=True)
-class QueryHalves:
+class ThresholdAndTestQueries:
     """Which queries set thresholds, and which judge them: places, disjoint, together all."""
 
     calibration: NDArray[np.int64]
     evaluation: NDArray[np.int64]
 
 
-def split_queries_into_halves(n: int, seed: int, dataset: str) -> QueryHalves:
+def split_queries_into_halves(n: int, seed: int, dataset: str) -> ThresholdAndTestQueries:
     """Half of the queries (the smaller one where n is odd) to calibrate, drawn by seed, and the others.
 
     >>> parts = split_queries_into_halves(5, 1, "sea")
     >>> len(parts.calibration), len(parts.evaluation)
     (2, 3)
     """
-    order = make_generator(seed, "sweep", "routing", dataset).permutation(n)
-    return QueryHalves(np.sort(order[: n // 2]), np.sort(order[n // 2 :]))
+    order = make_seeded_generator(seed, "sweep", "routing", dataset).permutation(n)
+    return ThresholdAndTestQueries(np.sort(order[: n // 2]), np.sort(order[n // 2 :]))
 
 
-def signal_threshold(dataset: str, signal: str, values: Floats) -> SignalThreshold | None:
+def find_signal_threshold(dataset: str, signal: str, values: Floats) -> EscalationThreshold | None:
     """From where on a signal fires: under the lowest quarter or above the highest of the calibration queries, or where
     it is fixed; None where it is undefined for all of them."""
     valid = values[~np.isnan(values)]
@@ -144,13 +144,13 @@ def signal_threshold(dataset: str, signal: str, values: Floats) -> SignalThresho
         return None
     below = BELOW[signal]
     if signal in FIXED:
-        return SignalThreshold(dataset, signal, FIXED[signal], below)
-    return SignalThreshold(
+        return EscalationThreshold(dataset, signal, FIXED[signal], below)
+    return EscalationThreshold(
         dataset, signal, float(np.percentile(valid, QUARTER if below else 100 - QUARTER)), below
     )
 
 
-def mark_queries_where_signal_fires(limit: SignalThreshold, values: Floats) -> Mask:
+def mark_queries_where_signal_fires(limit: EscalationThreshold, values: Floats) -> Mask:
     """Which queries ask for more; one whose signal is undefined does not."""
     with np.errstate(invalid="ignore"):
         return np.asarray(values < limit.value if limit.below else values > limit.value)
@@ -171,25 +171,27 @@ class _EscalationRoute:
     less: int
     more: int
     signal: str
-    thresholds: tuple[SignalThreshold, ...]
+    thresholds: tuple[EscalationThreshold, ...]
     escalated: Mapping[str, Mask]
 
 
-def find_routes(ground: StackArrays) -> Iterator[RoutingResult]:
+def evaluate_escalation_routes(ground: StackArrays) -> Iterator[RoutingResult]:
     """Every family with K = 50 and K = 100, by each signal that it has and by all of them together."""
     split = {name: split_queries_into_halves(n, ground.seed, name) for name, n in ground.queries.items()}
     if any(not len(half.calibration) for half in split.values()):
         return
     pairs = [(j, i) for i, j in pair_stacks_differing_in_axis(ground, "k", MORE, LESS)]
-    found_routes = [route for less, more in pairs for route in _list_family_routes(ground, split, less, more)]
+    found_routes = [
+        route for less, more in pairs for route in _list_escalation_routes(ground, split, less, more)
+    ]
     base = ground.rules.measure
     measures = [name for k in CUTOFFS if (name := find_measure_at_cutoff(ground.measures, base, k))] or [base]
     if found_routes:
-        yield from _measure_routes(ground, split, found_routes, measures)
+        yield from _measure_escalation_routes(ground, split, found_routes, measures)
 
 
-def _list_family_routes(
-    ground: StackArrays, split: Mapping[str, QueryHalves], less: int, more: int
+def _list_escalation_routes(
+    ground: StackArrays, split: Mapping[str, ThresholdAndTestQueries], less: int, more: int
 ) -> Iterator[_EscalationRoute]:
     alone = [
         route
@@ -205,13 +207,13 @@ def _list_family_routes(
 
 
 def _make_route_by_signal(
-    ground: StackArrays, split: Mapping[str, QueryHalves], less: int, more: int, signal: str
+    ground: StackArrays, split: Mapping[str, ThresholdAndTestQueries], less: int, more: int, signal: str
 ) -> _EscalationRoute | None:
     """None where the signal is missing on a dataset."""
     limits, masks = [], {}
     for name, half in split.items():
         values = ground.rows[name][less].signals.get(signal)
-        limit = None if values is None else signal_threshold(name, signal, values[half.calibration])
+        limit = None if values is None else find_signal_threshold(name, signal, values[half.calibration])
         if values is None or limit is None:
             return None
         limits.append(limit)
@@ -219,9 +221,9 @@ def _make_route_by_signal(
     return _EscalationRoute(less, more, signal, tuple(limits), masks)
 
 
-def _measure_routes(
+def _measure_escalation_routes(
     ground: StackArrays,
-    split: Mapping[str, QueryHalves],
+    split: Mapping[str, ThresholdAndTestQueries],
     routes_: Sequence[_EscalationRoute],
     measures: Sequence[str],
 ) -> Iterator[RoutingResult]:
@@ -233,15 +235,18 @@ def _measure_routes(
     for i, route in enumerate(routes_):
         quality = [StackQuality(measure, figures[measure][0][i]) for measure in measures]
         against = [
-            RoutingContrast(k, measure, figures[measure][side][i])
+            RoutingGainOverFixedK(k, measure, figures[measure][side][i])
             for measure in measures
             for side, k in ((1, LESS), (2, MORE))
         ]
-        yield _make_route(ground, split, route, rates[i], quality, against)
+        yield _make_routing_result(ground, split, route, rates[i], quality, against)
 
 
 def _measure_route_quality(
-    ground: StackArrays, split: Mapping[str, QueryHalves], routes_: Sequence[_EscalationRoute], measure: str
+    ground: StackArrays,
+    split: Mapping[str, ThresholdAndTestQueries],
+    routes_: Sequence[_EscalationRoute],
+    measure: str,
 ) -> list[list[Estimate]]:
     """Of each route: the measure when routed, less that of the small K, less that of the large one."""
     routed, from_less, from_more = {}, {}, {}
@@ -253,22 +258,22 @@ def _measure_route_quality(
     return [ground.figures(columns) for columns in (routed, from_less, from_more)]
 
 
-def _make_route(
+def _make_routing_result(
     ground: StackArrays,
-    split: Mapping[str, QueryHalves],
+    split: Mapping[str, ThresholdAndTestQueries],
     route: _EscalationRoute,
     rate: Estimate,
     quality: Sequence[StackQuality],
-    against: Sequence[RoutingContrast],
+    against: Sequence[RoutingGainOverFixedK],
 ) -> RoutingResult:
     shares = np.array([route.escalated[name].mean() for name in ground.datasets])
     costs, times = (
         _list_numbers_of_stack_pair(ground, route, lambda stack: stack.cost),
         _list_numbers_of_stack_pair(ground, route, _average_median_ms),
     )
-    usd_routed, ms_routed = (float(mix_costs(part, shares).mean()) for part in (costs, times))
+    usd_routed, ms_routed = (float(compute_routing_costs(part, shares).mean()) for part in (costs, times))
     return RoutingResult(
-        family=stack_family(ground.configurations[route.less]),
+        family=name_stack_family(ground.configurations[route.less]),
         less=ground.ids[route.less],
         more=ground.ids[route.more],
         signal=route.signal,
@@ -288,10 +293,10 @@ def _make_route(
     )
 
 
-def mix_costs(each: Floats, shares: Floats) -> Floats:
+def compute_routing_costs(each: Floats, shares: Floats) -> Floats:
     """What routing costs where a share of the queries is escalated: `each` is (2, n), of the small and the large K.
 
-    >>> mix_costs(np.array([[1.0], [2.0]]), np.array([0.25])).tolist()
+    >>> compute_routing_costs(np.array([[1.0], [2.0]]), np.array([0.25])).tolist()
     [1.25]
     """
     return np.asarray((1 - shares) * each[0] + shares * each[1])
@@ -316,7 +321,7 @@ def _describe_route(
     usd_routed: float,
     ms_routed: float,
     quality: Sequence[StackQuality],
-    against: Sequence[RoutingContrast],
+    against: Sequence[RoutingGainOverFixedK],
 ) -> str:
     parts = [
         f"{value.measure} {format_score(value.value)}" for value in quality if value.value.value is not None
@@ -336,26 +341,26 @@ def _describe_route(
 MOST_VALUES = 6
 
 
-def axis_effects(ground: StackArrays) -> Iterator[AxisEffect]:
+def estimate_axis_effects(ground: StackArrays) -> Iterator[AxisValueEffect]:
     """Every two values of every axis (of those with up to six), the later less the earlier, for the usual measures."""
     compared = [
         (axis, value, other, pairs)
         for axis in AXES
-        for other, value in combinations(axis_values(ground, axis)[:MOST_VALUES], 2)
+        for other, value in combinations(list_axis_values(ground, axis)[:MOST_VALUES], 2)
         if (pairs := pair_stacks_differing_in_axis(ground, axis, value, other))
     ]
     if not compared:
         return
-    for measure in usual_measures(ground):
+    for measure in list_usual_measures(ground):
         columns = ground.columns(measure)
         averaged = {
             name: np.column_stack([average_paired_differences(column, pairs) for *_, pairs in compared])
             for name, column in columns.items()
         }
         for (axis, value, other, pairs), quality in zip(compared, ground.figures(averaged), strict=True):
-            yield AxisEffect(
+            yield AxisValueEffect(
                 axis, describe_axis_value(axis, value), describe_axis_value(axis, other), len(pairs), measure, quality,
-                latency_change(ground, pairs),
+                estimate_latency_change(ground, pairs),
                 float(np.mean([ground.cost[i] - ground.cost[j] for i, j in pairs])),
                 float(np.mean([ground.p95_latencies_of_stacks[i] - ground.p95_latencies_of_stacks[j] for i,
                     j in pairs]))
@@ -369,7 +374,7 @@ def average_paired_differences(columns: Floats, pairs: Pairs) -> Floats:
     return np.asarray((columns[:, first] - columns[:, second]).mean(axis=1))
 
 
-def latency_change(ground: StackArrays, pairs: Pairs) -> Estimate:
+def estimate_latency_change(ground: StackArrays, pairs: Pairs) -> Estimate:
     """The mean difference of latencies, with the interval over timed queries."""
     first, second = np.array(pairs).T
     timed = min(rows[0].times.total.shape[1] for rows in ground.rows.values())
@@ -381,12 +386,12 @@ def latency_change(ground: StackArrays, pairs: Pairs) -> Estimate:
 MEANING = {"holds": "It holds.", "does not hold": "It does not hold.", "open": "Undecided on these queries."}
 
 
-def effect_status(value: Estimate, least: float = 0.0) -> str:
+def judge_difference_status(value: Estimate, least: float = 0.0) -> str:
     """Whether a difference lies over `least` with its whole interval, under it, or on both sides.
 
-    >>> effect_status(Estimate(0.05, 0.01, 0.09)), effect_status(Estimate(-0.05, -0.09, -0.01))
+    >>> judge_difference_status(Estimate(0.05, 0.01, 0.09)), judge_difference_status(Estimate(-0.05, -0.09, -0.01))
     ('holds', 'does not hold')
-    >>> effect_status(Estimate(0.01, -0.02, 0.04))
+    >>> judge_difference_status(Estimate(0.01, -0.02, 0.04))
     'open'
     """
     ends = find_estimate_range(value)
@@ -395,19 +400,19 @@ def effect_status(value: Estimate, least: float = 0.0) -> str:
     return "holds" if ends[0] > least else "does not hold" if ends[1] <= least else "open"
 
 
-def reverse_status(found: str) -> str:
+def reverse_advice_status(found: str) -> str:
     """The status of a line that says the opposite."""
     return {"holds": "does not hold", "does not hold": "holds"}.get(found, found)
 
 
-def untested_advice(line: str, needs: str) -> SourceAdvice:
+def make_untested_advice(line: str, needs: str) -> SourceAdviceVerdict:
     """A line that the sweep says nothing of, and what it needs."""
-    return SourceAdvice(line, "not tested", f"Not tested on this data: {needs}.")
+    return SourceAdviceVerdict(line, "not tested", f"Not tested on this data: {needs}.")
 
 
-def make_advice(line: str, found: str, text: str, *evidence: Estimate) -> SourceAdvice:
+def make_advice(line: str, found: str, text: str, *evidence: Estimate) -> SourceAdviceVerdict:
     """A line with its status, told by its figures."""
-    return SourceAdvice(line, found, f"{text} {MEANING[found]}", evidence)
+    return SourceAdviceVerdict(line, found, f"{text} {MEANING[found]}", evidence)
 
 
 def measure_paired_difference(
@@ -425,7 +430,7 @@ def find_deciding_measure_at_cutoff(ground: StackArrays, k: int) -> str | None:
     return find_measure_at_cutoff(ground.measures, ground.rules.measure, k)
 
 
-def relative_change(ground: StackArrays, measure: str, pairs: Pairs) -> Estimate:
+def estimate_relative_change(ground: StackArrays, measure: str, pairs: Pairs) -> Estimate:
     """The difference as a share of the mean of the second stacks."""
     second = np.array([j for _, j in pairs])
     before = float(np.nanmean(ground.quality(measure)[second]))
@@ -453,7 +458,7 @@ def find_strongest_reranker(ground: StackArrays) -> str | None:
     return max(costs, key=lambda name: costs[name]) if costs else None
 
 
-def estimate_difference_of_reached(ground: StackArrays, measure: str, pairs: Pairs) -> Estimate:
+def estimate_ceiling_share_change(ground: StackArrays, measure: str, pairs: Pairs) -> Estimate:
     """The mean difference of %PROC over pairs of stacks."""
     first, second = np.array(pairs).T
     above, below = ground.columns(measure), ground.columns(measure, ceiling=True)
@@ -477,20 +482,20 @@ def format_percentage_points(value: float) -> str:
     return f"{numbers.format_change(100 * value, 1)} points"
 
 
-def signed_percent(value: Estimate) -> str:
+def format_relative_change(value: Estimate) -> str:
     """A relative change with its interval."""
     if value.value is None:
         return "n/a"
-    ends = "" if value.low is None else f" ({' to '.join(map(_signed_share, value.ends))})"
-    return f"{_signed_share(value.value)}{ends}"
+    ends = "" if value.low is None else f" ({' to '.join(map(_format_signed_share, value.ends))})"
+    return f"{_format_signed_share(value.value)}{ends}"
 
 
-def _signed_share(value: float) -> str:
+def _format_signed_share(value: float) -> str:
     """A share in percent with its sign; what rounds to zero has none."""
     return f"{numbers.format_change(100 * value, 1)}%"
 
 
-def ms_change(value: Estimate) -> str:
+def format_ms_change(value: Estimate) -> str:
     """A difference of times with its sign."""
     size = value.value or 0.0
     return f"{numbers.MINUS if size < 0 else '+'}{format_ms(abs(size))}"
@@ -503,74 +508,82 @@ HARDLY = 0.01
 HALF_A_SECOND = 500.0
 
 
-def hnsw_advice(ground: StackArrays) -> SourceAdvice:
+def advise_on_hnsw_loss(ground: StackArrays) -> SourceAdviceVerdict:
     """The loss of hnsw-f32 against flat search stays within 2%."""
     line = "HNSW f32 by default, tuned until within 1-2% of flat"
     pairs = _pair_stacks_by_index(ground, "hnsw-f32", "flat")
     if not pairs:
-        return untested_advice(line, "needs hnsw-f32 and flat")
+        return make_untested_advice(line, "needs hnsw-f32 and flat")
     measure = ground.rules.measure
-    change = relative_change(ground, measure, pairs)
-    time = latency_change(ground, pairs)
-    text = f"hnsw-f32 changes {measure} by {signed_percent(change)} of flat search, and the time by {ms_change(time)}."
-    return make_advice(line, effect_status(change, -TOLERANCE), text, change, time)
+    change = estimate_relative_change(ground, measure, pairs)
+    time = estimate_latency_change(ground, pairs)
+    text = f"hnsw-f32 changes {measure} by {format_relative_change(change)} of flat search, and the time by {format_ms_change(time)}."
+    return make_advice(line, judge_difference_status(change, -TOLERANCE), text, change, time)
 
 
-def int8_advice(ground: StackArrays) -> SourceAdvice:
+def advise_on_int8_loss(ground: StackArrays) -> SourceAdviceVerdict:
     """int8 loses more than 1% against f32: were it free, memory alone would speak for it."""
     line = "int8 only under hard memory limits and after re-checking %PROC"
     pairs = _pair_stacks_by_index(ground, "hnsw-int8", "hnsw-f32") or _pair_stacks_by_index(
         ground, "int8", "flat"
     )
     if not pairs:
-        return untested_advice(line, "needs an int8 index and the same in f32")
+        return make_untested_advice(line, "needs an int8 index and the same in f32")
     measure = ground.rules.measure
-    change = relative_change(ground, measure, pairs)
-    time = latency_change(ground, pairs)
-    text = f"int8 changes {measure} by {signed_percent(change)} of f32, and the time by {ms_change(time)}."
-    return make_advice(line, reverse_status(effect_status(change, -HARDLY)), text, change, time)
+    change = estimate_relative_change(ground, measure, pairs)
+    time = estimate_latency_change(ground, pairs)
+    text = f"int8 changes {measure} by {format_relative_change(change)} of f32, and the time by {format_ms_change(time)}."
+    return make_advice(
+        line, reverse_advice_status(judge_difference_status(change, -HARDLY)), text, change, time
+    )
 
 
 def _pair_stacks_by_index(ground: StackArrays, name: str, other: str) -> Pairs:
     """Stacks with an index beside the same with another, whatever the parameters of both."""
-    values = axis_values(ground, "index")
+    values = list_axis_values(ground, "index")
     first, second = ([value for value in values if value.partition("?")[0] == kind] for kind in (name, other))
     return [
         pair for a in first for b in second for pair in pair_stacks_differing_in_axis(ground, "index", a, b)
     ]
 
 
-def dimension_advice(ground: StackArrays) -> SourceAdvice:
+def advise_on_dimensions(ground: StackArrays) -> SourceAdviceVerdict:
     """2048 dimensions bring something at 30 and nothing at 10."""
     line = "1024 dimensions by default, 2048 only for deep K"
     at_10, at_30 = find_deciding_measure_at_cutoff(ground, 10), find_deciding_measure_at_cutoff(ground, 30)
     pairs = pair_stacks_differing_in_axis(ground, "dims", 2048, 1024)
     if not pairs or at_10 is None or at_30 is None:
-        return untested_advice(line, "needs 1024 and 2048 dimensions of one encoder, measured at 10 and 30")
+        return make_untested_advice(
+            line, "needs 1024 and 2048 dimensions of one encoder, measured at 10 and 30"
+        )
     shallow, deep = (
         measure_paired_difference(ground, at_10, pairs),
         measure_paired_difference(ground, at_30, pairs),
     )
     # The advice says that nothing is gained at 10, so a gain there speaks against it.
-    verdict = combine_statuses([reverse_status(effect_status(shallow)), effect_status(deep)])
+    verdict = combine_statuses(
+        [reverse_advice_status(judge_difference_status(shallow)), judge_difference_status(deep)]
+    )
     first, second = format_score(shallow, signed=True), format_score(deep, signed=True)
     text = f"2048 minus 1024: {first} of {at_10}, {second} of {at_30}."
     return make_advice(line, verdict, text, shallow, deep)
 
 
-def advise_depth_at_10(ground: StackArrays) -> SourceAdvice:
+def advise_depth_at_10(ground: StackArrays) -> SourceAdviceVerdict:
     """100 reranked candidates bring no more than 0.01 at 10 over 50."""
     line = "Candidate depth 50 for @10"
-    return _depth_advice(ground, line, 10, reverse_status)
+    return _advise_on_depth(ground, line, 10, reverse_advice_status)
 
 
-def advise_depth_at_30(ground: StackArrays) -> SourceAdvice:
+def advise_depth_at_30(ground: StackArrays) -> SourceAdviceVerdict:
     """100 reranked candidates bring something at 30 over 50."""
     line = "Candidate depth 100 for @30"
-    return _depth_advice(ground, line, 30, str)
+    return _advise_on_depth(ground, line, 30, str)
 
 
-def _depth_advice(ground: StackArrays, line: str, cutoff: int, turn: Callable[[str], str]) -> SourceAdvice:
+def _advise_on_depth(
+    ground: StackArrays, line: str, cutoff: int, turn: Callable[[str], str]
+) -> SourceAdviceVerdict:
     """K = 100 less K = 50, of the stacks whose candidates a reranker or a fusion orders anew."""
     measure = find_deciding_measure_at_cutoff(ground, cutoff)
     pairs = [
@@ -579,9 +592,9 @@ def _depth_advice(ground: StackArrays, line: str, cutoff: int, turn: Callable[[s
         if _is_reordering(ground, pair[0])
     ]
     if not pairs or measure is None:
-        return untested_advice(line, f"needs K 50 and 100 with a reranker, measured at {cutoff}")
+        return make_untested_advice(line, f"needs K 50 and 100 with a reranker, measured at {cutoff}")
     gain = measure_paired_difference(ground, measure, pairs)
-    verdict = effect_status(gain, HARDLY if turn is reverse_status else 0.0)
+    verdict = judge_difference_status(gain, HARDLY if turn is reverse_advice_status else 0.0)
     text = f"K 100 minus K 50: {format_score(gain, signed=True)} of {measure}."
     return make_advice(line, turn(verdict), text, gain)
 
@@ -590,7 +603,7 @@ def _is_reordering(ground: StackArrays, place: int) -> bool:
     return ground.configurations[place].reranker != NONE
 
 
-def advise_on_half_second_reranking(ground: StackArrays) -> SourceAdvice:
+def advise_on_half_second_reranking(ground: StackArrays) -> SourceAdviceVerdict:
     """Reranking up to 100 candidates stays under half a second, reranking more does not."""
     line = "At most 100 candidates for half a second"
     reranked = [i for i in range(len(ground.ids)) if _is_reordering(ground, i)]
@@ -603,26 +616,31 @@ def advise_on_half_second_reranking(ground: StackArrays) -> SourceAdvice:
         for small in (True, False)
     )
     if not within or not beyond:
-        return untested_advice(line, "needs rerankers with at most 100 and with more than 100 candidates")
+        return make_untested_advice(
+            line, "needs rerankers with at most 100 and with more than 100 candidates"
+        )
     quick, broken = max(within) <= HALF_A_SECOND, min(beyond) > HALF_A_SECOND
     verdict = "holds" if quick and broken else "does not hold"
     text = f"Up to 100 candidates take at most {format_ms(max(within))}, more take at least {format_ms(min(beyond))}."
     return make_advice(line, verdict, text, Estimate(max(within)), Estimate(min(beyond)))
 
 
-def advise_default_stack(ground: StackArrays) -> SourceAdvice:
+def advise_default_stack(ground: StackArrays) -> SourceAdviceVerdict:
     """Hybrid and reranked is better than the same without one of the two, and without both."""
     line = "Hybrid plus the strong reranker as the default stack"
     strong = find_strongest_reranker(ground)
     pairs = _pair_default_stack_variants(ground, strong) if strong else {}
     if strong is None or len(pairs) < 3:
-        return untested_advice(line, "needs dense and hybrid, each with and without a reranker")
+        return make_untested_advice(line, "needs dense and hybrid, each with and without a reranker")
     measure = ground.rules.measure
     gains = {name: measure_paired_difference(ground, measure, pair) for name, pair in pairs.items()}
     words = ", ".join(f"{format_score(gain, signed=True)} against {name}" for name, gain in gains.items())
     text = f"Hybrid with {strong}, {measure}: {words}."
     return make_advice(
-        line, combine_statuses(effect_status(gain) for gain in gains.values()), text, *gains.values()
+        line,
+        combine_statuses(judge_difference_status(gain) for gain in gains.values()),
+        text,
+        *gains.values(),
     )
 
 
@@ -642,14 +660,14 @@ def _pair_default_stack_variants(ground: StackArrays, strong: str) -> Mapping[st
     return by_name
 
 
-def reranker_advice(ground: StackArrays) -> SourceAdvice:
+def advise_on_cheaper_reranker(ground: StackArrays) -> SourceAdviceVerdict:
     """The cheaper reranker is worse, and saves money."""
     line = "The lite reranker only for cost"
     strong = find_strongest_reranker(ground)
-    names = [name for name in axis_values(ground, "reranker") if name not in (NONE, strong)]
+    names = [name for name in list_axis_values(ground, "reranker") if name not in (NONE, strong)]
     pairs = pair_stacks_differing_in_axis(ground, "reranker", names[0], strong) if names else []
     if not pairs:
-        return untested_advice(line, "needs two rerankers")
+        return make_untested_advice(line, "needs two rerankers")
     measure = ground.rules.measure
     loss = measure_paired_difference(ground, measure, pairs)
     saved = float(np.mean([ground.cost[j] - ground.cost[i] for i, j in pairs]))
@@ -657,26 +675,26 @@ def reranker_advice(ground: StackArrays) -> SourceAdvice:
     text = f"{minus}; it saves {format_usd(saved)} per 1,000 queries."
     return make_advice(
         line,
-        reverse_status(effect_status(loss)) if saved > 0 else "does not hold",
+        reverse_advice_status(judge_difference_status(loss)) if saved > 0 else "does not hold",
         text,
         loss,
         Estimate(saved),
     )
 
 
-def rewriting_advice(ground: StackArrays) -> SourceAdvice:
+def advise_on_query_rewriting(ground: StackArrays) -> SourceAdviceVerdict:
     """Rewritten queries find more."""
     return _advise_on_switching_axis_on(
         ground, "Rewriting by default", "rewrite", NONE, "needs queries with and without rewriting"
     )
 
 
-def nfc_advice(_: StackArrays) -> SourceAdvice:
+def advise_on_unicode_nfc(_: StackArrays) -> SourceAdviceVerdict:
     """Nothing can be compared: every text is normalised."""
-    return untested_advice("Unicode NFC by default", "all texts are normalised before they are embedded")
+    return make_untested_advice("Unicode NFC by default", "all texts are normalised before they are embedded")
 
 
-def dedup_advice(ground: StackArrays) -> SourceAdvice:
+def advise_on_deduplication(ground: StackArrays) -> SourceAdviceVerdict:
     """Candidates without copies give better lists."""
     line = "Deduplicate before reranking"
     return _advise_on_switching_axis_on(
@@ -684,7 +702,7 @@ def dedup_advice(ground: StackArrays) -> SourceAdvice:
     )
 
 
-def chunk_advice(ground: StackArrays) -> SourceAdvice:
+def advise_on_chunking(ground: StackArrays) -> SourceAdviceVerdict:
     """Documents cut into chunks give better lists."""
     line = "Trim before reranking: shorter chunks, less metadata"
     return _advise_on_switching_axis_on(
@@ -694,50 +712,52 @@ def chunk_advice(ground: StackArrays) -> SourceAdvice:
 
 def _advise_on_switching_axis_on(
     ground: StackArrays, line: str, axis: str, off: object, needs: str
-) -> SourceAdvice:
+) -> SourceAdviceVerdict:
     """An axis that is on against off."""
-    values = [value for value in axis_values(ground, axis) if value != off]
+    values = [value for value in list_axis_values(ground, axis) if value != off]
     pairs = [pair for value in values for pair in pair_stacks_differing_in_axis(ground, axis, value, off)]
     if not pairs:
-        return untested_advice(line, needs)
+        return make_untested_advice(line, needs)
     gain = measure_paired_difference(ground, ground.rules.measure, pairs)
     text = f"{ground.rules.measure} with minus without: {format_score(gain, signed=True)}."
-    return make_advice(line, effect_status(gain), text, gain)
+    return make_advice(line, judge_difference_status(gain), text, gain)
 
 
-def advise_on_hybrid_pool(ground: StackArrays) -> SourceAdvice:
+def advise_on_hybrid_pool(ground: StackArrays) -> SourceAdviceVerdict:
     """A hybrid pool raises the ceiling, PROC."""
     line = "Low PROC: improve the pool"
     measure = ground.rules.measure
     pairs = pair_stacks_differing_in_axis(ground, "mode", "hybrid", "dense")
     if not pairs or not has_ceiling(ground, measure):
-        return untested_advice(line, "needs dense and hybrid, and PROC")
+        return make_untested_advice(line, "needs dense and hybrid, and PROC")
     gain = measure_paired_difference(ground, measure, pairs, ceiling=True)
     text = f"A hybrid pool changes PROC of {measure} by {format_score(gain, signed=True)}."
-    return make_advice(line, effect_status(gain), text, gain)
+    return make_advice(line, judge_difference_status(gain), text, gain)
 
 
-def advise_on_reranker_ordering(ground: StackArrays) -> SourceAdvice:
+def advise_on_reranker_ordering(ground: StackArrays) -> SourceAdviceVerdict:
     """A reranker, which cannot change the pool, raises %PROC."""
     line = "High PROC with low %PROC: improve the ordering"
     measure, strong = ground.rules.measure, find_strongest_reranker(ground)
     pairs = pair_stacks_differing_in_axis(ground, "reranker", strong, NONE) if strong else []
     if not pairs or not has_ceiling(ground, measure):
-        return untested_advice(line, "needs stacks with and without a reranker, and PROC")
-    gain = estimate_difference_of_reached(ground, measure, pairs)
+        return make_untested_advice(line, "needs stacks with and without a reranker, and PROC")
+    gain = estimate_ceiling_share_change(ground, measure, pairs)
     ends = "" if gain.low is None else f" ({' to '.join(map(format_percentage_points, gain.ends))})"
     text = f"{strong} changes %PROC of {measure} by {format_percentage_points(gain.value or 0.0)}{ends}."
-    return make_advice(line, effect_status(gain), text, gain)
+    return make_advice(line, judge_difference_status(gain), text, gain)
 
 
 LINES = (
-    hnsw_advice, int8_advice, dimension_advice, advise_depth_at_10, advise_depth_at_30, advise_on_half_second_reranking,
-    advise_default_stack, reranker_advice, rewriting_advice, nfc_advice, dedup_advice, chunk_advice,
+    advise_on_hnsw_loss, advise_on_int8_loss, advise_on_dimensions, advise_depth_at_10, advise_depth_at_30,
+    advise_on_half_second_reranking,
+    advise_default_stack, advise_on_cheaper_reranker, advise_on_query_rewriting, advise_on_unicode_nfc,
+    advise_on_deduplication, advise_on_chunking,
     advise_on_hybrid_pool,
     advise_on_reranker_ordering
 )  # fmt: skip
 
 
-def all_advice(ground: StackArrays) -> tuple[SourceAdvice, ...]:
+def list_all_advice(ground: StackArrays) -> tuple[SourceAdviceVerdict, ...]:
     """Every line with its status and figures, in the order of the spec."""
     return tuple(line(ground) for line in LINES)

@@ -26,10 +26,10 @@ from embassay.protocols.rag.sweep.stacks import (
     StackConfiguration,
     SweepMeasurements,
 )
-from embassay.protocols.rag.tradeoffs import JITTER_MS, StackTradeoff
-from embassay.randomness import make_generator
+from embassay.protocols.rag.tradeoffs import JITTER_MS, StackCostLatencyQuality
+from embassay.randomness import make_seeded_generator
 from embassay.stats import Estimate, percentile_interval
-from embassay.stats.resampling import draw_all_resamples, is_constant, resample_defined_means
+from embassay.stats.resampling import are_replicates_constant, draw_all_resample_rows, resample_defined_means
 
 Floats = NDArray[np.float64]
 
@@ -204,8 +204,8 @@ class StackArrays:
             n = row.times.total.shape[1]
             if n not in drawn:
                 # By the number of queries, so that stacks timed on as many are resampled alike, whatever the order.
-                rng = make_generator(self.seed, "sweep", "times", dataset, str(n))
-                drawn[n] = draw_all_resamples(n, self.resamples, rng)
+                rng = make_seeded_generator(self.seed, "sweep", "times", dataset, str(n))
+                drawn[n] = draw_all_resample_rows(n, self.resamples, rng)
             columns.append(resample_time_percentile(row.times.total, self.rules.percentile, drawn[n]))
         return np.column_stack(columns)
 
@@ -213,7 +213,7 @@ class StackArrays:
         """A measure (or its ceiling) by dataset, each (queries, stacks); NaN where a stack has none."""
         return {
             name: np.column_stack([
-                _measure_column(row.ceiling if ceiling else row.quality, measure, self.queries[name])
+                _find_measure_column(row.ceiling if ceiling else row.quality, measure, self.queries[name])
                 for row in rows
             ])
             for name, rows in self.rows.items()
@@ -229,7 +229,7 @@ class StackArrays:
             resample_defined_means(
                 column,
                 n_resamples=self.resamples,
-                rng=make_generator(self.seed, "sweep", "queries", name),
+                rng=make_seeded_generator(self.seed, "sweep", "queries", name),
                 groups=self.groups.get(name),
             )
             for name, column in columns.items()
@@ -271,11 +271,11 @@ class StackArrays:
             make_interval_estimate(*parts) for parts in zip(values, ratios.T, counts.tolist(), strict=True)
         ]
 
-    def stacks(self, measures: Sequence[str]) -> list[StackTradeoff]:
+    def stacks(self, measures: Sequence[str]) -> list[StackCostLatencyQuality]:
         """The stacks as rules and frontiers see them; those where a measure is nowhere defined are left out."""
         means = {name: self.quality(name) for name in measures}
         return [
-            StackTradeoff(id, float(self.cost[i]), float(self.latencies_of_stacks[i]),
+            StackCostLatencyQuality(id, float(self.cost[i]), float(self.latencies_of_stacks[i]),
                 {name: float(means[name][i]) for name in measures},
                   float(self.candidate_tokens_for_ties[i]))
             for i, id in enumerate(self.ids)
@@ -304,7 +304,7 @@ def make_interval_estimate(
     if n < 2:
         return Estimate(value, n=n, reason="no interval from one query")
     draws = np.where(np.abs(replicates) <= ROUNDING, 0.0, replicates)
-    if is_constant(draws):
+    if are_replicates_constant(draws):
         return Estimate(value, n=n, reason=UNVARIED)
     low, high = percentile_interval(draws)
     if np.isnan(low):
@@ -319,7 +319,7 @@ def find_estimate_range(figure: Estimate) -> tuple[float, float] | None:
     return None if figure.low is None else figure.ends
 
 
-def _measure_column(quality: Mapping[str, Floats], measure: str, n: int) -> Floats:
+def _find_measure_column(quality: Mapping[str, Floats], measure: str, n: int) -> Floats:
     return quality[measure] if measure in quality else np.full(n, np.nan)
 
 
@@ -327,7 +327,7 @@ AXES = tuple(field.name for field in fields(StackConfiguration))
 Pairs = list[tuple[int, int]]
 
 
-def axis_values(ground: StackArrays, axis: str) -> list[Any]:
+def list_axis_values(ground: StackArrays, axis: str) -> list[Any]:
     """The values of an axis, in the order of the sweep; numbers ascending, all dimensions last."""
     values = list(dict.fromkeys(getattr(configuration, axis) for configuration in ground.configurations))
     if axis == "dims":
@@ -351,16 +351,16 @@ def pair_stacks_differing_in_axis(ground: StackArrays, axis: str, value: Any, ot
     return [(i, j) for i, j in twins if j is not None]
 
 
-def stack_family(configuration: StackConfiguration) -> str:
+def name_stack_family(configuration: StackConfiguration) -> str:
     """What stacks share that differ in K alone.
 
-    >>> stack_family(StackConfiguration("wordllama", 64, "hnsw-f32", 100))
+    >>> name_stack_family(StackConfiguration("wordllama", 64, "hnsw-f32", 100))
     'wordllama/64d/hnsw-f32/dense'
     """
     return configuration.id.replace(f"/k{configuration.k}/", "/", 1)
 
 
-def usual_measures(ground: StackArrays) -> list[str]:
+def list_usual_measures(ground: StackArrays) -> list[str]:
     """The measures that steps and effects are told by: the one that decides, then those of AvgPerf."""
     first, weighed = ground.rules.measure, ground.rules.efficiency
     return [first, *(measure for measure in ground.measures if measure in weighed and measure != first)]

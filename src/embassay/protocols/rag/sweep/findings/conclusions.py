@@ -16,9 +16,9 @@ from embassay.errors import DataError
 from embassay.measures import MEASURES
 from embassay.protocols.kernel.tables import write_tables
 from embassay.protocols.rag.sweep.findings.advice import (
-    all_advice,
-    axis_effects,
-    find_routes,
+    estimate_axis_effects,
+    evaluate_escalation_routes,
+    list_all_advice,
     list_depth_steps,
 )
 from embassay.protocols.rag.sweep.findings.arrays import (
@@ -26,40 +26,40 @@ from embassay.protocols.rag.sweep.findings.arrays import (
     StackArrays,
     average_defined_rows,
     average_stage_times,
-    axis_values,
     compute_time_percentile,
     estimate_session_jitter,
     explain_missing_routes,
     find_measure_at_cutoff,
+    list_axis_values,
     list_measures_at_other_cutoffs,
+    list_usual_measures,
     pair_stacks_differing_in_axis,
     summarise_stage_time,
-    usual_measures,
 )
 from embassay.protocols.rag.sweep.findings.recommendation import recommend_stack, select_decidable_stacks
 from embassay.protocols.rag.sweep.findings.record import (
     FILE,
-    Findings,
-    Frontier,
     GenerationSpeed,
     IndexMemory,
-    IndexQuality,
-    Scenario,
+    IndexVersusFlat,
+    ScenarioStack,
+    StackParetoFrontier,
     StackQuality,
     StackSummary,
     StageTime,
-    SweepConditions,
-    SweepPart,
+    SweepDatasetFindings,
+    SweepFindings,
+    SweepRulesPricesAndSeed,
     UnmeasuredStack,
     write_findings,
 )
 from embassay.protocols.rag.sweep.findings.sentences import (
     describe_alternatives,
     list_sweep_lede_sentences,
-    sweep_notes,
-    sweep_verdict,
+    list_sweep_notes,
+    phrase_sweep_verdict,
 )
-from embassay.protocols.rag.sweep.findings.tables import sweep_tables
+from embassay.protocols.rag.sweep.findings.tables import build_sweep_tables
 from embassay.protocols.rag.sweep.findings.tuning import tune_fusions
 from embassay.protocols.rag.sweep.stacks import (
     FIRST_TOKENS,
@@ -79,18 +79,18 @@ from embassay.protocols.rag.tradeoffs import (
     JITTER_MS,
     Axis,
     Dominance,
+    StackCostLatencyQuality,
     StackLimits,
-    StackTradeoff,
     average_weighted_measures,
     choose_stack,
+    compute_hnsw_graph_bytes,
+    compute_performance_per_second,
+    compute_stored_vector_bytes,
     estimate_quantized_bytes,
-    find_frontier,
-    graph_bytes,
-    measure_efficiency,
-    vector_bytes,
+    find_undominated_stacks,
 )
 from embassay.records import Result
-from embassay.search.indexes.faiss_index import nearest_divisor
+from embassay.search.indexes.faiss_index import find_nearest_divisor
 from embassay.spec import CALL, QUERY
 from embassay.systems import RAGGED
 
@@ -101,7 +101,7 @@ AXES: tuple[tuple[str, tuple[Axis, ...]], ...] = (
 STRICT = ", strict"
 
 
-def find_frontiers(ground: StackArrays) -> Iterator[Frontier]:
+def find_tradeoff_frontiers(ground: StackArrays) -> Iterator[StackParetoFrontier]:
     """Every frontier by the measure that decides; the main one also under each time limit of the rules, and by the
     same measure at the other cutoffs, one by one and each as an objective of its own."""
     measure, axes_of = ground.rules.measure, AXES[0][1]
@@ -128,8 +128,8 @@ def _make_frontier(
     axes: Sequence[Axis],
     dominance: Dominance,
     slo_ms: float | None = None,
-) -> Frontier:
-    members = find_frontier(
+) -> StackParetoFrontier:
+    members = find_undominated_stacks(
         [_negate_lower_is_better(stack) for stack in select_decidable_stacks(ground, *measures)],
         measures,
         axes=axes,
@@ -139,12 +139,12 @@ def _make_frontier(
         jitter_ms=ground.measured_jitter_ms,
     )
     ordered = sorted(members, key=lambda stack: (stack.latency, stack.cost, stack.id))
-    return Frontier(
+    return StackParetoFrontier(
         name, " and ".join(measures), tuple(axes), dominance, tuple(stack.id for stack in ordered), slo_ms
     )
 
 
-def _negate_lower_is_better(stack: StackTradeoff) -> StackTradeoff:
+def _negate_lower_is_better(stack: StackCostLatencyQuality) -> StackCostLatencyQuality:
     """The stack with measures of which less is better turned round: a frontier takes more for better."""
     lower = {
         name
@@ -160,11 +160,11 @@ def _negate_lower_is_better(stack: StackTradeoff) -> StackTradeoff:
 DEEP = 30
 
 
-def find_scenarios(ground: StackArrays) -> Iterator[Scenario]:
+def list_stack_scenarios(ground: StackArrays) -> Iterator[ScenarioStack]:
     """Named ones first (`base`, `saver`, `push`, `small`, `highK`), then the best under each limit of the rules."""
     measure = ground.rules.measure
     stacks = select_decidable_stacks(ground, measure)
-    yield from _named_scenarios(ground, stacks)
+    yield from _list_named_scenarios(ground, stacks)
     words = _select_stacks_by_axis_value(ground, stacks, "mode", SPARSE)
     if words and len(words) < len(stacks):
         yield _make_best_scenario(
@@ -173,8 +173,10 @@ def find_scenarios(ground: StackArrays) -> Iterator[Scenario]:
             [word for word in words if _has_no_reranker(ground, word)] or words,
             measure,
         )
-    yield _make_best_scenario("cheapest", "lowest price, then the best", _cheapest_stacks(stacks), measure)
-    yield Scenario(
+    yield _make_best_scenario(
+        "cheapest", "lowest price, then the best", _find_cheapest_stacks(stacks), measure
+    )
+    yield ScenarioStack(
         "fastest", "lowest time, then price", min(stacks, key=lambda s: (s.latency, s.cost, s.id)).id
     )
     yield _make_best_scenario("best", f"highest {measure}", stacks, measure)
@@ -195,10 +197,12 @@ def find_scenarios(ground: StackArrays) -> Iterator[Scenario]:
         )
 
 
-def _named_scenarios(ground: StackArrays, stacks: Sequence[StackTradeoff]) -> Iterator[Scenario]:
+def _list_named_scenarios(
+    ground: StackArrays, stacks: Sequence[StackCostLatencyQuality]
+) -> Iterator[ScenarioStack]:
     measure = ground.rules.measure
-    shallow, deep = axis_values(ground, "k")[0], axis_values(ground, "k")[-1]
-    least = axis_values(ground, "dims")[0]
+    shallow, deep = list_axis_values(ground, "k")[0], list_axis_values(ground, "k")[-1]
+    least = list_axis_values(ground, "dims")[0]
     at_30 = find_measure_at_cutoff(ground.measures, measure, DEEP) or measure
     thorough = select_decidable_stacks(ground, at_30)
     yield _make_best_scenario(
@@ -208,10 +212,10 @@ def _named_scenarios(ground: StackArrays, stacks: Sequence[StackTradeoff]) -> It
         measure,
     )
     yield _make_best_scenario(
-        "saver", f"lowest price, then the highest {measure}", _cheapest_stacks(stacks), measure
+        "saver", f"lowest price, then the highest {measure}", _find_cheapest_stacks(stacks), measure
     )
     yield _make_best_scenario("push", f"highest {at_30}", thorough, at_30)
-    if len(axis_values(ground, "dims")) > 1:
+    if len(list_axis_values(ground, "dims")) > 1:
         few = _select_stacks_by_axis_value(ground, thorough, "dims", least)
         yield _make_best_scenario("small", f"highest {at_30} with {least or 'all'} dimensions", few, at_30)
     if deep != shallow:
@@ -224,36 +228,38 @@ def _named_scenarios(ground: StackArrays, stacks: Sequence[StackTradeoff]) -> It
 
 
 def _select_stacks_by_axis_value(
-    ground: StackArrays, stacks: Sequence[StackTradeoff], axis: str, value: object
-) -> list[StackTradeoff]:
+    ground: StackArrays, stacks: Sequence[StackCostLatencyQuality], axis: str, value: object
+) -> list[StackCostLatencyQuality]:
     return [
         stack for stack in stacks if getattr(ground.configurations[ground.place[stack.id]], axis) == value
     ]
 
 
-def _has_no_reranker(ground: StackArrays, stack: StackTradeoff) -> bool:
+def _has_no_reranker(ground: StackArrays, stack: StackCostLatencyQuality) -> bool:
     return ground.configurations[ground.place[stack.id]].reranker == NONE
 
 
-def _cheapest_stacks(stacks: Sequence[StackTradeoff]) -> list[StackTradeoff]:
+def _find_cheapest_stacks(stacks: Sequence[StackCostLatencyQuality]) -> list[StackCostLatencyQuality]:
     least = min(stack.cost for stack in stacks)
     # Sums of prices in another order differ by rounding.
     return [stack for stack in stacks if stack.cost <= least + 1e-9]
 
 
-def _make_best_scenario(name: str, how: str, stacks: Sequence[StackTradeoff], measure: str) -> Scenario:
-    return Scenario(name, how, choose_stack(stacks, measure).nearest.id if stacks else "")
+def _make_best_scenario(
+    name: str, how: str, stacks: Sequence[StackCostLatencyQuality], measure: str
+) -> ScenarioStack:
+    return ScenarioStack(name, how, choose_stack(stacks, measure).nearest.id if stacks else "")
 
 
 def _make_scenario_under_limits(
-    ground: StackArrays, stacks: Sequence[StackTradeoff], name: str, limits: StackLimits
-) -> Scenario:
+    ground: StackArrays, stacks: Sequence[StackCostLatencyQuality], name: str, limits: StackLimits
+) -> ScenarioStack:
     """What the rule takes under these limits alone."""
     choice = choose_stack(stacks, ground.rules.measure, limits, **ground.equal)
     what = (
         "the fastest, then the cheapest" if limits.target is not None else f"highest {ground.rules.measure}"
     )
-    return Scenario(name, what, choice.stack.id if choice.stack else "", choice.nearest.id)
+    return ScenarioStack(name, what, choice.stack.id if choice.stack else "", choice.nearest.id)
 
 
 LINKS, PART = 16, 8
@@ -262,7 +268,7 @@ LINKS, PART = 16, 8
 
 def list_stack_summaries(ground: StackArrays) -> tuple[StackSummary, ...]:
     """The facts of every stack, in the order of the sweep."""
-    qualities = _stack_qualities(ground)
+    qualities = _list_stack_qualities(ground)
     low, high = np.quantile(ground.latency_replicates, [0.025, 0.975], axis=0)
     return tuple(
         _make_stack_summary(ground, i, qualities[i], (float(low[i]), float(high[i])))
@@ -270,7 +276,7 @@ def list_stack_summaries(ground: StackArrays) -> tuple[StackSummary, ...]:
     )
 
 
-def _stack_qualities(ground: StackArrays) -> list[tuple[StackQuality, ...]]:
+def _list_stack_qualities(ground: StackArrays) -> list[tuple[StackQuality, ...]]:
     """The measures of each stack, with ceilings where they were measured."""
     by_measure = []
     for measure in ground.measures:
@@ -292,14 +298,14 @@ def _make_stack_summary(
     ground: StackArrays, i: int, quality: tuple[StackQuality, ...], latency: tuple[float, float]
 ) -> StackSummary:
     rows = [ground.rows[name][i] for name in ground.datasets]
-    times = _stage_times(rows)
+    times = _list_stage_times(rows)
     average = _average_quality(quality, ground.rules.efficiency)
     rerank = next((time.p50 for time in times if time.stage == "rerank"), 0.0)
     total = next(time.p50 for stage in (WHOLE, TOTAL) for time in times if time.stage == stage)
     parts = sorted({part for row in rows for part in row.usd})
     usd = {part: float(np.mean([row.usd.get(part, 0.0) for row in rows])) for part in parts}
     tokens, spread = (float(np.mean([row.tokens[place] for row in rows])) for place in (0, 1))
-    recall = {str(k): float(np.mean([row.recall[k] for row in rows])) for k in _recall_cutoffs(rows)}
+    recall = {str(k): float(np.mean([row.recall[k] for row in rows])) for k in _list_recall_cutoffs(rows)}
     return StackSummary(
         id=ground.ids[i],
         axes=asdict(ground.configurations[i]),
@@ -321,15 +327,19 @@ def _make_stack_summary(
         average=average,
         per_rerank_second=_measure_known_efficiency(average, rerank),
         per_second=_measure_known_efficiency(average, total),
-        ef=_widest_search(rows)
+        ef=_find_widest_search(rows)
     )  # fmt: skip
 
 
 def _measure_known_efficiency(average: float | None, milliseconds: float) -> float | None:
-    return measure_efficiency(average, milliseconds) if average is not None and milliseconds > 0 else None
+    return (
+        compute_performance_per_second(average, milliseconds)
+        if average is not None and milliseconds > 0
+        else None
+    )
 
 
-def _stage_times(rows: Sequence[MeasuredStack]) -> list[StageTime]:
+def _list_stage_times(rows: Sequence[MeasuredStack]) -> list[StageTime]:
     stages = [
         stage for stage in (*STAGES, TOTAL, GENERATE, WHOLE) if all(stage in row.times.stages for row in rows)
     ]
@@ -339,7 +349,7 @@ def _stage_times(rows: Sequence[MeasuredStack]) -> list[StageTime]:
     ]
 
 
-def _widest_search(rows: Sequence[MeasuredStack]) -> int | None:
+def _find_widest_search(rows: Sequence[MeasuredStack]) -> int | None:
     """The largest search width that was found for the index over the datasets."""
     return max((row.ef for row in rows if row.ef is not None), default=None)
 
@@ -358,7 +368,7 @@ def _average_quality(quality: Sequence[StackQuality], weights: Mapping[str, floa
     return average_weighted_measures(values, weights) if set(weights) <= set(values) else None
 
 
-def _recall_cutoffs(rows: Sequence[MeasuredStack]) -> list[int]:
+def _list_recall_cutoffs(rows: Sequence[MeasuredStack]) -> list[int]:
     return [k for k in sorted(rows[0].recall) if all(k in row.recall for row in rows)]
 
 
@@ -392,11 +402,14 @@ def estimate_index_bytes(index: str, facts: IndexFacts) -> tuple[float | None, f
     m = spec.params.get("m")
     links = m if isinstance(m, int) and not isinstance(m, bool) else None
     if spec.name in ("pq", "opq"):
-        parts = links or nearest_divisor(facts.dim, max(1, facts.dim // PART))
+        parts = links or find_nearest_divisor(facts.dim, max(1, facts.dim // PART))
         if facts.dim % parts or spec.params.get("nbits", 8) != 8:
             return None, 0.0
         return estimate_quantized_bytes(facts.n, facts.dim, m=parts, rotated=spec.name == "opq"), 0.0
-    whole, is_small = vector_bytes(facts.n, facts.dim), vector_bytes(facts.n, facts.dim, bytes_per_value=1)
+    whole, is_small = (
+        compute_stored_vector_bytes(facts.n, facts.dim),
+        compute_stored_vector_bytes(facts.n, facts.dim, bytes_per_value=1),
+    )
     formulas = {
         "flat": (whole, 0.0), "int8": (is_small, 0.0), "hnsw": (whole, None), "hnsw-f32": (whole, None),
         "hnsw-int8": (is_small, None)
@@ -404,7 +417,7 @@ def estimate_index_bytes(index: str, facts: IndexFacts) -> tuple[float | None, f
     if spec.name not in formulas:
         return None, None
     vectors, graph = formulas[spec.name]
-    return vectors, graph_bytes(facts.n, m=links or LINKS) if graph is None else graph
+    return vectors, compute_hnsw_graph_bytes(facts.n, m=links or LINKS) if graph is None else graph
 
 
 def _sum_or_none(values: Sequence[float | None]) -> float | None:
@@ -420,24 +433,26 @@ NEAR = -2.0
 """Percent that an index may lose against flat search at most."""
 
 
-def index_qualities(ground: StackArrays) -> Iterator[IndexQuality]:
+def measure_index_qualities(ground: StackArrays) -> Iterator[IndexVersusFlat]:
     """Every index but the flat one, for each encoder and number of dimensions.
 
     Where stacks by vectors alone were measured (dense, no reranker) it is judged on them, for other steps hide what
     it loses; else on all.
     """
-    flat = next((index for index in axis_values(ground, "index") if index.partition("?")[0] == "flat"), None)
+    flat = next(
+        (index for index in list_axis_values(ground, "index") if index.partition("?")[0] == "flat"), None
+    )
     if flat is None:
         return
-    for encoder in axis_values(ground, "encoder"):
-        for dims in axis_values(ground, "dims"):
-            for index in axis_values(ground, "index"):
+    for encoder in list_axis_values(ground, "encoder"):
+        for dims in list_axis_values(ground, "dims"):
+            for index in list_axis_values(ground, "index"):
                 pairs = [
                     pair for pair in pair_stacks_differing_in_axis(ground, "index", index, flat)
                     if (ground.configurations[pair[0]].encoder, ground.configurations[pair[0]].dims) == (encoder, dims)
                 ]  # fmt: skip
                 if index != flat and pairs:
-                    yield _index_quality(
+                    yield _measure_index_quality(
                         ground, index, _select_pairs_by_vectors_alone(ground, pairs) or pairs
                     )
 
@@ -451,18 +466,18 @@ def _select_pairs_by_vectors_alone(ground: StackArrays, pairs: Pairs) -> Pairs:
     ]
 
 
-def _index_quality(ground: StackArrays, index: str, pairs: Pairs) -> IndexQuality:
+def _measure_index_quality(ground: StackArrays, index: str, pairs: Pairs) -> IndexVersusFlat:
     changes = {
         name: change
-        for name in usual_measures(ground)
-        if (change := _percent_change(ground, name, pairs)) is not None
+        for name in list_usual_measures(ground)
+        if (change := _compute_percent_change(ground, name, pairs)) is not None
     }
     first, second = pairs[0]
     rows = [ground.rows[name][first] for name in ground.datasets]
     flat = [ground.rows[name][second] for name in ground.datasets]
-    p50, p95 = _retrieval_times(ground, [i for i, _ in pairs])
-    flat_p50, flat_p95 = _retrieval_times(ground, [j for _, j in pairs])
-    return IndexQuality(
+    p50, p95 = _average_retrieval_times(ground, [i for i, _ in pairs])
+    flat_p50, flat_p95 = _average_retrieval_times(ground, [j for _, j in pairs])
+    return IndexVersusFlat(
         encoder=rows[0].configuration.encoder,
         dims=rows[0].configuration.dims,
         index=index,
@@ -475,20 +490,20 @@ def _index_quality(ground: StackArrays, index: str, pairs: Pairs) -> IndexQualit
         flat_memory=sum_index_memory(flat),
         build_seconds=sum(row.index.build_seconds for row in rows),
         within=all(change >= NEAR for change in changes.values()),
-        ef=_widest_search(rows),
+        ef=_find_widest_search(rows),
         retrieve_p95=p95,
         retrieve_p95_flat=flat_p95,
     )
 
 
-def _percent_change(ground: StackArrays, measure: str, pairs: Pairs) -> float | None:
+def _compute_percent_change(ground: StackArrays, measure: str, pairs: Pairs) -> float | None:
     """Percent by which the mean over stacks changes; None where the flat one has nothing to lose."""
     means = np.mean([average_defined_rows(column) for column in ground.columns(measure).values()], axis=0)
     now, before = (float(np.mean(means[[pair[side] for pair in pairs]])) for side in (0, 1))
     return 100 * (now / before - 1) if before > 0 else None
 
 
-def _retrieval_times(ground: StackArrays, places: list[int]) -> tuple[float, float]:
+def _average_retrieval_times(ground: StackArrays, places: list[int]) -> tuple[float, float]:
     """p50 and p95 of retrieval in ms, each the mean over stacks; 0 where nothing was timed."""
     rows: list[MeasuredStack] = [ground.rows[name][i] for name in ground.datasets for i in places]
     samples = [row.times.stages["retrieve"] for row in rows if "retrieve" in row.times.stages]
@@ -505,18 +520,18 @@ RESAMPLES = 2000
 PROTOCOL, TASK = "rag", "sweep"
 
 
-def compute_and_write_findings(sweep: SweepMeasurements, folder: Path) -> Findings:
+def compute_and_write_findings(sweep: SweepMeasurements, folder: Path) -> SweepFindings:
     """Compute what the sweep says, write `sweep.json` and `tables/` into `folder`, and return it.
 
     The same sweep gives the same bytes. Errors as for `compute_sweep_findings`.
     """
     findings = compute_sweep_findings(sweep)
-    write_tables(folder, sweep_tables(findings))
+    write_tables(folder, build_sweep_tables(findings))
     write_findings(folder / FILE, findings)
     return findings
 
 
-def compute_sweep_findings(sweep: SweepMeasurements, *, resamples: int = RESAMPLES) -> Findings:
+def compute_sweep_findings(sweep: SweepMeasurements, *, resamples: int = RESAMPLES) -> SweepFindings:
     """Everything the sweep says. DataError where nothing was measured; UsageError where the measure that decides is not
     among those measured."""
     measured = list(dict.fromkeys(row.dataset for row in sweep.measured))
@@ -537,7 +552,7 @@ def compute_sweep_findings(sweep: SweepMeasurements, *, resamples: int = RESAMPL
     sweep = replace(sweep, rules=replace(sweep.rules, jitter_ms=JITTER_MS if jitter is None else jitter))
     grounds = [StackArrays(sweep, names, resamples, measured_jitter_ms=counted) for names in scopes]
     rules = {field.name: getattr(sweep.rules, field.name) for field in fields(SweepRules)}
-    asked = SweepConditions(
+    asked = SweepRulesPricesAndSeed(
         **rules, priced_on=sweep.priced_on, prices=dict(sweep.prices), seed=sweep.seed, resamples=resamples,
         jitter_measured=measures_jitter and jitter is not None, load=sweep.load, cores=sweep.cores
     )  # fmt: skip
@@ -545,19 +560,20 @@ def compute_sweep_findings(sweep: SweepMeasurements, *, resamples: int = RESAMPL
         UnmeasuredStack(row.configuration.id, row.dataset, row.reason, row.failed) for row in sweep.skipped
     )
     first, *others = (
-        _make_sweep_part(ground, asked, left, generation_speed(ground, sweep.generator)) for ground in grounds
+        _make_sweep_part(ground, asked, left, measure_generation_speed(ground, sweep.generator))
+        for ground in grounds
     )
     gone = (
         f"{sweep.rules.measure} is undefined for every query of {name}, which is left out." for name in blank
     )
     if blank != measured:
         first = replace(first, notes=(*first.notes, *gone))
-    return Findings(
+    return SweepFindings(
         asked, grounds[0].measures, (first, *others), left, dict(sweep.generator), asdict(sweep.counts)
     )
 
 
-def generation_speed(ground: StackArrays, said: Mapping[str, Any]) -> GenerationSpeed | None:
+def measure_generation_speed(ground: StackArrays, said: Mapping[str, Any]) -> GenerationSpeed | None:
     """How fast the generator answers, as it was timed or is assumed; None where there is none. Tokens per second are
     those of an answer beyond its first word, over the time beyond that of a first word."""
     if not said:
@@ -584,7 +600,7 @@ def generation_speed(ground: StackArrays, said: Mapping[str, Any]) -> Generation
     return GenerationSpeed(float(np.median(first)), rate, float(np.median(whole)), len(whole), text)
 
 
-def result_rows(findings: Findings) -> list[Result]:
+def make_findings_result_rows(findings: SweepFindings) -> list[Result]:
     """Every measure, the price and the times of each stack on each dataset (empty: over all) as rows."""
     return [
         row
@@ -608,15 +624,15 @@ def _has_stack_on_all_datasets(sweep: SweepMeasurements, datasets: Sequence[str]
 
 def _make_sweep_part(
     ground: StackArrays,
-    asked: SweepConditions,
+    asked: SweepRulesPricesAndSeed,
     left: Sequence[UnmeasuredStack],
     answers: GenerationSpeed | None,
-) -> SweepPart:
+) -> SweepDatasetFindings:
     tunings = tuple(tune_fusions(ground))
     recommendation = recommend_stack(ground, tunings)
-    drawn = tuple(find_frontiers(ground))
+    drawn = tuple(find_tradeoff_frontiers(ground))
     shapes = [rows[0].times.total.shape for rows in ground.rows.values()]
-    part = SweepPart(
+    part = SweepDatasetFindings(
         dataset=ground.datasets[0] if len(ground.datasets) == 1 else "",
         datasets=ground.datasets,
         queries=sum(ground.queries.values()),
@@ -626,27 +642,32 @@ def _make_sweep_part(
         frontiers=drawn,
         recommendation=replace(recommendation, alternatives=describe_alternatives(recommendation, asked)),
         steps=tuple(list_depth_steps(ground)),
-        effects=tuple(axis_effects(ground)),
-        scenarios=tuple(find_scenarios(ground)),
-        routes=tuple(find_routes(ground)),
-        indexes=tuple(index_qualities(ground)),
-        guidance=all_advice(ground),
+        effects=tuple(estimate_axis_effects(ground)),
+        scenarios=tuple(list_stack_scenarios(ground)),
+        routes=tuple(evaluate_escalation_routes(ground)),
+        indexes=tuple(measure_index_qualities(ground)),
+        guidance=list_all_advice(ground),
         generation=answers,
         tunings=tunings,
         unrouted=tuple(explain_missing_routes(ground)),
     )
-    notes = tuple(sweep_notes(part, asked, left))
+    notes = tuple(list_sweep_notes(part, asked, left))
     return replace(
-        part, verdict=sweep_verdict(part), lede=tuple(list_sweep_lede_sentences(part, asked)), notes=notes
+        part,
+        verdict=phrase_sweep_verdict(part),
+        lede=tuple(list_sweep_lede_sentences(part, asked)),
+        notes=notes,
     )
 
 
-def _add_frontier_names(stack: StackSummary, drawn: Sequence[Frontier]) -> StackSummary:
+def _add_frontier_names(stack: StackSummary, drawn: Sequence[StackParetoFrontier]) -> StackSummary:
     """The stack with the names of the frontiers that it is on."""
     return replace(stack, on=tuple(frontier.name for frontier in drawn if stack.id in frontier.stacks))
 
 
-def _list_stack_results(findings: Findings, part: SweepPart, stack: StackSummary) -> list[Result]:
+def _list_stack_results(
+    findings: SweepFindings, part: SweepDatasetFindings, stack: StackSummary
+) -> list[Result]:
     def make_stack_result(measure: str, value: float | None, n: int, low: float | None = None,
         high: float | None = None,
             method: str = "", reason: str = "") -> Result:  # fmt: skip

@@ -14,7 +14,7 @@ from embassay.protocols.rag.sweep.findings.arrays import StackArrays, find_estim
 from embassay.protocols.rag.sweep.findings.record import (
     AlternativeStack,
     FusionTuning,
-    Recommendation,
+    StackRecommendation,
     WinShare,
 )
 from embassay.protocols.rag.sweep.stacks import StackConfiguration
@@ -22,8 +22,8 @@ from embassay.protocols.rag.tradeoffs import (
     COST_SHARE,
     ROUNDING,
     StackChoice,
+    StackCostLatencyQuality,
     StackLimits,
-    StackTradeoff,
     choose_stack,
 )
 from embassay.stats import Estimate
@@ -35,7 +35,7 @@ MOST_RUNNERS = 5
 
 
 @dataclass(frozen=True)
-class ResampledWinners:
+class ResampledWinningStacks:
     """Of each resample, the place of the stack that the rule takes (-1: none keeps the limits), (B,); and which stacks
     are as good as the best one there, (B, stacks)."""
 
@@ -52,13 +52,13 @@ class ResampledWinners:
 
 
 def choose_stack_in_each_resample(
-    stacks: Sequence[StackTradeoff],
+    stacks: Sequence[StackCostLatencyQuality],
     quality: Floats,
     latency: Floats,
     limits: StackLimits,
     jitter_ms: float,
     cost_share: float = COST_SHARE,
-) -> ResampledWinners:
+) -> ResampledWinningStacks:
     """`choose` of the tradeoffs for every row of `quality` and `latency`, both (B, stacks); costs and prompts stay.
 
     A stack whose quality is NaN in a resample does not take part there.
@@ -92,7 +92,7 @@ def choose_stack_in_each_resample(
     # The rank of each id: what is equal in all else goes to the first id, as in `choose`.
     by_id = np.argsort(np.argsort([stack.id for stack in stacks]))
     places = np.where(left, by_id, len(stacks)).argmin(axis=1)
-    return ResampledWinners(np.where(left.any(axis=1), places, NOBODY), tied)
+    return ResampledWinningStacks(np.where(left.any(axis=1), places, NOBODY), tied)
 
 
 def _mark_lowest_of_rows(
@@ -107,7 +107,9 @@ def _mark_lowest_of_rows(
     )
 
 
-def list_runner_up_shares(winners: ResampledWinners, ids: Sequence[str], chosen: str) -> tuple[WinShare, ...]:
+def list_runner_up_shares(
+    winners: ResampledWinningStacks, ids: Sequence[str], chosen: str
+) -> tuple[WinShare, ...]:
     """The other stacks that win, most often first."""
     counts = Counter(winners.places[winners.places != NOBODY].tolist())
     others = [(n, ids[place]) for place, n in counts.items() if ids[place] != chosen]
@@ -116,7 +118,7 @@ def list_runner_up_shares(winners: ResampledWinners, ids: Sequence[str], chosen:
 
 
 def list_win_shares_by_axis_value(
-    winners: ResampledWinners, configurations: Sequence[StackConfiguration]
+    winners: ResampledWinningStacks, configurations: Sequence[StackConfiguration]
 ) -> tuple[WinShare, ...]:
     """How often each value of each axis wins, of the axes that have several, most often first within an axis."""
     shares = []
@@ -155,15 +157,15 @@ def describe_axis_value(axis: str, value: object) -> str:
     return str(value)
 
 
-def collect_limits(ground: StackArrays) -> StackLimits:
+def collect_stack_limits(ground: StackArrays) -> StackLimits:
     """The limits of the sweep's rules."""
     return StackLimits(ground.rules.sla_ms, ground.rules.budget, ground.rules.target)
 
 
-def recommend_stack(ground: StackArrays, tunings: Sequence[FusionTuning] = ()) -> Recommendation:
+def recommend_stack(ground: StackArrays, tunings: Sequence[FusionTuning] = ()) -> StackRecommendation:
     """The recommendation; of fusions that were tuned only one that is better on questions that did not choose it.
     UsageError where the measure that decides is nowhere defined."""
-    measure, limits = ground.rules.measure, collect_limits(ground)
+    measure, limits = ground.rules.measure, collect_stack_limits(ground)
     refused = {id for tuning in tunings for id in tuning.refused}
     stacks = [stack for stack in select_decidable_stacks(ground, measure) if stack.id not in refused]
     choice = choose_stack(stacks, measure, limits, **ground.equal)
@@ -176,7 +178,7 @@ def recommend_stack(ground: StackArrays, tunings: Sequence[FusionTuning] = ()) -
     differences = measure_differences_from(ground, measure, choice.nearest.id)
     alike = _list_indistinguishable_stacks(choice, differences)
     at = ids.index(chosen.id) if chosen else 0
-    return Recommendation(
+    return StackRecommendation(
         measure=measure,
         rule=describe_choice_rule(ground),
         stack=chosen.id if chosen else "",
@@ -197,11 +199,11 @@ def recommend_stack(ground: StackArrays, tunings: Sequence[FusionTuning] = ()) -
         runners=list_runner_up_shares(winners, ids, chosen.id if chosen else ""),
         by_axis=list_win_shares_by_axis_value(winners, [ground.configurations[i] for i in places]),
         alternatives=tuple(_find_alternatives(ground, stacks, choice, alike, differences)) if chosen else (),
-        undecided=tuple(_nearest_undecided(choice.nearest, alike, differences)) if chosen else ()
+        undecided=tuple(_find_nearest_undecided_stack(choice.nearest, alike, differences)) if chosen else ()
     )  # fmt: skip
 
 
-def select_decidable_stacks(ground: StackArrays, *measures: str) -> list[StackTradeoff]:
+def select_decidable_stacks(ground: StackArrays, *measures: str) -> list[StackCostLatencyQuality]:
     """The stacks that have all these measures; UsageError where none has."""
     missing = [name for name in measures if name not in ground.measures]
     if missing:
@@ -224,7 +226,9 @@ def measure_differences_from(ground: StackArrays, measure: str, id: str) -> dict
     return dict(zip(ground.ids, ground.figures(columns), strict=True))
 
 
-def measure_missed_limits(stack: StackTradeoff, measure: str, limits: StackLimits) -> dict[str, float]:
+def measure_missed_limits(
+    stack: StackCostLatencyQuality, measure: str, limits: StackLimits
+) -> dict[str, float]:
     """By how much a stack misses each limit that it misses: milliseconds, dollars, quality."""
     missed = {}
     if limits.sla_ms is not None and stack.latency > limits.sla_ms:
@@ -253,7 +257,7 @@ def describe_choice_rule(ground: StackArrays) -> str:
 
 def _list_indistinguishable_stacks(
     choice: StackChoice, differences: Mapping[str, Estimate]
-) -> list[StackTradeoff]:
+) -> list[StackCostLatencyQuality]:
     """Feasible stacks whose quality cannot be told apart from that of the chosen one."""
     return [
         stack for stack in choice.feasible
@@ -269,14 +273,14 @@ def is_difference_decided(difference: Estimate) -> bool:
 
 def _find_alternatives(
     ground: StackArrays,
-    stacks: Sequence[StackTradeoff],
+    stacks: Sequence[StackCostLatencyQuality],
     choice: StackChoice,
-    alike: Sequence[StackTradeoff],
+    alike: Sequence[StackCostLatencyQuality],
     differences: Mapping[str, Estimate],
 ) -> Iterator[AlternativeStack]:
     """The best of the cheaper, of the faster (by more than jitter) and of the better stacks; and of those that cannot
     be told apart from the chosen one the cheapest and the fastest, where they are cheaper or faster."""
-    chosen, measure, limits = choice.nearest, ground.rules.measure, collect_limits(ground)
+    chosen, measure, limits = choice.nearest, ground.rules.measure, collect_stack_limits(ground)
     jitter, equal = ground.jitter_ms, ground.equal
     dear = chosen.cost * (1 - ground.rules.cost_share) - ROUNDING
     cheaper = [stack for stack in stacks if stack.cost < dear]
@@ -284,7 +288,7 @@ def _find_alternatives(
     better = [
         stack for stack in stacks if stack.find_quality(measure) > chosen.find_quality(measure) + ROUNDING
     ]
-    named: list[tuple[str, StackTradeoff]] = []
+    named: list[tuple[str, StackCostLatencyQuality]] = []
     for kind, group in (("cheaper", cheaper), ("faster", faster)):
         if group:
             named.append((kind, choose_stack(group, measure, StackLimits(), **equal).nearest))
@@ -309,8 +313,10 @@ def _find_alternatives(
         )  # fmt: skip
 
 
-def _nearest_undecided(
-    chosen: StackTradeoff, alike: Sequence[StackTradeoff], differences: Mapping[str, Estimate]
+def _find_nearest_undecided_stack(
+    chosen: StackCostLatencyQuality,
+    alike: Sequence[StackCostLatencyQuality],
+    differences: Mapping[str, Estimate],
 ) -> Iterator[AlternativeStack]:
     """The stack whose difference from the chosen one is nearest to being told from 0; none where all differ in no
     resample."""
@@ -327,9 +333,9 @@ def _nearest_undecided(
         yield AlternativeStack("alike", nearest.id, differences[nearest.id], *apart)
 
 
-def _cost_sort_key(stack: StackTradeoff) -> tuple[float, float, str]:
+def _cost_sort_key(stack: StackCostLatencyQuality) -> tuple[float, float, str]:
     return stack.cost, stack.latency, stack.id
 
 
-def _latency_sort_key(stack: StackTradeoff) -> tuple[float, float, str]:
+def _latency_sort_key(stack: StackCostLatencyQuality) -> tuple[float, float, str]:
     return stack.latency, stack.cost, stack.id

@@ -1,6 +1,6 @@
 """The record of a sweep: all that the terminal, the HTML page, the tables and the sentences are filled from.
 
-Every number stands here once. `sweep.json` in the folder of a run is `Findings.as_dict()`; `read_findings` undoes it.
+Every number stands here once. `sweep.json` in the folder of a run is `SweepFindings.as_dict()`; `read_findings` undoes it.
 Times are milliseconds per query, money is US dollars per 1,000 queries, sizes are bytes.
 """
 
@@ -103,7 +103,7 @@ class StackSummary:
 
 
 @dataclass(frozen=True)
-class Frontier:
+class StackParetoFrontier:
     """The stacks that no other one dominates, by cost, latency or both against a measure, or several of them;
     `slo_ms` where only stacks of at most that latency take part."""
 
@@ -140,7 +140,7 @@ class AlternativeStack:
 
 
 @dataclass(frozen=True)
-class Recommendation:
+class StackRecommendation:
     """What the operator's rule takes, and how sure that is.
 
     `rule` says the limits in words. `stack` is empty where no stack keeps them; `nearest` then misses them least, and
@@ -171,7 +171,7 @@ class Recommendation:
 
 
 @dataclass(frozen=True)
-class DepthStep:
+class CandidateDepthStep:
     """From a stack to the same one with the next larger K: gain of a measure with its paired interval, milliseconds
     (`p95` of the slowest) and dollars more, gain per millisecond (None where it has no sense), `kind` (`gain`, `loss`,
     `free`, `within jitter`), and in words."""
@@ -192,7 +192,7 @@ class DepthStep:
 
 
 @dataclass(frozen=True)
-class AxisEffect:
+class AxisValueEffect:
     """One value of an axis against another, all else equal, averaged over `pairs` of stacks: differences of a measure,
     of milliseconds (`p95` of the slowest) and of dollars, `value` less `other`."""
 
@@ -208,7 +208,7 @@ class AxisEffect:
 
 
 @dataclass(frozen=True)
-class Scenario:
+class ScenarioStack:
     """A stack that stands for a way to choose: what it is called and how it was found. `stack` is empty where none
     keeps the limits, `nearest` then is the nearest one."""
 
@@ -219,7 +219,7 @@ class Scenario:
 
 
 @dataclass(frozen=True)
-class SignalThreshold:
+class EscalationThreshold:
     """From where on a signal asks for more candidates: `below` or above it, set on the calibration queries."""
 
     dataset: str
@@ -229,7 +229,7 @@ class SignalThreshold:
 
 
 @dataclass(frozen=True)
-class RoutingContrast:
+class RoutingGainOverFixedK:
     """Routing less a fixed K, by a measure, paired over the evaluation queries."""
 
     k: int
@@ -248,7 +248,7 @@ class RoutingResult:
     signal: str
     calibrated: int
     evaluated: int
-    thresholds: tuple[SignalThreshold, ...]
+    thresholds: tuple[EscalationThreshold, ...]
     escalated: Estimate
     usd: float
     usd_less: float
@@ -257,12 +257,12 @@ class RoutingResult:
     milliseconds_less: float
     milliseconds_more: float
     quality: tuple[StackQuality, ...]
-    against: tuple[RoutingContrast, ...]
+    against: tuple[RoutingGainOverFixedK, ...]
     text: str = ""
 
 
 @dataclass(frozen=True)
-class IndexQuality:
+class IndexVersusFlat:
     """An index against the flat one with the same vectors: recall by cutoff, change of each measure in percent (ratio
     of means over all stacks that have both), change of the time of retrieval, and whether all measures are within 2%.
     """
@@ -285,7 +285,7 @@ class IndexQuality:
 
 
 @dataclass(frozen=True)
-class SourceAdvice:
+class SourceAdviceVerdict:
     """A line of the source's guidance: `holds`, `does not hold`, `open` (the interval has both) or `not tested`, with
     the figures it was judged by."""
 
@@ -339,7 +339,7 @@ class FusionTuning:
 
 
 @dataclass(frozen=True)
-class SweepPart:
+class SweepDatasetFindings:
     """What was found on a dataset, or over all of them (`dataset` is empty): means over datasets with equal weight, of
     the stacks that are on all of them."""
 
@@ -349,14 +349,14 @@ class SweepPart:
     timed: int
     sessions: int
     stacks: tuple[StackSummary, ...]
-    frontiers: tuple[Frontier, ...]
-    recommendation: Recommendation
-    steps: tuple[DepthStep, ...] = ()
-    effects: tuple[AxisEffect, ...] = ()
-    scenarios: tuple[Scenario, ...] = ()
+    frontiers: tuple[StackParetoFrontier, ...]
+    recommendation: StackRecommendation
+    steps: tuple[CandidateDepthStep, ...] = ()
+    effects: tuple[AxisValueEffect, ...] = ()
+    scenarios: tuple[ScenarioStack, ...] = ()
     routes: tuple[RoutingResult, ...] = ()
-    indexes: tuple[IndexQuality, ...] = ()
-    guidance: tuple[SourceAdvice, ...] = ()
+    indexes: tuple[IndexVersusFlat, ...] = ()
+    guidance: tuple[SourceAdviceVerdict, ...] = ()
     verdict: str = ""
     lede: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -369,7 +369,7 @@ class SweepPart:
         """The stack of this id."""
         return next(stack for stack in self.stacks if stack.id == id)
 
-    def find_frontier(self, name: str) -> Frontier | None:
+    def find_frontier(self, name: str) -> StackParetoFrontier | None:
         """The frontier of this name, None where there is none."""
         return next((frontier for frontier in self.frontiers if frontier.name == name), None)
 
@@ -385,7 +385,7 @@ class UnmeasuredStack:
 
 
 @dataclass(frozen=True)
-class SweepConditions:
+class SweepRulesPricesAndSeed:
     """The rules, prices and seed of the sweep."""
 
     measure: str
@@ -417,12 +417,12 @@ class SweepConditions:
 
 
 @dataclass(frozen=True)
-class Findings:
+class SweepFindings:
     """One sweep. The first part is over all datasets where there are several."""
 
-    asked: SweepConditions
+    asked: SweepRulesPricesAndSeed
     measures: tuple[str, ...]
-    parts: tuple[SweepPart, ...]
+    parts: tuple[SweepDatasetFindings, ...]
     left: tuple[UnmeasuredStack, ...] = ()
     generator: Mapping[str, Any] = field(default_factory=dict)
     """Who answers, as the config says it; empty where nobody does."""
@@ -434,23 +434,23 @@ class Findings:
         return asdict(self)
 
 
-def write_findings(path: Path, findings: Findings) -> None:
+def write_findings(path: Path, findings: SweepFindings) -> None:
     """Write `sweep.json` in one step."""
     write_json(path, findings.as_dict())
 
 
-def read_findings(path: Path) -> Findings:
+def read_findings(path: Path) -> SweepFindings:
     """The record in a `sweep.json`; DataError if it holds none, or one of another schema."""
     try:
         state = path.stat()
     except OSError:
-        return _cached_findings(path, 0, 0)
+        return _read_cached_findings(path, 0, 0)
     # Time and size are part of the key: a file that has changed is read again.
-    return _cached_findings(path, state.st_mtime_ns, state.st_size)
+    return _read_cached_findings(path, state.st_mtime_ns, state.st_size)
 
 
 @lru_cache(maxsize=2)
-def _cached_findings(path: Path, _written: int, _size: int) -> Findings:
+def _read_cached_findings(path: Path, _written: int, _size: int) -> SweepFindings:
     """Once for the same file: several pages of a report are made from it."""
     mend = "Run `embassay rag sweep` again with this --out."
-    return read_json_record(path, Findings, schema=SCHEMA, what="the sweep", mend=mend)
+    return read_json_record(path, SweepFindings, schema=SCHEMA, what="the sweep", mend=mend)

@@ -11,10 +11,10 @@ from embassay.protocols.rag.sweep.findings.record import (
     USE,
     AlternativeStack,
     FusionTuning,
-    Recommendation,
+    StackRecommendation,
     StackSummary,
-    SweepConditions,
-    SweepPart,
+    SweepDatasetFindings,
+    SweepRulesPricesAndSeed,
     UnmeasuredStack,
     WinShare,
 )
@@ -94,13 +94,15 @@ OFTEN = 0.5
 """A value of an axis that wins in more than half of the resamples is worth a word."""
 
 
-def sweep_verdict(part: SweepPart) -> str:
+def phrase_sweep_verdict(part: SweepDatasetFindings) -> str:
     """The heading: which stack to use, or that none keeps the limits."""
     recommendation = part.recommendation
     return f"Use {recommendation.stack}" if recommendation.stack else "No stack meets the limits"
 
 
-def qualifying_stacks(part: SweepPart, asked: SweepConditions) -> tuple[StackSummary, ...]:
+def list_qualifying_stacks(
+    part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed
+) -> tuple[StackSummary, ...]:
     """The stacks that keep every limit of the rules and reach its target."""
     return tuple(
         stack
@@ -109,17 +111,17 @@ def qualifying_stacks(part: SweepPart, asked: SweepConditions) -> tuple[StackSum
     )
 
 
-def _misses_limits(stack: StackSummary, asked: SweepConditions) -> bool:
+def _misses_limits(stack: StackSummary, asked: SweepRulesPricesAndSeed) -> bool:
     over = asked.sla_ms is not None and stack.latency > asked.sla_ms
     dear = asked.budget is not None and stack.cost > asked.budget
     short = asked.target is not None and (stack.value(asked.measure) or 0.0) < asked.target - ROUNDING
     return over or dear or short
 
 
-def sweep_claims(part: SweepPart, asked: SweepConditions) -> Iterator[Claim]:
+def list_sweep_claims(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> Iterator[Claim]:
     """All that is said of the recommended stack and of those named beside it."""
     recommendation = part.recommendation
-    able = tuple(stack.id for stack in qualifying_stacks(part, asked))
+    able = tuple(stack.id for stack in list_qualifying_stacks(part, asked))
     if not recommendation.stack:
         yield Claim(recommendation.nearest, "misses", "limits", of=recommendation.stacks)
         return
@@ -131,13 +133,13 @@ def sweep_claims(part: SweepPart, asked: SweepConditions) -> Iterator[Claim]:
         n=len(recommendation.alike), of=len(able) - 1
     )  # fmt: skip
     for alternative in recommendation.alternatives:
-        yield from _alternative_claims(alternative, recommendation, asked)
+        yield from _list_alternative_claims(alternative, recommendation, asked)
 
 
-def claim_chosen_stack(part: SweepPart, asked: SweepConditions) -> Claim:
+def claim_chosen_stack(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> Claim:
     """What the recommended stack is among those that qualify: of the highest quality, or where a target is set the
     fastest, or as fast as the fastest but for jitter."""
-    able, chosen = qualifying_stacks(part, asked), part.stack(part.recommendation.stack)
+    able, chosen = list_qualifying_stacks(part, asked), part.stack(part.recommendation.stack)
     others = tuple(stack.id for stack in able if stack is not chosen)
     if asked.target is None:
         return Claim(chosen.id, "most", asked.measure, others, chosen.value(asked.measure))
@@ -147,8 +149,8 @@ def claim_chosen_stack(part: SweepPart, asked: SweepConditions) -> Claim:
     return Claim(chosen.id, "near least", "milliseconds", others, chosen.latency, asked.jitter_ms)
 
 
-def _alternative_claims(
-    alternative: AlternativeStack, recommendation: Recommendation, asked: SweepConditions
+def _list_alternative_claims(
+    alternative: AlternativeStack, recommendation: StackRecommendation, asked: SweepRulesPricesAndSeed
 ) -> Iterator[Claim]:
     """What its kind says of an alternative, and whether it keeps the limits."""
     name, chosen, kind = alternative.stack, (recommendation.stack,), alternative.kind
@@ -163,21 +165,21 @@ def _alternative_claims(
     yield Claim(name, "misses" if alternative.misses else "keeps", "limits", kind=kind)
 
 
-def list_sweep_lede_sentences(part: SweepPart, asked: SweepConditions) -> Iterator[str]:
+def list_sweep_lede_sentences(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> Iterator[str]:
     """How good, how fast, how dear; how sure; what else may do."""
     recommendation = part.recommendation
     if not recommendation.stack:
         yield from _phrase_infeasible_lede(part, asked)
         return
     stack = part.stack(recommendation.stack)
-    yield _chosen_sentence(part, asked)
+    yield _phrase_stack_choice(part, asked)
     yield f"{_time_sentence(stack, asked)}, and costs {_price_words(stack, asked)}."
-    yield _certainty_sentence(recommendation)
+    yield _phrase_choice_certainty(recommendation)
     if recommendation.alike:
         yield _describe_equally_good_stacks(recommendation, asked)
 
 
-def _chosen_sentence(part: SweepPart, asked: SweepConditions) -> str:
+def _phrase_stack_choice(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> str:
     """Among how many it was chosen, and what it is among these."""
     recommendation, claim = part.recommendation, claim_chosen_stack(part, asked)
     quality = _quality_sentence(part.stack(claim.subject), recommendation.measure)
@@ -187,33 +189,33 @@ def _chosen_sentence(part: SweepPart, asked: SweepConditions) -> str:
     reach = f"{recommendation.feasible:,} of {stacks} {'is' if recommendation.feasible == 1 else 'are'} good enough"
     if claim.relation == "least":
         return f"{reach} (you asked for {recommendation.rule}); it is the fastest of them: {quality}."
-    fastest = min(qualifying_stacks(part, asked), key=lambda stack: (stack.latency, stack.id))
+    fastest = min(list_qualifying_stacks(part, asked), key=lambda stack: (stack.latency, stack.id))
     return (
         f"{reach} (you asked for {recommendation.rule}); the fastest, {fastest.id}, takes "
-        f"{format_ms(fastest.latency)}, which counts as equal (jitter {jitter_words(asked)}): {quality}."
+        f"{format_ms(fastest.latency)}, which counts as equal (jitter {describe_latency_jitter(asked)}): {quality}."
     )
 
 
 def describe_alternatives(
-    recommendation: Recommendation, asked: SweepConditions
+    recommendation: StackRecommendation, asked: SweepRulesPricesAndSeed
 ) -> tuple[AlternativeStack, ...]:
     """The other choices in words; one that stands for several kinds is told once, by all of them."""
     kinds: dict[str, list[str]] = {}
     for alternative in recommendation.alternatives:
         kinds.setdefault(alternative.stack, []).append(alternative.kind)
     return tuple(
-        replace(other, text=_alternative_words(other, kinds[other.stack], recommendation.measure, asked))
+        replace(other, text=_describe_alternative(other, kinds[other.stack], recommendation.measure, asked))
         if kinds[other.stack][0] == other.kind
         else other
         for other in recommendation.alternatives
     )
 
 
-def _alternative_words(
-    alternative: AlternativeStack, kinds: Sequence[str], measure: str, asked: SweepConditions
+def _describe_alternative(
+    alternative: AlternativeStack, kinds: Sequence[str], measure: str, asked: SweepRulesPricesAndSeed
 ) -> str:
     """What another choice would give and take."""
-    names = [_describe_kind(kind, alternative, measure, asked) for kind in kinds]
+    names = [_explain_alternative_kind(kind, alternative, measure, asked) for kind in kinds]
     named = " and ".join([names[0], *(name[0].lower() + name[1:] for name in names[1:])])
     time = format_ms_difference(alternative.milliseconds)
     if abs(alternative.milliseconds) <= asked.jitter_ms:
@@ -227,19 +229,21 @@ def _alternative_words(
     )
 
 
-def _describe_kind(kind: str, alternative: AlternativeStack, measure: str, asked: SweepConditions) -> str:
+def _explain_alternative_kind(
+    kind: str, alternative: AlternativeStack, measure: str, asked: SweepRulesPricesAndSeed
+) -> str:
     """Why an alternative is named, by its numbers."""
     if kind == "better":
-        return f"Higher {measure}, but {_drawback_words(alternative, asked)}"
+        return f"Higher {measure}, but {_explain_stack_drawback(alternative, asked)}"
     return {
         "cheaper": "The best cheaper stack",
-        "faster": f"The best stack that is faster by over {jitter_words(asked)}",
+        "faster": f"The best stack that is faster by over {describe_latency_jitter(asked)}",
         "cheapest alike": f"The cheapest stack that {VERBS['level']} it",
         "fastest alike": f"The fastest stack that {VERBS['level']} it",
     }[kind]
 
 
-def _drawback_words(alternative: AlternativeStack, asked: SweepConditions) -> str:
+def _explain_stack_drawback(alternative: AlternativeStack, asked: SweepRulesPricesAndSeed) -> str:
     """What a stack of higher quality was not taken for: a limit, or with a target its time, then its price."""
     if alternative.misses:
         return "over the limits"
@@ -248,13 +252,15 @@ def _drawback_words(alternative: AlternativeStack, asked: SweepConditions) -> st
     return "dearer" if alternative.usd > 0 else "behind by the rule"
 
 
-def sweep_notes(part: SweepPart, asked: SweepConditions, left: Sequence[UnmeasuredStack]) -> Iterator[str]:
+def list_sweep_notes(
+    part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed, left: Sequence[UnmeasuredStack]
+) -> Iterator[str]:
     """What to know before believing a number."""
     if len(part.datasets) > 1:
         yield (
             f"Means over {len(part.datasets)} datasets with equal weight, over the stacks measured on all of them."
         )
-    yield from map(_tuning_sentence, part.tunings)
+    yield from map(_phrase_fusion_tuning, part.tunings)
     if (total := part.stacks[0].time("total")) is not None:
         few = ": too few for a 95th percentile" if total.few else ""
         measured = " (95th percentile between two sessions)" if asked.jitter_measured else ""
@@ -262,7 +268,7 @@ def sweep_notes(part: SweepPart, asked: SweepConditions, left: Sequence[Unmeasur
             f"Times cover {numbers.format_noun_count(part.timed, 'query')} in "
             f"{numbers.format_noun_count(part.sessions, 'session')}, "
             f"{numbers.format_noun_count(total.samples, 'sample')} each{few}; "
-            f"differences of up to {jitter_words(asked)} are jitter{measured}."
+            f"differences of up to {describe_latency_jitter(asked)} are jitter{measured}."
         )
     if part.generation is not None:
         yield f"Answers take extra time, which the end-to-end efficiency includes. {part.generation.text}"
@@ -274,12 +280,12 @@ def sweep_notes(part: SweepPart, asked: SweepConditions, left: Sequence[Unmeasur
         for index in part.indexes
         if index.ef is not None
     )
-    yield _machine_note(asked)
+    yield _note_machine_load(asked)
     if part.recommendation.near:
         near = len(part.recommendation.near)
         lie = "lies" if near == 1 else "lie"
         stacks = numbers.format_noun_count(near, "feasible stack")
-        yield f"{stacks} {lie} within {jitter_words(asked)} of the recommended one."
+        yield f"{stacks} {lie} within {describe_latency_jitter(asked)} of the recommended one."
     undefined = {
         quality.value.n
         for stack in part.stacks
@@ -300,7 +306,7 @@ def sweep_notes(part: SweepPart, asked: SweepConditions, left: Sequence[Unmeasur
         )
 
 
-def _tuning_sentence(tuning: FusionTuning) -> str:
+def _phrase_fusion_tuning(tuning: FusionTuning) -> str:
     """What tuning the fusion brings on questions that did not choose it, beside what it seems to bring."""
     first, of = tuning.fusions[0], f"{tuning.stack}, {len(tuning.fusions)} fusions"
     if tuning.best is None or tuning.honest is None:
@@ -323,7 +329,7 @@ def _quality_sentence(stack: StackSummary, measure: str) -> str:
     return f"{format_score(quality.value)} over {numbers.format_noun_count(quality.value.n, 'query')}{share}"
 
 
-def _time_sentence(stack: StackSummary, asked: SweepConditions) -> str:
+def _time_sentence(stack: StackSummary, asked: SweepRulesPricesAndSeed) -> str:
     total = stack.time("total")
     if total is None:
         return f"It takes {format_ms(stack.latency)}"
@@ -337,12 +343,12 @@ def _time_sentence(stack: StackSummary, asked: SweepConditions) -> str:
     )
 
 
-def jitter_words(asked: SweepConditions) -> str:
+def describe_latency_jitter(asked: SweepRulesPricesAndSeed) -> str:
     """The jitter in words: as given, or as measured."""
     return format_ms(asked.jitter_ms) if asked.jitter_measured else f"{asked.jitter_ms:g} ms"
 
 
-def _machine_note(asked: SweepConditions) -> str:
+def _note_machine_load(asked: SweepRulesPricesAndSeed) -> str:
     """How busy the machine was."""
     if asked.load is None:
         return "How busy the machine was during timing is unknown."
@@ -358,13 +364,13 @@ def _machine_note(asked: SweepConditions) -> str:
     )
 
 
-def _price_words(stack: StackSummary, asked: SweepConditions) -> str:
+def _price_words(stack: StackSummary, asked: SweepRulesPricesAndSeed) -> str:
     if not stack.cost:
         return "nothing per 1,000 queries"
     return f"{format_usd(stack.cost)} per 1,000 queries, prices of {numbers.format_date(asked.priced_on)}"
 
 
-def _certainty_sentence(recommendation: Recommendation) -> str:
+def _phrase_choice_certainty(recommendation: StackRecommendation) -> str:
     """How often the rule takes the same stack, and what wins with it."""
     share = numbers.format_percent(recommendation.share or 0.0)
     text = f"It wins {share} of {numbers.format_count(recommendation.resamples)} resamples"
@@ -393,7 +399,7 @@ def _describe_stacks_with(share: WinShare) -> str:
     return "stacks without a reranker" if share.name == "no reranker" else f"stacks with {share.name}"
 
 
-def _describe_equally_good_stacks(recommendation: Recommendation, asked: SweepConditions) -> str:
+def _describe_equally_good_stacks(recommendation: StackRecommendation, asked: SweepRulesPricesAndSeed) -> str:
     """How many others are as good for all the data say, and whether one of them is cheaper or faster."""
     limited = any(limit is not None for limit in (asked.sla_ms, asked.budget, asked.target))
     others = f"{len(recommendation.alike)} of the {recommendation.feasible - 1} other stacks"
@@ -409,7 +415,7 @@ def _describe_equally_good_stacks(recommendation: Recommendation, asked: SweepCo
     return f"{text}, and none of them is cheaper{by}, or faster by more than the jitter."
 
 
-def _phrase_infeasible_lede(part: SweepPart, asked: SweepConditions) -> Iterator[str]:
+def _phrase_infeasible_lede(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> Iterator[str]:
     recommendation = part.recommendation
     stack = part.stack(recommendation.nearest)
     yield (

@@ -11,27 +11,27 @@ from typing import Any, NamedTuple
 from embassay.protocols.kernel.tables import (
     ColumnTable,
     ComputedColumn,
-    interval_fields,
+    interval_columns,
     number_column,
     points_column,
     text,
-    whole_column,
+    whole_number_column,
 )
 from embassay.protocols.rag.sweep.findings.record import (
-    Findings,
-    IndexQuality,
+    IndexVersusFlat,
     StackSummary,
-    SweepPart,
+    SweepDatasetFindings,
+    SweepFindings,
     WinShare,
 )
 from embassay.protocols.rag.sweep.stacks import GENERATE, NONE, SPARSE, WHOLE
 from embassay.stats import Estimate
 
 
-class SweepRow(NamedTuple):
+class SweepTableRow(NamedTuple):
     """A stack of a part, or something else that was found there (`of`); `place` is its rank."""
 
-    part: SweepPart
+    part: SweepDatasetFindings
     stack: StackSummary | None = None
     of: Any = None
     place: int = 0
@@ -41,53 +41,55 @@ Pick = Callable[[StackSummary], bool]
 ENDS = ("95% low", "95% high")
 DATASET = text("Dataset", lambda row: row.part.dataset or "all")
 AXES = (
-    text("Encoder", "stack.axes.encoder"), whole_column("Dimensions", "stack.axes.dims"),
+    text("Encoder", "stack.axes.encoder"), whole_number_column("Dimensions", "stack.axes.dims"),
     text("Index", "stack.axes.index"),
-    whole_column("K", "stack.axes.k"), text("Reranker", "stack.axes.reranker"),
+    whole_number_column("K", "stack.axes.k"), text("Reranker", "stack.axes.reranker"),
     text("Mode", "stack.axes.mode")
 )  # fmt: skip
 STACK = (DATASET, text("Stack", "stack.id"), *AXES)
 MEMORY = (
-    whole_column("Vector bytes, formula", "stack.memory.vectors"),
-    whole_column("Graph bytes, formula", "stack.memory.graph"),
-    whole_column("Disk bytes", "stack.memory.disk"),
-    whole_column("Memory bytes", "stack.memory.memory")
+    whole_number_column("Vector bytes, formula", "stack.memory.vectors"),
+    whole_number_column("Graph bytes, formula", "stack.memory.graph"),
+    whole_number_column("Disk bytes", "stack.memory.disk"),
+    whole_number_column("Memory bytes", "stack.memory.memory")
 )  # fmt: skip
 
 
-def _time_field(stage: str, title: str, figure: str = "p50", decimals: int = 1) -> ComputedColumn:
+def _make_stage_time_column(stage: str, title: str, figure: str = "p50", decimals: int = 1) -> ComputedColumn:
     """A figure of the time of a stage."""
     return number_column(title, figure, decimals).within(lambda row: row.stack and row.stack.time(stage))
 
 
-def _stage_fields(stage: str, title: str) -> tuple[ComputedColumn, ComputedColumn]:
+def _make_stage_percentile_columns(stage: str, title: str) -> tuple[ComputedColumn, ComputedColumn]:
     """p50 of a stage, under its title, and p95."""
-    return _time_field(stage, f"{title} ms"), _time_field(stage, f"{title} p95 ms", "p95")
+    return _make_stage_time_column(stage, f"{title} ms"), _make_stage_time_column(
+        stage, f"{title} p95 ms", "p95"
+    )
 
 
-def _measure_fields(
-    findings: Findings, find: str = "value.value", prefix: str = ""
+def _make_measure_columns(
+    findings: SweepFindings, find: str = "value.value", prefix: str = ""
 ) -> Iterator[ComputedColumn]:
     """A column for each measure."""
     for measure in findings.measures:
         yield number_column(prefix + measure, find, 3).within(_make_quality_getter(measure))
 
 
-def _make_quality_getter(measure: str) -> Callable[[SweepRow], Any]:
+def _make_quality_getter(measure: str) -> Callable[[SweepTableRow], Any]:
     return lambda row: row.stack and row.stack.measured(measure)
 
 
-def _make_cost_and_quality_fields(findings: Findings) -> tuple[ComputedColumn, ...]:
+def _make_cost_and_quality_fields(findings: SweepFindings) -> tuple[ComputedColumn, ...]:
     """Price, times and every measure."""
     return (
-        number_column("USD per 1,000", "stack.cost"), _time_field("total", "p50 ms"),
-        _time_field("total", "p95 ms", "p95"),
-        _time_field("total", "n", "samples", 0), *_measure_fields(findings)
+        number_column("USD per 1,000", "stack.cost"), _make_stage_time_column("total", "p50 ms"),
+        _make_stage_time_column("total", "p95 ms", "p95"),
+        _make_stage_time_column("total", "n", "samples", 0), *_make_measure_columns(findings)
     )  # fmt: skip
 
 
-def _difference_fields(find: str, title: str) -> tuple[ComputedColumn, ...]:
-    return interval_fields(find, (title, *ENDS), "signed", 3, 1)
+def _make_difference_columns(find: str, title: str) -> tuple[ComputedColumn, ...]:
+    return interval_columns(find, (title, *ENDS), "signed", 3, 1)
 
 
 def _is_reranked(stack: StackSummary) -> bool:
@@ -100,37 +102,38 @@ def _make_axis_filter(**axes: Any) -> Pick:
     return lambda stack: all(stack.axes[axis] == value for axis, value in axes.items())
 
 
-def _stack_rows(findings: Findings, pick: Pick) -> list[SweepRow]:
-    return [SweepRow(part, stack) for part in findings.parts for stack in part.stacks if pick(stack)]
+def _list_stack_rows(findings: SweepFindings, pick: Pick) -> list[SweepTableRow]:
+    return [SweepTableRow(part, stack) for part in findings.parts for stack in part.stacks if pick(stack)]
 
 
 def _list_rows_of_parts(
-    findings: Findings, list_items: Callable[[SweepPart], Iterable[Any]]
-) -> Iterator[SweepRow]:
+    findings: SweepFindings, list_items: Callable[[SweepDatasetFindings], Iterable[Any]]
+) -> Iterator[SweepTableRow]:
     for part in findings.parts:
-        yield from (SweepRow(part, of=item) for item in list_items(part))
+        yield from (SweepTableRow(part, of=item) for item in list_items(part))
 
 
-def _ranked_rows(
-    findings: Findings, pick: Pick, order: Callable[[StackSummary], Any], measure: str = ""
-) -> Iterator[SweepRow]:
+def _list_ranked_stack_rows(
+    findings: SweepFindings, pick: Pick, order: Callable[[StackSummary], Any], measure: str = ""
+) -> Iterator[SweepTableRow]:
     """The stacks of each part in an order, with their places and their quality by the measure."""
     for part in findings.parts:
         ranked = sorted(filter(pick, part.stacks), key=order)
         yield from (
-            SweepRow(part, stack, stack.measured(measure), place) for place, stack in enumerate(ranked, 1)
+            SweepTableRow(part, stack, stack.measured(measure), place)
+            for place, stack in enumerate(ranked, 1)
         )
 
 
-def _build_own_tables(findings: Findings) -> Iterator[ColumnTable]:
+def _build_unnumbered_tables(findings: SweepFindings) -> Iterator[ColumnTable]:
     """`rag_stacks`, `rag_frontier`, `rag_alternatives`, `rag_shares`, `rag_steps`, `rag_effects`, `rag_routing`,
     `rag_guidance` and `rag_left_out`."""
     yield _stacks_table(findings)
     yield _frontiers_table(findings)
     yield _alternatives_table(findings)
-    yield _shares_table(findings)
-    yield _steps_table(findings)
-    yield _effects_table(findings)
+    yield _build_win_shares_table(findings)
+    yield _build_depth_steps_table(findings)
+    yield _build_axis_effects_table(findings)
     if any(part.tunings for part in findings.parts):
         yield _fusions_table(findings)
     yield _routing_table(findings)
@@ -138,14 +141,14 @@ def _build_own_tables(findings: Findings) -> Iterator[ColumnTable]:
     yield _build_left_out_table(findings)
 
 
-def _stacks_table(findings: Findings) -> ColumnTable:
+def _stacks_table(findings: SweepFindings) -> ColumnTable:
     parts = sorted({name for part in findings.parts for stack in part.stacks for name in stack.usd})
     return ColumnTable.of(
-        "rag_stacks", "Every stack", _stack_rows(findings, _make_axis_filter()), *STACK,
+        "rag_stacks", "Every stack", _list_stack_rows(findings, _make_axis_filter()), *STACK,
         *_make_cost_and_quality_fields(findings),
         *(number_column(f"USD {name}", ("stack", "usd", name), 4) for name in parts),
         number_column("AvgPerf", "stack.average", 3),
-        whole_column("At once", lambda row: row.stack.together and row.stack.concurrency),
+        whole_number_column("At once", lambda row: row.stack.together and row.stack.concurrency),
         number_column("p50 ms at once", "stack.together.p50", 1),
         number_column("p95 ms at once", "stack.together.p95", 1),
         *MEMORY, text("Frontiers", lambda row: "; ".join(row.stack.on)),
@@ -154,30 +157,30 @@ def _stacks_table(findings: Findings) -> ColumnTable:
     )  # fmt: skip
 
 
-def _frontiers_table(findings: Findings) -> ColumnTable:
+def _frontiers_table(findings: SweepFindings) -> ColumnTable:
     return ColumnTable.of(
         "rag_frontier", "Frontiers", _frontier_rows(findings), text("Frontier", "of.name"),
         text("Measure", "of.measure"), *STACK, *_make_cost_and_quality_fields(findings)
     )  # fmt: skip
 
 
-def _frontier_rows(findings: Findings) -> Iterator[SweepRow]:
+def _frontier_rows(findings: SweepFindings) -> Iterator[SweepTableRow]:
     for part in findings.parts:
         for frontier in part.frontiers:
-            yield from (SweepRow(part, part.stack(id), frontier) for id in frontier.stacks)
+            yield from (SweepTableRow(part, part.stack(id), frontier) for id in frontier.stacks)
 
 
-def _alternatives_table(findings: Findings) -> ColumnTable:
+def _alternatives_table(findings: SweepFindings) -> ColumnTable:
     return ColumnTable.of(
         "rag_alternatives", "Other choices minus the recommended one",
         _list_rows_of_parts(findings, attrgetter("recommendation.alternatives")),
         DATASET, text("Recommended", "part.recommendation.stack"), text("Other", "of.kind"), text("Stack", "of.stack"),
-        *_difference_fields("of.quality", "Quality"), number_column("ms", "of.milliseconds", 1, "signed"),
+        *_make_difference_columns("of.quality", "Quality"), number_column("ms", "of.milliseconds", 1, "signed"),
         number_column("USD per 1,000", "of.usd", 4, "signed")
     )  # fmt: skip
 
 
-def _shares_table(findings: Findings) -> ColumnTable:
+def _build_win_shares_table(findings: SweepFindings) -> ColumnTable:
     return ColumnTable.of(
         "rag_shares", "How often each stack wins", _list_rows_of_parts(findings, _list_win_shares), DATASET,
         text("Axis", lambda row: row.of.axis or "stack"), text("Winner", "of.name"),
@@ -186,7 +189,7 @@ def _shares_table(findings: Findings) -> ColumnTable:
     )  # fmt: skip
 
 
-def _list_win_shares(part: SweepPart) -> Iterator[WinShare]:
+def _list_win_shares(part: SweepDatasetFindings) -> Iterator[WinShare]:
     """That of the recommended stack first."""
     recommendation = part.recommendation
     if recommendation.share is not None:
@@ -194,52 +197,52 @@ def _list_win_shares(part: SweepPart) -> Iterator[WinShare]:
     yield from (*recommendation.runners, *recommendation.by_axis)
 
 
-def _steps_table(findings: Findings) -> ColumnTable:
+def _build_depth_steps_table(findings: SweepFindings) -> ColumnTable:
     return ColumnTable.of(
         "rag_steps", "What a larger K gains", _list_rows_of_parts(findings, attrgetter("steps")), DATASET,
-        text("Family", "of.family"), whole_column("K", "of.k"),
-        whole_column("Next K", "of.next_k"), text("Measure", "of.measure"),
-        *_difference_fields("of.gain", "Gain"), number_column("ms more", "of.milliseconds", 1, "signed"),
+        text("Family", "of.family"), whole_number_column("K", "of.k"),
+        whole_number_column("Next K", "of.next_k"), text("Measure", "of.measure"),
+        *_make_difference_columns("of.gain", "Gain"), number_column("ms more", "of.milliseconds", 1, "signed"),
         number_column("p95 ms more", "of.p95", 1, "signed"),
         number_column("USD more", "of.usd", 4, "signed"),
         number_column("Per ms", "of.per_ms", 7, "signed"), text("Kind", "of.kind")
     )  # fmt: skip
 
 
-def _fusions_table(findings: Findings) -> ColumnTable:
+def _fusions_table(findings: SweepFindings) -> ColumnTable:
     return ColumnTable.of(
         "rag_fusions", "Fusion, chosen on some questions and tested on others",
         _list_rows_of_parts(findings, attrgetter("tunings")), DATASET, text("Stack", "of.stack"),
-        whole_column("Fusions", lambda row: len(row.of.fusions)), text("Best", "of.chosen"),
+        whole_number_column("Fusions", lambda row: len(row.of.fusions)), text("Best", "of.chosen"),
         number_column("On the questions used to choose it", "of.best", 3),
         number_column("On others", "of.honest", 3),
-        number_column("Optimism", "of.optimism", 3), *_difference_fields("of.gain", "Gain over the first"),
-        points_column("% of folds", "of.picked"), whole_column("n", "of.questions"),
+        number_column("Optimism", "of.optimism", 3), *_make_difference_columns("of.gain", "Gain over the first"),
+        points_column("% of folds", "of.picked"), whole_number_column("n", "of.questions"),
         text("Verdict", "of.verdict")
     )  # fmt: skip
 
 
-def _effects_table(findings: Findings) -> ColumnTable:
+def _build_axis_effects_table(findings: SweepFindings) -> ColumnTable:
     return ColumnTable.of(
         "rag_effects", "What each axis changes, all else equal",
         _list_rows_of_parts(findings, attrgetter("effects")), DATASET,
         text("Axis", "of.axis"), text("Value", "of.value"), text("Less", "of.other"),
-        whole_column("Pairs", "of.pairs"),
-        text("Measure", "of.measure"), *_difference_fields("of.quality", "Difference"),
+        whole_number_column("Pairs", "of.pairs"),
+        text("Measure", "of.measure"), *_make_difference_columns("of.quality", "Difference"),
         number_column("ms", "of.milliseconds.value", 1, "signed"),
         number_column("p95 ms", "of.p95", 1, "signed"),
         number_column("USD", "of.usd", 4, "signed")
     )  # fmt: skip
 
 
-def _routing_table(findings: Findings) -> ColumnTable:
+def _routing_table(findings: SweepFindings) -> ColumnTable:
     rows = list(_list_rows_of_parts(findings, attrgetter("routes")))
     lacking = dict.fromkeys(reason for part in findings.parts for reason in part.unrouted)
     note = f"Without a row: {'; '.join(lacking)}." if lacking else ""
     depths = dict.fromkeys((against.measure, against.k) for row in rows for against in row.of.against)
     return ColumnTable.of(
         "rag_routing", "Routing between K 50 and K 100", rows, DATASET, text("Family", "of.family"),
-        text("Signal", "of.signal"), whole_column("Queries", "of.evaluated"),
+        text("Signal", "of.signal"), whole_number_column("Queries", "of.evaluated"),
         number_column("Escalated", "of.escalated.value", 3),
         number_column("USD", "of.usd"), number_column("USD at 50", "of.usd_less"),
         number_column("USD at 100", "of.usd_more"),
@@ -253,7 +256,7 @@ def _routing_table(findings: Findings) -> ColumnTable:
 def _make_routing_contrast_fields(measure: str, k: int) -> Iterator[ComputedColumn]:
     """The quality of routing less that of a fixed K."""
 
-    def difference(row: SweepRow) -> Estimate:
+    def difference(row: SweepTableRow) -> Estimate:
         differences: dict[tuple[str, int], Estimate] = {
             (against.measure, against.k): against.difference for against in row.of.against
         }
@@ -268,14 +271,14 @@ def _make_routing_contrast_fields(measure: str, k: int) -> Iterator[ComputedColu
         yield number_column(title, end, 3, "signed").within(difference)
 
 
-def _guidance_table(findings: Findings) -> ColumnTable:
+def _guidance_table(findings: SweepFindings) -> ColumnTable:
     return ColumnTable.of(
         "rag_guidance", "The source's advice", _list_rows_of_parts(findings, attrgetter("guidance")), DATASET,
         text("Advice", "of.line"), text("On this data", "of.status"), text("Why", "of.text")
     )  # fmt: skip
 
 
-def _build_left_out_table(findings: Findings) -> ColumnTable:
+def _build_left_out_table(findings: SweepFindings) -> ColumnTable:
     return ColumnTable.of(
         "rag_left_out", "Combinations that were not measured", findings.left, text("Dataset", "dataset"),
         text("Stack", "configuration"), text("State", lambda left: "failed" if left.failed else "skipped"),
@@ -283,7 +286,7 @@ def _build_left_out_table(findings: Findings) -> ColumnTable:
     )  # fmt: skip
 
 
-def _indexes_table(findings: Findings) -> ColumnTable:
+def _build_index_quality_table(findings: SweepFindings) -> ColumnTable:
     """Table 7: each index against the flat one with the same vectors."""
     rows = list(_list_rows_of_parts(findings, attrgetter("indexes")))
     cutoffs = dict.fromkeys(k for row in rows for k in row.of.recall)
@@ -293,31 +296,31 @@ def _indexes_table(findings: Findings) -> ColumnTable:
     has_ef = any(row.of.ef is not None for row in rows)
     return ColumnTable.of(
         "rag_table7", "Approximate search and quantisation", rows, DATASET, text("Encoder", "of.encoder"),
-        whole_column("Dimensions", "of.dims"), text("Index", "of.index"), *recall, *changes,
+        whole_number_column("Dimensions", "of.dims"), text("Index", "of.index"), *recall, *changes,
         number_column("Retrieve ms", "of.retrieve_ms"), number_column("Retrieve p95 ms", "of.retrieve_p95"),
         number_column("Flat ms", "of.retrieve_ms_flat"), number_column("Flat p95 ms", "of.retrieve_p95_flat"),
-        number_column("Retrieve %", lambda row: _percent_slower(row.of), 1, "signed"),
-        whole_column("Memory bytes", "of.memory.memory"),
-        whole_column("Estimated bytes", lambda row: _estimate_index_bytes(row.of)),
+        number_column("Retrieve %", lambda row: _compute_percent_slower(row.of), 1, "signed"),
+        whole_number_column("Memory bytes", "of.memory.memory"),
+        whole_number_column("Estimated bytes", lambda row: _estimate_index_bytes(row.of)),
         number_column("Build s", "of.build_seconds", 1),
         text("Within 2%", lambda row: "yes" if row.of.within else "no"),
-        *[whole_column("ef found", "of.ef")] * has_ef,
+        *[whole_number_column("ef found", "of.ef")] * has_ef,
         note="Percent changes from the flat index with the same vectors."
     )  # fmt: skip
 
 
-def _percent_slower(index: IndexQuality) -> float | None:
+def _compute_percent_slower(index: IndexVersusFlat) -> float | None:
     """Than the flat index."""
     flat = index.retrieve_ms_flat
     return 100 * (index.retrieve_ms / flat - 1) if flat > 0 else None
 
 
-def _estimate_index_bytes(index: IndexQuality) -> float | None:
+def _estimate_index_bytes(index: IndexVersusFlat) -> float | None:
     vectors, graph = index.memory.vectors, index.memory.graph
     return None if vectors is None or graph is None else vectors + graph
 
 
-def _scenarios_table(findings: Findings) -> ColumnTable:
+def _build_scenarios_table(findings: SweepFindings) -> ColumnTable:
     """Table 8: the stacks that stand for ways to choose."""
     return ColumnTable.of(
         "rag_table8", "Scenarios", _scenario_rows(findings), text("Scenario", "of.name"), text("How", "of.how"),
@@ -326,60 +329,68 @@ def _scenarios_table(findings: Findings) -> ColumnTable:
     )  # fmt: skip
 
 
-def _scenario_rows(findings: Findings) -> Iterator[SweepRow]:
+def _scenario_rows(findings: SweepFindings) -> Iterator[SweepTableRow]:
     for part in findings.parts:
         for scenario in part.scenarios:
-            yield SweepRow(part, part.stack(scenario.stack) if scenario.stack else None, scenario)
+            yield SweepTableRow(part, part.stack(scenario.stack) if scenario.stack else None, scenario)
 
 
-def _efficiency_table(findings: Findings) -> ColumnTable:
+def _build_efficiency_table(findings: SweepFindings) -> ColumnTable:
     """Table 9: AvgPerf over the seconds of reranking and of the whole query, its answer with it where one is made."""
 
     def efficiency_sort_key(stack: StackSummary) -> tuple[float, float, str]:
         return -(stack.per_rerank_second or 0.0), -(stack.per_second or 0.0), stack.id
 
     answered = any(stack.time(WHOLE) for part in findings.parts for stack in part.stacks)
-    answer = (*_stage_fields(GENERATE, "Answer"), *_stage_fields(WHOLE, "End to end")) if answered else ()
+    answer = (
+        (
+            *_make_stage_percentile_columns(GENERATE, "Answer"),
+            *_make_stage_percentile_columns(WHOLE, "End to end"),
+        )
+        if answered
+        else ()
+    )
     weights = ", ".join(f"{name} x {weight:g}" for name, weight in findings.asked.efficiency.items())
     return ColumnTable.of(
         "rag_table9", "Efficiency",
-        _ranked_rows(findings, lambda stack: stack.average is not None, efficiency_sort_key),
-        whole_column("Rank", "place"), *STACK, number_column("AvgPerf", "stack.average", 3),
-        number_column("Per second of reranking", "stack.per_rerank_second", 3), *_stage_fields("rerank", "Rerank"),
-        number_column("Per second", "stack.per_second", 3), *_stage_fields("total", "Total"), *answer,
+        _list_ranked_stack_rows(findings, lambda stack: stack.average is not None, efficiency_sort_key),
+        whole_number_column("Rank", "place"), *STACK, number_column("AvgPerf", "stack.average", 3),
+        number_column("Per second of reranking", "stack.per_rerank_second", 3),
+        *_make_stage_percentile_columns("rerank", "Rerank"),
+        number_column("Per second", "stack.per_second", 3), *_make_stage_percentile_columns("total", "Total"), *answer,
         note=(f"AvgPerf: the mean of {weights}. For a short list only: AvgPerf over seconds (p50) does not show how "
             "good a stack is.")
     )  # fmt: skip
 
 
-def _tokens_table(findings: Findings) -> ColumnTable:
+def _build_candidate_tokens_table(findings: SweepFindings) -> ColumnTable:
     """Table 14: tokens of one candidate: query, passage and metadata."""
     return ColumnTable.of(
-        "rag_table14", "Tokens per candidate", _stack_rows(findings, _is_reranked), *STACK,
+        "rag_table14", "Tokens per candidate", _list_stack_rows(findings, _is_reranked), *STACK,
         number_column("Tokens per candidate", "stack.tokens", 1), number_column("SD", "stack.tokens_sd", 1)
     )  # fmt: skip
 
 
-def _reranking_table(findings: Findings, table: int, name: str) -> ColumnTable:
+def _build_reranking_times_table(findings: SweepFindings, table: int, name: str) -> ColumnTable:
     """Table 15 and 16: times of one reranker, all K."""
 
     def is_timed(stack: StackSummary) -> bool:
         return bool(stack.axes["reranker"] == name) and stack.time("rerank") is not None
 
     return ColumnTable.of(
-        f"rag_table{table}", f"Time of {name} by K", _stack_rows(findings, is_timed), *STACK,
-        _time_field("rerank", "Rerank p50 ms"), _time_field("rerank", "Rerank p95 ms", "p95"),
-        _time_field("rerank", "n", "samples", 0)
+        f"rag_table{table}", f"Time of {name} by K", _list_stack_rows(findings, is_timed), *STACK,
+        _make_stage_time_column("rerank", "Rerank p50 ms"), _make_stage_time_column("rerank", "Rerank p95 ms", "p95"),
+        _make_stage_time_column("rerank", "n", "samples", 0)
     )  # fmt: skip
 
 
-def sweep_tables(findings: Findings) -> Iterator[ColumnTable]:
+def build_sweep_tables(findings: SweepFindings) -> Iterator[ColumnTable]:
     """Every table that has rows. Numbered ones hold what the source's do, of this sweep."""
-    every = [*_numbered_tables(findings), *_build_own_tables(findings)]
+    every = [*_numbered_tables(findings), *_build_unnumbered_tables(findings)]
     yield from (table for table in every if table.rows)
 
 
-def _numbered_tables(findings: Findings) -> Iterator[ColumnTable]:
+def _numbered_tables(findings: SweepFindings) -> Iterator[ColumnTable]:
     yield _quality_table(
         findings, "table1", "Dense search alone", _make_axis_filter(mode="dense", reranker=NONE)
     )
@@ -388,18 +399,18 @@ def _numbered_tables(findings: Findings) -> Iterator[ColumnTable]:
         findings, "sparse", "Search by words alone", _make_axis_filter(mode=SPARSE, reranker=NONE)
     )
     yield _ceilings_table(findings, 3, "Ceilings (PROC) of hybrid pools", _make_axis_filter(mode="hybrid"))
-    yield _build_reached_table(findings)
+    yield _build_ceiling_share_table(findings)
     for table, cutoff in ((5, 10), (6, 30)):
         yield _leaderboard_table(findings, table, cutoff)
-    yield _indexes_table(findings)
-    yield _scenarios_table(findings)
-    yield _efficiency_table(findings)
-    yield _tokens_table(findings)
+    yield _build_index_quality_table(findings)
+    yield _build_scenarios_table(findings)
+    yield _build_efficiency_table(findings)
+    yield _build_candidate_tokens_table(findings)
     strong, lite = find_extreme_rerankers(findings)
     for table, name in ((15, strong), (16, lite)):
         if name:
-            yield _reranking_table(findings, table, name)
-    for i, k in enumerate(_sweep_depths(findings)[:4]):
+            yield _build_reranking_times_table(findings, table, name)
+    for i, k in enumerate(_list_sweep_depths(findings)[:4]):
         if lite:
             yield _quality_table(
                 findings, f"table{17 + i}", f"{lite}, K {k}", _make_axis_filter(reranker=lite, k=k)
@@ -408,12 +419,12 @@ def _numbered_tables(findings: Findings) -> Iterator[ColumnTable]:
         yield _ceilings_table(findings, 21 + i, title, _make_axis_filter(mode="dense", reranker=NONE, k=k))
 
 
-def _sweep_depths(findings: Findings) -> list[int]:
+def _list_sweep_depths(findings: SweepFindings) -> list[int]:
     """Every K of the sweep, ascending."""
     return sorted({stack.axes["k"] for stack in findings.parts[0].stacks})
 
 
-def find_extreme_rerankers(findings: Findings) -> tuple[str, str]:
+def find_extreme_rerankers(findings: SweepFindings) -> tuple[str, str]:
     """The dearest reranker, and the cheapest where there are several; empty where there is none."""
     prices: dict[str, float] = {}
     for stack in filter(_is_reranked, findings.parts[0].stacks):
@@ -423,71 +434,72 @@ def find_extreme_rerankers(findings: Findings) -> tuple[str, str]:
     return (ordered[0] if ordered else ""), (ordered[-1] if len(ordered) > 1 else "")
 
 
-def _quality_table(findings: Findings, name: str, title: str, pick: Pick) -> ColumnTable:
+def _quality_table(findings: SweepFindings, name: str, title: str, pick: Pick) -> ColumnTable:
     return ColumnTable.of(
-        f"rag_{name}", title, _stack_rows(findings, pick), *STACK, *_measure_fields(findings),
-        *_stage_fields("embed", "Embed"), *_stage_fields("retrieve", "Retrieve"), *_stage_fields("total", "Total"),
+        f"rag_{name}", title, _list_stack_rows(findings, pick), *STACK, *_make_measure_columns(findings),
+        *_make_stage_percentile_columns("embed", "Embed"),
+        *_make_stage_percentile_columns("retrieve", "Retrieve"), *_make_stage_percentile_columns("total", "Total"),
         note="Times in ms: p50, and p95."
     )  # fmt: skip
 
 
-def _make_best_stacks_table(findings: Findings) -> ColumnTable:
+def _make_best_stacks_table(findings: SweepFindings) -> ColumnTable:
     """Of each mode and reranker the best stack by the measure that decides."""
     measure = findings.asked.measure
     values: dict[Any, float] = {}
-    best: dict[Any, SweepRow] = {}
+    best: dict[Any, SweepTableRow] = {}
     for part in findings.parts:
         for stack in part.stacks:
             key, value = (part.dataset, stack.axes["mode"], stack.axes["reranker"]), stack.value(measure)
             if value is not None and value > values.get(key, -inf):
-                values[key], best[key] = value, SweepRow(part, stack)
+                values[key], best[key] = value, SweepTableRow(part, stack)
     title = f"The best stack of each mode and reranker by {measure}"
     return ColumnTable.of(
         "rag_table2", title, best.values(), *STACK, *_make_cost_and_quality_fields(findings)
     )
 
 
-def _ceilings_table(findings: Findings, table: int, title: str, pick: Pick) -> ColumnTable:
+def _ceilings_table(findings: SweepFindings, table: int, title: str, pick: Pick) -> ColumnTable:
     def has_ceiling(stack: StackSummary) -> bool:
         return any(quality.ceiling is not None for quality in stack.quality)
 
-    rows = _stack_rows(findings, lambda stack: pick(stack) and has_ceiling(stack))
+    rows = _list_stack_rows(findings, lambda stack: pick(stack) and has_ceiling(stack))
     return ColumnTable.of(
-        f"rag_table{table}", title, rows, *STACK, *_measure_fields(findings, "ceiling", "PROC ")
+        f"rag_table{table}", title, rows, *STACK, *_make_measure_columns(findings, "ceiling", "PROC ")
     )
 
 
-def _build_reached_table(findings: Findings) -> ColumnTable:
+def _build_ceiling_share_table(findings: SweepFindings) -> ColumnTable:
     """Actual, PROC and %PROC of the stacks on the main frontier and of the recommended one."""
     return ColumnTable.of(
-        "rag_table4", "Actual, PROC and %PROC on the frontier", _list_reached_rows(findings), *STACK,
+        "rag_table4", "Actual, PROC and %PROC on the frontier", _list_ceiling_share_rows(findings), *STACK,
         text("Measure", "of.measure"), number_column("Actual", "of.value.value", 3),
         number_column("PROC", "of.ceiling", 3),
-        *interval_fields("of.reached", ("%PROC", *ENDS))
+        *interval_columns("of.reached", ("%PROC", *ENDS))
     )  # fmt: skip
 
 
-def _list_reached_rows(findings: Findings) -> Iterator[SweepRow]:
+def _list_ceiling_share_rows(findings: SweepFindings) -> Iterator[SweepTableRow]:
     for part in findings.parts:
         main = {*part.frontiers[0].stacks, part.recommendation.stack}
         for stack in part.stacks:
             for quality in stack.quality if stack.id in main else ():
                 if quality.reached is not None:
-                    yield SweepRow(part, stack, quality)
+                    yield SweepTableRow(part, stack, quality)
 
 
-def _leaderboard_table(findings: Findings, table: int, cutoff: int) -> ColumnTable:
+def _leaderboard_table(findings: SweepFindings, table: int, cutoff: int) -> ColumnTable:
     measure = f"{findings.asked.measure.partition('@')[0]}@{cutoff}"
 
     def leaderboard_sort_key(stack: StackSummary) -> tuple[float, float, str]:
         return -(stack.value(measure) or 0.0), stack.latency, stack.id
 
-    rows = _ranked_rows(
+    rows = _list_ranked_stack_rows(
         findings, lambda stack: stack.value(measure) is not None, leaderboard_sort_key, measure
     )
     return ColumnTable.of(
-        f"rag_table{table}", f"Leaderboard by {measure}", rows, whole_column("Rank", "place"), *STACK,
-        *interval_fields("of.value", (measure, *ENDS), "number", 3, 1), number_column("PROC", "of.ceiling", 3),
+        f"rag_table{table}", f"Leaderboard by {measure}", rows, whole_number_column("Rank", "place"), *STACK,
+        *interval_columns("of.value", (measure, *ENDS), "number", 3, 1), number_column("PROC", "of.ceiling", 3),
         points_column("%PROC", "of.reached.value"),
         note="Rows in the order of the mean: neighbours with overlapping intervals may not differ."
     )  # fmt: skip

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from embassay.protocols.rag.sweep.findings.arrays import Floats, StackArrays
 from embassay.protocols.rag.sweep.findings.record import USE, FusionTuning
 from embassay.protocols.rag.sweep.stacks import StackConfiguration
-from embassay.randomness import make_generator
+from embassay.randomness import make_seeded_generator
 from embassay.stats import Estimate, t_quantile
-from embassay.stats.intervals import critical_value
+from embassay.stats.intervals import compute_normal_critical_value
 
 FOLDS, ROUNDS = 5, 20
 """Parts that questions are split into, and how often, each time at random."""
@@ -31,11 +31,13 @@ def tune_fusions(ground: StackArrays) -> Iterator[FusionTuning]:
     cross-validation depend on one another: an interval over them would be too narrow.
     """
     columns = ground.columns(ground.rules.measure)
-    for places in _fusion_families(ground.configurations):
-        yield _tune_family(ground, places, {name: column[:, places] for name, column in columns.items()})
+    for places in _list_fusion_families(ground.configurations):
+        yield _tune_fusion_family(
+            ground, places, {name: column[:, places] for name, column in columns.items()}
+        )
 
 
-def _fusion_families(configurations: Sequence[StackConfiguration]) -> Iterator[list[int]]:
+def _list_fusion_families(configurations: Sequence[StackConfiguration]) -> Iterator[list[int]]:
     """Places of the stacks that differ in their fusion alone, the usual one first."""
     families: dict[StackConfiguration, list[int]] = {}
     for place, configuration in enumerate(configurations):
@@ -46,10 +48,12 @@ def _fusion_families(configurations: Sequence[StackConfiguration]) -> Iterator[l
             yield sorted(places, key=lambda place, usual=usual: configurations[place] != usual)  # type: ignore[misc]
 
 
-def _tune_family(ground: StackArrays, places: list[int], columns: Mapping[str, Floats]) -> FusionTuning:
+def _tune_fusion_family(
+    ground: StackArrays, places: list[int], columns: Mapping[str, Floats]
+) -> FusionTuning:
     """`columns` are by dataset (queries, fusions)."""
     values = {name: _blank_partly_defined_rows(column) for name, column in columns.items()}
-    folds = [_tune_on_dataset(ground, name, column) for name, column in values.items()]
+    folds = [_tune_fusion_on_dataset(ground, name, column) for name, column in values.items()]
     means = ground.values(values)
     chosen = int(np.argmax(np.nan_to_num(means, nan=-np.inf)))
     honest, best = float(np.mean([fold.honest for fold in folds])), float(means[chosen])
@@ -84,7 +88,7 @@ def _estimate_simultaneous_gain(
     with np.errstate(invalid="ignore", divide="ignore"):
         largest = np.nanmax(np.abs(replicates - means) / spread, axis=1)
     # As far as Student's t is wider than a normal law with so few questions.
-    wider = t_quantile(0.975, independent - 1) / critical_value(0.95)
+    wider = t_quantile(0.975, independent - 1) / compute_normal_critical_value(0.95)
     half = float(np.quantile(largest, 0.95)) * wider * float(spread[chosen - 1])
     gain = float(means[chosen - 1])
     return Estimate(gain, gain - half, gain + half, n, "bootstrap over queries, all fusions at once")
@@ -97,7 +101,7 @@ def _tuning_verdict(independent: int, gain: Estimate) -> str:
 
 
 @dataclass(frozen=True)
-class TunedFolds:
+class FusionFoldResult:
     """The mean by the fusion that did best on other questions, how often each was picked, (fusions,), and how many
     questions are independent."""
 
@@ -106,14 +110,14 @@ class TunedFolds:
     groups: int
 
 
-def _tune_on_dataset(ground: StackArrays, name: str, values: Floats) -> TunedFolds:
+def _tune_fusion_on_dataset(ground: StackArrays, name: str, values: Floats) -> FusionFoldResult:
     defined = ~np.isnan(values[:, 0])
     labels = ground.groups.get(name)
     groups = (np.arange(len(values)) if labels is None else np.asarray(labels))[defined]
     picked, shares = cross_validate_fusion_choice(
-        values[defined], groups, make_generator(ground.seed, "sweep", "fusion", name)
+        values[defined], groups, make_seeded_generator(ground.seed, "sweep", "fusion", name)
     )
-    return TunedFolds(float(picked.mean()) if len(picked) else np.nan, shares, len(np.unique(groups)))
+    return FusionFoldResult(float(picked.mean()) if len(picked) else np.nan, shares, len(np.unique(groups)))
 
 
 def cross_validate_fusion_choice(
