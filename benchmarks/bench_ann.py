@@ -29,7 +29,7 @@ from timing import need_package
 from embassay.contracts import RankedCandidates
 from embassay.machine import count_cores
 from embassay.search import exact_search
-from embassay.search.indexes import open_vector_index
+from embassay.search.indexes import open_index
 from embassay.search.indexes.store import hash_vectors, recall
 
 K = 10
@@ -70,10 +70,10 @@ def of_ours(
 ) -> list[Row]:
     queries, exact = asked
     rows = []
-    open_vector_index(spec, corpus, folder=folder, digest=digest)
+    open_index(spec, corpus, folder=folder, digest=digest)
     held = held_by(opened, spec, str(folder), digest)
     for ef in WIDTHS if spec.startswith("hnsw") else (None,):
-        index = open_vector_index(f"{spec}?ef={ef}" if ef else spec, corpus, folder=folder, digest=digest)
+        index = open_index(f"{spec}?ef={ef}" if ef else spec, corpus, folder=folder, digest=digest)
         facts = index.facts
         rows.append(
             Row(
@@ -124,7 +124,7 @@ def of_usearch(
 def opened(spec: str, folder: str, digest: str) -> Any:
     """The index as its file has it; `flat` has none, and reads its vectors."""
     corpus = np.load(Path(folder) / "corpus.npy", mmap_mode=None if spec == "flat" else "r")
-    return open_vector_index(spec, corpus, folder=Path(folder), digest=digest)
+    return open_index(spec, corpus, folder=Path(folder), digest=digest)
 
 
 def usearch_opened(kind: str, dim: int, path: str) -> Any:
@@ -146,8 +146,8 @@ def _grown(open_it: Callable[..., Any], arguments: tuple[Any, ...]) -> int:
     import usearch.index  # noqa: F401
 
     (
-        open_vector_index("hnsw-f32", np.ones((2, 8), np.float32)),
-        open_vector_index("flat", np.ones((2, 8), np.float32)),
+        open_index("hnsw-f32", np.ones((2, 8), np.float32)),
+        open_index("flat", np.ones((2, 8), np.float32)),
     )
     before = _resident()
     index = open_it(*arguments)

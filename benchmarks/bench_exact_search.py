@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 from timing import Comparison, compare, peak_rss, show
 
 from embassay.search import exact, exact_search
-from embassay.search.indexes import open_vector_index
+from embassay.search.indexes import open_index
 
 K = 100
 Floats = NDArray[np.float32]
@@ -78,7 +78,7 @@ def speed(n: int, queries: int, data: Path, repeats: int) -> list[Comparison]:
     corpus, asked = real_vectors(n, queries, data)
     index = flat_of_faiss(corpus)
     print(disagreement(asked, corpus, index))
-    opened = open_vector_index("flat", corpus)
+    opened = open_index("flat", corpus)
     rows = [
         compare(
             f"{queries:,} queries together in {n:,} x {corpus.shape[1]}",
@@ -99,7 +99,7 @@ def speed(n: int, queries: int, data: Path, repeats: int) -> list[Comparison]:
 
 def ours_on(path: str, asked: str, memory: int | None) -> None:
     corpus = np.load(path, mmap_mode="r" if memory else None)
-    open_vector_index("flat", corpus, memory=memory).search(np.load(asked), K)
+    open_index("flat", corpus, memory=memory).search(np.load(asked), K)
 
 
 def theirs_on(path: str, asked: str) -> None:

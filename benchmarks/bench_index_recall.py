@@ -18,7 +18,7 @@ from timing import need, parse_sizes
 
 from embassay.data import open_dataset
 from embassay.search import exact_search
-from embassay.search.indexes import open_vector_index
+from embassay.search.indexes import open_index
 from embassay.search.indexes.store import recall
 from embassay.systems import open_system
 from embassay.systems.cosine import scale_rows_to_unit_length
@@ -55,7 +55,7 @@ def main() -> None:
     for heading in ("index", *(f"recall@{k}" for k in CUTOFFS), "MB in memory"):
         table.add_column(heading, justify="left" if heading == "index" else "right")
     for spec in SPECS:
-        index = open_vector_index(spec, corpus)
+        index = open_index(spec, corpus)
         found = index.search(queries, max(CUTOFFS))
         recalled = (f"{recall(found, exact, k):.3f}" for k in CUTOFFS)
         table.add_row(spec, *recalled, f"{(index.facts.memory_bytes or 0) / MB:.1f}")

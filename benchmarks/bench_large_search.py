@@ -51,9 +51,9 @@ def write(path: Path, n: int, queries: int) -> Floats:
 def ours(path: str, asked: Floats, memory: int) -> tuple[Any, Any]:
     """From the map, a window at a time; what the process holds before counts in the limit."""
     from embassay.runs.memory import measure_resident_memory
-    from embassay.search.indexes import open_vector_index
+    from embassay.search.indexes import open_index
 
-    index = open_vector_index(
+    index = open_index(
         "flat", np.load(path, mmap_mode="r"), memory=(memory - (measure_resident_memory() or 0)) // 2
     )
     found = index.search(asked, K)
@@ -118,7 +118,8 @@ def compare(given: argparse.Namespace, path: Path) -> None:
     limit = parse_memory_size(given.memory)
     asked = write(path, given.vectors, given.queries)
     print(
-        f"{given.queries:,} queries, the best {K} of {given.vectors:,} x {DIM}: {format_memory_size(path.stat().st_size)}"
+        f"{given.queries:,} queries, the best {K} of {given.vectors:,} x {DIM}: "
+        f"{format_memory_size(path.stat().st_size)}"
     )
     found = {}
     for name, search in (("ours", ours), ("faiss", of_faiss)):

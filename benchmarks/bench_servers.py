@@ -24,7 +24,7 @@ from timing import need, parse_sizes
 from embassay.contracts import Index, RankedCandidates
 from embassay.data import open_dataset
 from embassay.search import exact_search
-from embassay.search.indexes import open_vector_index
+from embassay.search.indexes import open_index
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
 
@@ -111,7 +111,7 @@ def main() -> None:
     )
     with postgres():
         for spec in (*POSTGRES, *(ELASTIC if os.environ.get("EMBASSAY_ELASTICSEARCH") else ())):
-            index = open_vector_index(spec, documents)
+            index = open_index(spec, documents)
             console.print(row(index, queries, exact, options.k, options.warmup), markup=False)
             index.close()
 

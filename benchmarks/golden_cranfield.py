@@ -53,7 +53,7 @@ from embassay.protocols.rag.golden.protocol import golden
 from embassay.protocols.rag.golden.summary import JudgeRepeatability
 from embassay.protocols.rag.judges import Passage, Question
 from embassay.protocols.rag.judges.simulation import Grades, JudgeNoise, SimulatedJudge, read_known_grades
-from embassay.protocols.rag.ranking import GradedPoolPassage, JudgeOrderAnswer
+from embassay.protocols.rag.ranking import JudgeOrderAnswer, PoolPassage
 from embassay.protocols.rag.ranking.engines import ENGINES
 from embassay.protocols.rag.scoring.inputs import fuse_runs, retrieve_passages
 from embassay.randomness import make_seeded_generator
@@ -208,7 +208,7 @@ class Curve:
     systems: float
 
 
-Pool = tuple[Question, tuple[GradedPoolPassage, ...], tuple[Passage, ...]]
+Pool = tuple[Question, tuple[PoolPassage, ...], tuple[Passage, ...]]
 
 
 def pairs_of(run: Path) -> tuple[list[Pair], dict[Key, int]]:
@@ -236,9 +236,7 @@ def pools(run: Path, judge: SimulatedJudge, n: int) -> list[Pool]:
             for doc, grade in given[name].items()
         ]
         kept_rows = prune_to_best_grades(rows).rows
-        candidates = tuple(
-            GradedPoolPassage(row["doc_id"], row["grade"], row["rank_rrf"]) for row in kept_rows
-        )
+        candidates = tuple(PoolPassage(row["doc_id"], row["grade"], row["rank_rrf"]) for row in kept_rows)
         question = next(question for question, _ in own if question.id == name)
         found.append((question, candidates, tuple(texts[row["doc_id"]] for row in kept_rows)))
     return found

@@ -19,7 +19,7 @@ from embassay.measures import v_measure
 from embassay.protocols.hume.ceiling import (
     annotators_needed_by_variance,
     annotators_needed_for_sts,
-    compare_systems_to_people,
+    compare_with_people,
     compute_test_quantiles,
     correlate_people_and_system,
     estimate_variance_components,
@@ -38,7 +38,7 @@ from embassay.protocols.hume.resampling import (
     value_indicators,
 )
 from embassay.protocols.hume.scoring import Aggregation, average_precision_of_marks
-from embassay.protocols.hume.study import DatasetInLanguage, Family
+from embassay.protocols.hume.study import Family, TaskSpec
 from embassay.randomness import make_seeded_generator
 
 Rng = np.random.Generator
@@ -90,7 +90,7 @@ def drawn(world: World, n: int, rng: Rng) -> tuple[PeopleAnswers, dict[str, Any]
         system = {item: float(value == kept[item]) for item, value in system.items()}
     elif world.family == "reranking":
         system = {item: average_precision_of_marks(kept[item], value) for item, value in system.items()}
-    task = DatasetInLanguage(world.name, world.family, "eng")
+    task = TaskSpec(world.name, world.family, "eng")
     return PeopleAnswers(task, kept, answers, world.aggregation), system
 
 
@@ -185,7 +185,7 @@ def paired(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
 
     def of(world: World, n: int, rng: Rng, draws: ResamplingSettings) -> dict[str, ResampledEstimate]:
         people, system = drawn(world, n, rng)
-        return {"difference": compare_systems_to_people(people, {"m": system}, draws)["m"].difference}
+        return {"difference": compare_with_people(people, {"m": system}, draws)["m"].difference}
 
     for row in coverage(of, PAIRED, (20, 40, 100), KINDS, options):
         yield (row[0], *row[2:])
@@ -267,7 +267,7 @@ def _annotators(n: int, options: argparse.Namespace) -> tuple[str, ...]:
         answers = {f"ann {a:03}": dict(zip(ids, map(int, row), strict=True)) for a, row in enumerate(right)}
         system = dict(zip(ids, (rng.random(items) < 0.96 - hard).astype(float).tolist(), strict=True))
         return PeopleAnswers(
-            DatasetInLanguage("t", "classification", "eng"), dict.fromkeys(ids, 1), answers, "mean"
+            TaskSpec("t", "classification", "eng"), dict.fromkeys(ids, 1), answers, "mean"
         ), system
 
     people, system = study(400, 2000, make_seeded_generator(1, "annotators"))
@@ -290,7 +290,7 @@ def _raters(n: int, options: argparse.Namespace) -> tuple[str, ...]:
         }
         system = dict(zip(ids, (odd + rng.normal(0, 0.9, items)).tolist(), strict=True))
         return PeopleAnswers(
-            DatasetInLanguage("t", "sts", "eng"), dict(zip(ids, gold.tolist(), strict=True)), answers
+            TaskSpec("t", "sts", "eng"), dict(zip(ids, gold.tolist(), strict=True)), answers
         ), system
 
     people, system = study(2, options.truth, make_seeded_generator(1, "raters"))
@@ -306,7 +306,7 @@ def _raters(n: int, options: argparse.Namespace) -> tuple[str, ...]:
 
 def _found(studies: Iterator[tuple[PeopleAnswers, dict[str, Any]]], options: argparse.Namespace) -> str:
     below = [
-        compare_systems_to_people(people, {"m": one}, ResamplingSettings(options.resamples, seed=seed))[
+        compare_with_people(people, {"m": one}, ResamplingSettings(options.resamples, seed=seed))[
             "m"
         ].difference.p
         < 0.05

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from embassay.protocols.rag.ranking import (
     CandidateRanking,
-    GradedPoolPassage,
     JudgeOrderAnswer,
+    PoolPassage,
     PoolRanker,
     RankingEngine,
 )
@@ -137,7 +137,7 @@ class Pool:
 
     id: str
     world: World
-    candidates: tuple[GradedPoolPassage, ...]
+    candidates: tuple[PoolPassage, ...]
     utilities: Floats
     panel: Floats | None = None
     """Grades (files, n) of those that take turns as the judge; None but for real ones."""
@@ -180,7 +180,7 @@ def draw_pool(world: World, seed: int) -> Pool:
     if world.grader is not None:
         noisy = 3 + utilities + world.grader * rng.standard_normal(world.n)
         grades = [int(grade) for grade in _graded(world, noisy)]
-    candidates = tuple(GradedPoolPassage(f"d{i:02d}", grade, i + 1) for i, grade in enumerate(grades))
+    candidates = tuple(PoolPassage(f"d{i:02d}", grade, i + 1) for i, grade in enumerate(grades))
     return Pool(f"{world.name} {seed}", world, candidates, utilities)
 
 
@@ -197,8 +197,7 @@ def _real_pool(world: World, seed: int) -> Pool:
     drawn = drawn[np.argsort(-grader, kind="stable")][: world.n]
     drawn = rng.permutation(drawn)
     candidates = tuple(
-        GradedPoolPassage(f"d{i:02d}", int(grade), i + 1)
-        for i, grade in enumerate(grades[files[0], drawn] + 1)
+        PoolPassage(f"d{i:02d}", int(grade), i + 1) for i, grade in enumerate(grades[files[0], drawn] + 1)
     )
     utilities = human[drawn] + 1e-3 * rng.standard_normal(len(drawn))
     return Pool(f"{world.name} {seed}", world, candidates, utilities, grades[files[1:]][:, drawn])

@@ -16,7 +16,7 @@ from embassay.data import corpus as gathering
 from embassay.data import open_dataset
 from embassay.runs.embeddings import EmbeddingCache
 from embassay.runs.store import ChatAnswerCache, RerankScoreCache
-from embassay.search.indexes import open_vector_index
+from embassay.search.indexes import open_index
 
 KEY = b"k" * 32
 
@@ -71,7 +71,7 @@ def test_indexes_are_shown_and_cleared_by_themselves(embassay, filled, tmp_path)
     """By kind; what else is kept stays."""
     vectors = np.random.default_rng(0).normal(size=(50, 8)).astype(np.float32)
     pytest.importorskip("faiss")
-    open_vector_index("hnsw-f32", vectors, folder=tmp_path / "caches" / "indexes").close()
+    open_index("hnsw-f32", vectors, folder=tmp_path / "caches" / "indexes").close()
     assert "1 of kind hnsw-f32" in embassay("cache", "info", env=filled).stdout
     assert "MB freed" in embassay("cache", "clear", "--indexes", env=filled).stdout
     assert "0 indexes, 0.0 MB" in embassay("cache", "info", env=filled).stdout

@@ -166,9 +166,9 @@ def test_a_full_disk_and_on_when_there_is_room(tmp_path):
 WAITING = """
 import sys, time
 from pathlib import Path
-from embassay.cli.progress import make_listener
-from embassay.runs.folder import Cell
-from embassay.runs.execution import Crew
+from embassay.cli.progress import make_progress_listener
+from embassay.runs.folder import RunCell
+from embassay.runs.execution import LazyCellEngine
 from embassay.runs.folder import RunFolder
 
 def work(job, advance):
@@ -178,6 +178,6 @@ def work(job, advance):
 if __name__ == "__main__":
     folder = RunFolder(Path(sys.argv[1]))
     folder.path.mkdir()
-    cells = [Cell("t", "d", "s", name, 1, str(folder.path / name)) for name in "ab"]
-    list(Crew(2, folder).do(cells, work, make_listener()))
+    cells = [RunCell("t", "d", "s", name, 1, str(folder.path / name)) for name in "ab"]
+    list(LazyCellEngine(2, folder).do(cells, work, make_progress_listener()))
 """

@@ -39,9 +39,9 @@ edit = PERTURBATIONS.build("drop_vowels")
 print(perturb(edit, "banana", seed=1, text_id="x") == perturb(edit, "banana", seed=1, text_id="x"))
 print(RERANKERS.build("shortest").score("q", ["long", "x"]).tolist())
 import asyncio
-from embassay.contracts import Message
+from embassay.contracts import ChatMessage
 from embassay.systems.chat import open_chat
-print(asyncio.run(open_chat("parrot").complete([Message("user", "hello")])).text)
+print(asyncio.run(open_chat("parrot").complete([ChatMessage("user", "hello")])).text)
 """
 
 

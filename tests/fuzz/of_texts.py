@@ -19,7 +19,7 @@ _WORDS = (
 def texts(content: bytes, folder: Path) -> object:
     """Every edit, cut and count of a text, half surrogate pairs among them, as JSON may hold them."""
     from embassay.data.language import count_letters_by_script, explain_language_mismatch
-    from embassay.protocols.rag.rewriters import rewrite_question_by_rules
+    from embassay.protocols.rag.rewriters import rewrite_by_rules
     from embassay.text import PERTURBATIONS, open_tokenizer, perturb
     from embassay.text.chunking import Chunking, chunk, find_sentence_ends, split_sections
     from embassay.text.perturbations import split_sentences
@@ -43,7 +43,7 @@ def texts(content: bytes, folder: Path) -> object:
         made.append(perturb(PERTURBATIONS.build(name), text, seed=1, text_id="d1"))
     for name in ("insertion:p=0.15,q=0", "removal:p=0.1,q=0.5"):
         made.append(perturb(PERTURBATIONS.build(name, tokenizer=words), text, seed=1, text_id="d1"))
-    made += [explain_language_mismatch(text, text[::-1]), rewrite_question_by_rules(text)]
+    made += [explain_language_mismatch(text, text[::-1]), rewrite_by_rules(text)]
     return made
 
 

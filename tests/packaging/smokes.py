@@ -59,10 +59,10 @@ def _sage(system: str, *more: str) -> tuple[str, ...]:
 
 _CHUNKS = """
 from embassay.text import open_tokenizer
-from embassay.text.splitters import parse_splitting
+from embassay.text.splitters import parse_document_splitting
 words = open_tokenizer("words")
 for name in ("chonkie:recursive", "langchain:recursive"):
-    pieces = parse_splitting(f"{name}?size=3").open(words)("One two. Three four.")
+    pieces = parse_document_splitting(f"{name}?size=3").open(words)("One two. Three four.")
 print(pieces)
 """
 _TRAIN = """
@@ -181,10 +181,10 @@ def _hub() -> Iterator[Mapping[str, str]]:
     module = module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
-    from embassay.data.catalogue.entries import find_entry
+    from embassay.data.catalogue.entries import find_catalogue_entry
 
     with tempfile.TemporaryDirectory() as folder:
-        module.Repositories(Path(folder)).add(find_entry("rte3"))
+        module.Repositories(Path(folder)).add(find_catalogue_entry("rte3"))
         command = [sys.executable, str(place / "wire.py"), folder]
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

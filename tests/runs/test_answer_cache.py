@@ -110,9 +110,9 @@ def test_a_cache_that_cannot_be_written_costs_one_warning(cache):
 def test_a_killed_writer_leaves_a_sound_file(path):
     """kill -9 while writing: every answer that was written is there, whole."""
     code = (
-        "import sys; from embassay.runs.store import AnswerCache\n"
+        "import sys; from embassay.runs.store import ChatAnswerCache\n"
         "from embassay.contracts import Completion, Usage\n"
-        "cache = AnswerCache.open(sys.argv[1])\n"
+        "cache = ChatAnswerCache.open(sys.argv[1])\n"
         "for i in range(10**6):\n"
         "    cache.write(i.to_bytes(32, 'big'), 'm:1', Completion(str(i) * 100, None, Usage(), 'm', 'stop'))\n"
         "    print(i, flush=True)\n"

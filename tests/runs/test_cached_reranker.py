@@ -154,7 +154,7 @@ SCORER = """
 import sys, time
 import numpy as np
 from embassay.runs.store import CachedReranker
-from embassay.runs.store import PairCache
+from embassay.runs.store import RerankScoreCache
 
 class Slow:
     name = identity = "slow"
@@ -164,7 +164,7 @@ class Slow:
         time.sleep(0.002)
         return np.array([float(one) for one in documents], dtype=np.float32)
 
-cached = CachedReranker(Slow(), PairCache.open(sys.argv[1]))
+cached = CachedReranker(Slow(), RerankScoreCache.open(sys.argv[1]))
 for query in range(int(sys.argv[2])):
     assert cached.score(str(query), [str(d) for d in range(20)]).tolist() == list(range(20))
     print(query, flush=True)

@@ -59,6 +59,6 @@ def test_it_stands_between_a_cosine_and_a_cache(tmp_path):
     assert np.array_equal(system.vectors(texts[1:]), inner.encode(texts)[1:])
     assert len(inner.calls) == 2
     plain = Cosine(RememberedEncoder(Lengths()))
-    plain.encoder.remember_calls([(["aa", "bad"], None)])
+    plain.encoder.make_and_remember_calls([(["aa", "bad"], None)])
     assert np.isnan(plain.vectors(["bad"])).all()
     assert plain.failures == {"bad": "Refused."}

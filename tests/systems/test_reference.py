@@ -55,6 +55,6 @@ def test_random_follows_the_seed():
 @pytest.mark.slow
 def test_random_is_the_same_in_every_process():
     """No use of Python's own hash, which differs between processes."""
-    code = "from embassay.systems.reference import RandomScores as R; print(R().pairs(['a'], ['b'])[0])"
+    code = "from embassay.systems.reference import RandomSimilarity as R; print(R().pairs(['a'], ['b'])[0])"
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert other.stdout.strip() == str(RandomSimilarity().pairs(["a"], ["b"])[0])

@@ -23,7 +23,7 @@ from embassay.protocols.rag.answers.answerer import is_abstaining_answer, parse_
 from embassay.protocols.rag.judges import Passage, Question
 from embassay.protocols.rag.judges import chat as reading
 from embassay.protocols.rag.judges.chat import build_grading_messages, build_ordering_messages
-from embassay.protocols.rag.rewriters import parse_rewriting, rewrite_question_by_rules
+from embassay.protocols.rag.rewriters import parse_rewriting, rewrite_by_rules
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.systems.chat.answers import (
     extract_answer_json,
@@ -62,7 +62,7 @@ def test_an_endless_answer_is_read_in_a_moment(answer: str) -> None:
         lambda: judge_paraphrase(answer, f"{answer[1:]} x", meaning=True), lambda: strip_tagged_blocks(answer),
         lambda: strip_code_fence(answer), lambda: extract_first_code_fence(answer), lambda: read_answer_text(answer),
         lambda: parse_rating(answer), lambda: parse_answer_grade(answer), lambda: is_abstaining_answer(answer),
-        lambda: parse_rewriting(answer, "Why?"), lambda: rewrite_question_by_rules(answer),
+        lambda: parse_rewriting(answer, "Why?"), lambda: rewrite_by_rules(answer),
         lambda: read_label_from_answer(answer, []), lambda: read_rating_from_answer(answer, RatingScale()),
         lambda: read_document_order(answer, names), lambda: read_relevance_marks(answer, names),
     ):  # fmt: skip

@@ -137,12 +137,12 @@ def test_a_table_on_a_terminal(tmp_path: Path) -> None:
     pty = pytest.importorskip("pty")
     program = (
         "from embassay.cli.terminal import filter_control_characters\n"
-        "from embassay.cli.terminal import print_rendered, show_table, progress_bars\n"
+        "from embassay.cli.terminal import print_rendered_text, print_table_to_fit_screen, make_progress_bars\n"
         f"evil = {EVIL!r}\n"
         "with filter_control_characters():\n"
-        "    show_table(['a', evil], [[evil, evil]], wide=True)\n"
-        "    print_rendered(evil); print(evil)\n"
-        "    bars = progress_bars(); bars.start(); bars.add_task(evil, state=evil)\n"
+        "    print_table_to_fit_screen(['a', evil], [[evil, evil]], wide=True)\n"
+        "    print_rendered_text(evil); print(evil)\n"
+        "    bars = make_progress_bars(); bars.start(); bars.add_task(evil, state=evil)\n"
         "    bars.console.print(evil); print(evil); bars.refresh(); bars.stop()\n"
     )
     ours, theirs = pty.openpty()

@@ -576,8 +576,8 @@ def _copy_command_signature(
 def add_options_without_defaults(
     cls: type[Any], name: str = "given"
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """`add_dataclass_options` for a command that has other sources of settings too: an option that is not given is None, and the
-    command gets a mapping of those that are, `name`. The help says what holds otherwise."""
+    """`add_dataclass_options` for a command that has other sources of settings too: an option that is not given is
+    None, and the command gets a mapping of those that are, `name`. The help says what holds otherwise."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         whole = _RecordOptions.of(

@@ -308,8 +308,8 @@ _WORDS = {"1": 1, "yes": 1, "y": 1, "true": 1, "t": 1, "0": 0, "no": 0, "n": 0, 
 
 
 def read_binary_label(row: Row, column: str, mend: str = "") -> int | None:
-    """A label of 0 or 1, a truth value or one of `_WORDS`; None if it is missing, as in `read_number_cell`. `mend` is said
-    where it is another word."""
+    """A label of 0 or 1, a truth value or one of `_WORDS`; None if it is missing, as in `read_number_cell`. `mend` is
+    said where it is another word."""
     value = row.cells.get(column)
     if isinstance(value, bool):
         return int(value)
@@ -403,13 +403,13 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def escape_spreadsheet_formula(cell: Any) -> Any:
-    """The cell, after an apostrophe where it is a text that a spreadsheet would take for a formula. `unescape_spreadsheet_formula`
-    takes it off.
+    """The cell, after an apostrophe where it is a text that a spreadsheet would take for a formula.
+    `unescape_spreadsheet_formula` takes it off.
 
     Numbers are no formulas, written as texts or not; nor is a sign alone. Source: OWASP, CSV Injection.
 
-    >>> escape_spreadsheet_formula('=HYPERLINK("http://x")'), escape_spreadsheet_formula("-0.5"),
-    escape_spreadsheet_formula("-"), escape_spreadsheet_formula(None)
+    >>> (escape_spreadsheet_formula('=HYPERLINK("http://x")'), escape_spreadsheet_formula("-0.5"),
+    ... escape_spreadsheet_formula("-"), escape_spreadsheet_formula(None))
     ('\\'=HYPERLINK("http://x")', '-0.5', '-', None)
     """
     return f"'{cell}" if isinstance(cell, str) and _is_formula(cell.lstrip("'")) else cell
@@ -418,8 +418,8 @@ def escape_spreadsheet_formula(cell: Any) -> Any:
 def unescape_spreadsheet_formula(text: str) -> str:
     """What `escape_spreadsheet_formula` was given.
 
-    >>> unescape_spreadsheet_formula("'=1+1"),
-    unescape_spreadsheet_formula(escape_spreadsheet_formula("'=1+1")), unescape_spreadsheet_formula("'tis")
+    >>> (unescape_spreadsheet_formula("'=1+1"),
+    ... unescape_spreadsheet_formula(escape_spreadsheet_formula("'=1+1")), unescape_spreadsheet_formula("'tis"))
     ('=1+1', "'=1+1", "'tis")
     """
     return text[1:] if text.startswith("'") and _is_formula(text.lstrip("'")) else text

@@ -279,7 +279,8 @@ def draw_axis_labels(scale: LinearScale, *, labels: int = 3) -> Markup:
     shown.insert(1, inner)
     anchors = {ticks[0]: "", ticks[-1]: ' text-anchor="end"'}
     texts = "".join(
-        f'<text x="{format_percent_position(scale.at(tick))}" y="11"{anchors.get(tick, MIDDLE)}>{scale.label(tick)}</text>'
+        f'<text x="{format_percent_position(scale.at(tick))}" '
+        f'y="11"{anchors.get(tick, MIDDLE)}>{scale.label(tick)}</text>'
         for tick in shown
     )
     return Markup(f'<svg class="ax" aria-hidden="true">{texts}</svg>')

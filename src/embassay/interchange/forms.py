@@ -489,8 +489,8 @@ def format_mteb_task_name(kind: str, task: str, dataset: str, *, published: bool
 def format_mteb_score_name(variant: str, measure: str) -> str:
     """A measure by MTEB's name where it has one, behind its variant.
 
-    >>> format_mteb_score_name("", "nDCG@10"), format_mteb_score_name("original", "v_measure"),
-    format_mteb_score_name("", "RA-nWG@5")
+    >>> (format_mteb_score_name("", "nDCG@10"), format_mteb_score_name("original", "v_measure"),
+    ... format_mteb_score_name("", "RA-nWG@5"))
     ('ndcg_at_10', 'original/v_measure', 'RA-nWG@5')
     """
     cut = re.fullmatch(r"(\w+)@(\d+)", measure)

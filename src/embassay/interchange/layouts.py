@@ -290,7 +290,7 @@ def _format_index_title(row: Row) -> str:
 
 def _make_probe_titler(names: Mapping[str, str]) -> Callable[[Row], str]:
     return lambda row: (
-        f"{row['lang'].upper()}, {names.get(format_paper_model_title(row['system']), format_paper_model_title(row['system']))}"
+        f"{row['lang'].upper()}, {names.get(title := format_paper_model_title(row['system']), title)}"
     )
 
 
@@ -364,7 +364,7 @@ RAG = (
     PaperTableLayout("4.4 noise", "its drop in percent", "rag_table13", _format_unnoised_probe_title,
         make_paper_column_renamer({"drop %": "drop_percent"})),
     _make_stack_layout("A.5 tokens", "tokens per candidate", "rag_table14",
-              lambda row: f"{format_paper_model_title(row['Reranker'])}, K={row['K']}" if format_stack_title(row) else "",
+        lambda row: f"{format_paper_model_title(row['Reranker'])}, K={row['K']}" if format_stack_title(row) else "",
               {"Tokens per candidate": "mean_tokens", "SD": "std"}),
     _make_stack_layout("A.6 reranking time", "time of reranking", "rag_table1[56]", format_stack_title,
               {"Rerank p50 ms": "median_latency_ms"}),

@@ -51,11 +51,11 @@ def make_published_model_name(system: str) -> PublishedModelName:
     """A system's name as `developer/name`. Folders of this machine are `local`, ours `embassay`; what no path may hold
     is replaced.
 
-    >>> make_published_model_name("st:intfloat/e5-base?dims=64").id, make_published_model_name("bm25").id,
-    make_published_model_name("st:./new").id
+    >>> (make_published_model_name("st:intfloat/e5-base?dims=64").id, make_published_model_name("bm25").id,
+    ... make_published_model_name("st:./new").id)
     ('intfloat/e5-base-dims-64', 'embassay/bm25', 'local/new')
     >>> make_published_model_name("openai:text-embedding-3-small")
-    PublishedModel(developer='openai', name='text-embedding-3-small', deployment='externally_managed')
+    PublishedModelName(developer='openai', name='text-embedding-3-small', deployment='externally_managed')
     """
     prefix, _, rest = system.partition(":")
     if not rest:

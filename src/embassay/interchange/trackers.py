@@ -205,7 +205,7 @@ def format_mlflow_metric_name(value: TrackedSystemHeadline, kind: str = "") -> s
 
     >>> from embassay.interchange.tables import ScoreColumn
     >>> format_mlflow_metric_name(TrackedSystemHeadline("s", ScoreColumn("score", "qrels", "", "N-Recall4+@5"),
-        None), "low")
+    ... None), "low")
     'score.qrels.N-Recall4_plus_at_5.low'
     """
     joined = ".".join(filter(None, [*value.column.title.split(" "), kind]))

@@ -612,7 +612,8 @@ class HasRunFolder(Protocol):
 
 @dataclass(frozen=True)
 class SystemsComparison:
-    """Two systems (`pair`), or all systems of a run (`list_ranked_system_groups`). Printed, it is what the command says."""
+    """Two systems (`pair`), or all systems of a run (`list_ranked_system_groups`). Printed, it is what the command
+    says."""
 
     protocol: str
     pair: SystemPairComparison | None = None

@@ -364,7 +364,7 @@ def list_measured_item_groups(record: RunRecord) -> Iterator[ItemGroup]:
                 yield group
 
 
-def make_item_texts_part(source: ItemSource) -> Part:
+def make_values_part(source: ItemSource) -> Part:
     """The texts of every item by field, none where the run and its study have none."""
     texts = _read_item_texts(source)
     names = [name for name in texts if any(texts[name].values())]

@@ -369,7 +369,10 @@ def contrast_verdict(
         if claim.relation == "beats":
             return f"{claim.subject} {VERBS['beats']} {claim.others[0]} {where} by {size}{other}."
         verb = VERBS["higher"] if is_higher_measure_better(contrast.measure) else LOWER
-        return f"{claim.subject} {verb} {claim.others[0]} {where} by {size}{other}.{_explain_not_declared_worse(contrast)}"
+        return (
+            f"{claim.subject} {verb} {claim.others[0]} {where} "
+            f"by {size}{other}.{_explain_not_declared_worse(contrast)}"
+        )
     return (
         f"{claim.subject} {VERBS['level']} {claim.others[0]} {where}: the difference is "
         f"{unit.change(contrast.difference)} ({unit.interval(contrast.low, contrast.high)}), "

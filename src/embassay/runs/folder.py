@@ -238,7 +238,8 @@ def convert_cell_record_to_json(record: CellRecord) -> dict[str, Any]:
 
 
 def read_cell_record_from_json(plain: Mapping[str, Any]) -> CellRecord:
-    """The inverse of `convert_cell_record_to_json`; KeyError, TypeError or ValueError if `plain` is not one, or not as it was."""
+    """The inverse of `convert_cell_record_to_json`; KeyError, TypeError or ValueError if `plain` is not one, or not as
+    it was."""
     plain = dict(plain)
     if plain.pop("checksum") != digest_json(plain):
         raise ValueError("the checksum belongs to another record")
@@ -440,7 +441,8 @@ class RunFolder:
             yield
 
     def _remove_partial_files(self) -> None:
-        """Remove what a killed session was writing by `write_file_atomically`: the folder is locked, so nobody else writes."""
+        """Remove what a killed session was writing by `write_file_atomically`: the folder is locked, so nobody else
+        writes."""
         for path in self.path.rglob(".*.part"):
             if path.stem.rpartition(".")[2].isdecimal():
                 path.unlink(missing_ok=True)

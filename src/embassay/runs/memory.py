@@ -391,8 +391,8 @@ def check_memory_fits(need: WorkMemoryEstimate) -> None:
 
 def _make_memory_error(need: WorkMemoryEstimate, held: int, most: int) -> UsageError:
     return UsageError(
-        f"It would use up to {format_memory_size(held + need.bytes)}, more than the limit of {format_memory_size(most)}: "
-        f"{need}, and "
+        f"It would use up to {format_memory_size(held + need.bytes)}, "
+        f"more than the limit of {format_memory_size(most)}: {need}, and "
         f"{format_memory_size(held)} already used by the program and the data.",
         mend=f"{need.mend.rstrip('.')}, or raise --memory.",
     )

@@ -38,7 +38,7 @@ def drop_near_duplicate_texts(texts: Sequence[str], threshold: float, size: int 
     names no measure, this is Broder's resemblance (Compression and Complexity of Sequences, 1997).
 
     >>> drop_near_duplicate_texts(["a b c d", "e f g h", "a b c d!"], 0.8)
-    DistinctPositions(kept=(0, 1), copies={2: 0})
+    DeduplicatedPositions(kept=(0, 1), copies={2: 0})
     """
     if not threshold > 0 or size < 1:
         raise UsageError(

@@ -578,8 +578,8 @@ class ThresholdFindingChance:
 def compute_mean_band_half_width(
     scores: Scores, probability: Values, n: int, rng: np.random.Generator
 ) -> float:
-    """Half of the interval of a probability, as `compute_probability_band` would have it of `n` labels: the mean over the pairs
-    (m,), whose scores and fitted probabilities are drawn from."""
+    """Half of the interval of a probability, as `compute_probability_band` would have it of `n` labels: the mean over
+    the pairs (m,), whose scores and fitted probabilities are drawn from."""
     at, total = np.quantile(scores, (np.arange(GRID) + 0.5) / GRID), 0.0
     for _ in range(BANDS):
         # Scores first, then labels: the order decides what a seed gives.

@@ -25,8 +25,8 @@ AUXILIARIES = tuple(_AUXILIARIES_IN_WORDS.split())
 def build_negation_rules() -> dict[str, str]:
     """The table in lower case, as shown in the documentation: what is found, and what takes its place.
 
-    >>> build_negation_rules()["is"], build_negation_rules()["isn't"], build_negation_rules()["can"],
-    build_negation_rules()["won't"]
+    >>> (build_negation_rules()["is"], build_negation_rules()["isn't"], build_negation_rules()["can"],
+    ... build_negation_rules()["won't"])
     ('is not', 'is', 'cannot', 'will')
     """
     table = {"can": "cannot", "cannot": "can", "can not": "can", "can't": "can"}
@@ -274,8 +274,8 @@ def detect_negation_language(text: str) -> str:
     """Which of `LANGUAGES` a text is in, by the most of its function words; empty where it has none, or as many of two.
     Of equals English is taken, so that an English text of few words is negated as before.
 
-    >>> detect_negation_language("Le chat est sur la table."), detect_negation_language("It is cold."),
-    detect_negation_language("Привет")
+    >>> (detect_negation_language("Le chat est sur la table."), detect_negation_language("It is cold."),
+    ... detect_negation_language("Привет"))
     ('fr', 'en', '')
     """
     counts = Counter(re.findall(r"[^\W\d_]+", text.lower()))

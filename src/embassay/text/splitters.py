@@ -139,8 +139,8 @@ class DocumentSplitSettings:
 def parse_document_splitting(text: str) -> DocumentSplitSettings | None:
     """How documents are cut; None for whole ones. UsageError for what is neither, or names what is not there.
 
-    >>> str(parse_document_splitting("430+70")), parse_document_splitting("none"),
-    str(parse_document_splitting("200?context=head"))
+    >>> (str(parse_document_splitting("430+70")), parse_document_splitting("none"),
+    ... str(parse_document_splitting("200?context=head")))
     ('430+70', None, '200?context=head')
     >>> str(parse_document_splitting("langchain:recursive?overlap=20"))
     'langchain:recursive?size=200&overlap=20'

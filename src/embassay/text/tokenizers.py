@@ -131,7 +131,8 @@ words have no blanks between them."""
 
 
 def find_passage_token_ends(text: str) -> NDArray[np.int64]:
-    """The ends by which passages are counted: those of `find_word_token_ends`, and of parts where no word ends for long.
+    """The ends by which passages are counted: those of `find_word_token_ends`, and of parts where no word ends for
+    long.
 
     A run of more than 1,000 letters and digits ends after every 40: it is data within a text, and no word. A run of
     Han or kana ends after every two signs, about a word.

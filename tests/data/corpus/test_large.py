@@ -204,7 +204,7 @@ def test_full_disk(tmp_path: Path, large: Callable[[], None], monkeypatch: pytes
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("embassay.data.column.ColumnWriter._write_bytes", full)
+    monkeypatch.setattr("embassay.data.column.TextColumnWriter._write_bytes", full)
     with pytest.raises(UsageError, match="No space left"):
         open_dataset(beir(tmp_path / "d")).load("retrieval")
     assert not list((tmp_path / "cache" / "corpora").glob("**/texts"))
@@ -231,12 +231,12 @@ from embassay.data import open_dataset
 if len(sys.argv) > 2:
     # Slow enough to be met in the middle.
     from time import sleep
-    from embassay.data.column import ColumnWriter
-    append = ColumnWriter.append
+    from embassay.data.column import TextColumnWriter
+    append = TextColumnWriter.append
     def slowly(self, text):
         sleep(0.02)
         append(self, text)
-    ColumnWriter.append = slowly
+    TextColumnWriter.append = slowly
 loaded = open_dataset(sys.argv[1]).load("retrieval")
 print(loaded.fingerprint, len(loaded.data.corpus), loaded.data.corpus.texts[-1])
 """

@@ -20,7 +20,7 @@ from embassay.protocols.hume.ceiling import (
 )
 from embassay.protocols.hume.resampling import PeopleAnswers
 from embassay.protocols.hume.results.contestants import simplify_estimate
-from embassay.protocols.hume.study import DatasetInLanguage, Family
+from embassay.protocols.hume.study import Family, TaskSpec
 from embassay.randomness import make_seeded_generator
 
 R1, R2 = [0, 1, 1, 3, 5, 4, 2, 4], [2, 0, 2, 1, 4, 5, 4, 3]
@@ -32,7 +32,7 @@ def people(family: Family, *raters: list) -> PeopleAnswers:
         f"rater {number}": {f"{i:02}": value for i, value in enumerate(values) if value is not None}
         for number, values in enumerate(raters)
     }
-    return PeopleAnswers(DatasetInLanguage("t", family, "eng"), {}, answers)
+    return PeopleAnswers(TaskSpec("t", family, "eng"), {}, answers)
 
 
 def test_two_raters_of_labels() -> None:

@@ -7,19 +7,19 @@ import pytest
 from embassay.errors import DataError
 from embassay.protocols.hume.study import (
     Annotation,
-    DatasetInLanguage,
     StudyItem,
+    TaskSpec,
     answers_by_annotator,
     gold_values,
 )
 
-EMOTION = DatasetInLanguage("emotion", "classification", "eng", labels=(0, 1, 2))
-TOPICS = DatasetInLanguage("topics", "clustering", "eng")
-RANKED = DatasetInLanguage("ranked", "reranking", "eng")
-RATED = DatasetInLanguage("rated", "sts", "eng")
+EMOTION = TaskSpec("emotion", "classification", "eng", labels=(0, 1, 2))
+TOPICS = TaskSpec("topics", "clustering", "eng")
+RANKED = TaskSpec("ranked", "reranking", "eng")
+RATED = TaskSpec("rated", "sts", "eng")
 
 
-def _items(task: DatasetInLanguage, *gold: object) -> list[StudyItem]:
+def _items(task: TaskSpec, *gold: object) -> list[StudyItem]:
     return [StudyItem(str(i), task.name, task.lang, gold=value) for i, value in enumerate(gold)]
 
 
@@ -67,7 +67,7 @@ def test_values_by_family() -> None:
         (RANKED, (1, 0), 1, "whole numbers"),
     ],
 )
-def test_a_wrong_answer_is_named(task: DatasetInLanguage, gold: object, value: object, message: str) -> None:
+def test_a_wrong_answer_is_named(task: TaskSpec, gold: object, value: object, message: str) -> None:
     """By annotator, item and task, with what it must be."""
     with pytest.raises(DataError, match=message):
         answers_by_annotator(task, {"0": gold}, [Annotation("0", "a", value)])
@@ -85,9 +85,9 @@ def test_wrong_gold_is_named(gold: object, message: str) -> None:
 def test_a_task_is_of_a_family_and_tells_its_labels_apart() -> None:
     """1 and "1" would be one label in a file."""
     with pytest.raises(DataError, match="family of t is 'retrieval'"):
-        DatasetInLanguage("t", "retrieval", "eng")
+        TaskSpec("t", "retrieval", "eng")
     with pytest.raises(DataError, match="Two labels of t look the same"):
-        DatasetInLanguage("t", "classification", "eng", labels=(1, "1"))
+        TaskSpec("t", "classification", "eng", labels=(1, "1"))
 
 
 def test_what_does_not_belong() -> None:

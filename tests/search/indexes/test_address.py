@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import EmbassayError, ModelError, UsageError
-from embassay.search.indexes import INDEXES, open_vector_index
+from embassay.search.indexes import INDEXES, open_index
 from embassay.search.indexes.address import resolve_server_address
 
 SECRET = "s3kret-Word"
@@ -59,7 +59,7 @@ def test_a_password_in_a_spec_string_is_refused(url, monkeypatch):
     from urllib.parse import quote
 
     written = f"pgvector:{quote(url, safe='/:@')}?kind=flat"
-    for call in (lambda: open_vector_index(written, VECTORS), lambda: INDEXES.parse_spec(written)):
+    for call in (lambda: open_index(written, VECTORS), lambda: INDEXES.parse_spec(written)):
         with pytest.raises(UsageError, match="contains a password") as error:
             call()
         assert SECRET not in shown(error.value)
@@ -117,7 +117,7 @@ def test_no_password_is_shown_when_it_fails(url, monkeypatch, caplog):
     with pytest.raises(
         EmbassayError, match=r"127\.0\.0\.1:\w+ does not answer|MY_PG is not an address"
     ) as error:
-        open_vector_index("pgvector:MY_PG", VECTORS)
+        open_index("pgvector:MY_PG", VECTORS)
     assert SECRET not in shown(error.value)
     assert SECRET not in caplog.text
 

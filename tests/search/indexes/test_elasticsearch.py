@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from embassay.errors import ModelError, UsageError
 from embassay.search import exact_search
-from embassay.search.indexes import open_vector_index
+from embassay.search.indexes import open_index
 from embassay.search.indexes.elasticsearch import (
     MOST,
     DenseVectorLayout,
@@ -65,7 +65,7 @@ def opened():
     made = []
 
     def make(vectors, spec="elasticsearch"):
-        made.append(open_vector_index(spec, vectors))
+        made.append(open_index(spec, vectors))
         return made[-1]
 
     yield make
@@ -288,7 +288,7 @@ def test_a_server_that_is_stopped_is_one_clear_error(stub, opened, corpus, queri
     index = opened(corpus)
     before = index.search(queries, 5)
     stub.stop()
-    for call in (lambda: index.search(queries, 5), lambda: open_vector_index("elasticsearch", corpus)):
+    for call in (lambda: index.search(queries, 5), lambda: open_index("elasticsearch", corpus)):
         with pytest.raises(
             ModelError, match=rf"Elasticsearch at 127\.0\.0\.1:{stub.port} does not answer: .*\."
         ) as error:
@@ -303,7 +303,7 @@ def test_a_server_that_is_stopped_is_one_clear_error(stub, opened, corpus, queri
 def test_what_is_no_elasticsearch(corpus):
     """Another product that speaks HTTP."""
     with ElasticStub(product="") as server, pytest.raises(ModelError, match="is not Elasticsearch"):
-        open_vector_index(f"elasticsearch:{server.url}", corpus)
+        open_index(f"elasticsearch:{server.url}", corpus)
 
 
 def shown(error):
@@ -315,17 +315,17 @@ def test_user_and_password_from_a_variable(corpus, queries, monkeypatch, caplog)
     caplog.set_level(logging.DEBUG)
     with ElasticStub(user="me", password=SECRET) as server:
         monkeypatch.setenv("MY_ES", server.url.replace("//", f"//me:{SECRET}@"))
-        index = open_vector_index("elasticsearch:MY_ES", corpus)
+        index = open_index("elasticsearch:MY_ES", corpus)
         assert index.search(queries, 1).indices[0, 0] == 7
         assert SECRET not in repr(vars(index)) + index.name
         index.close()
         monkeypatch.setenv("MY_ES", server.url.replace("//", f"//you:{SECRET}@"))
         with pytest.raises(ModelError, match="refuses: unable to authenticate") as error:
-            open_vector_index("elasticsearch:MY_ES", corpus)
+            open_index("elasticsearch:MY_ES", corpus)
         assert "MY_ES" in error.value.mend
         assert SECRET not in shown(error.value)
     with pytest.raises(ModelError, match="does not answer") as error:
-        open_vector_index("elasticsearch:MY_ES", corpus)
+        open_index("elasticsearch:MY_ES", corpus)
     assert SECRET not in shown(error.value) + caplog.text
 
 
@@ -333,12 +333,12 @@ def test_an_api_key_from_a_variable(corpus, monkeypatch):
     """Named, not given."""
     with ElasticStub(key=SECRET) as server:
         monkeypatch.setenv("MY_KEY", SECRET)
-        open_vector_index(f"elasticsearch:{server.url}?key=MY_KEY", corpus).close()
+        open_index(f"elasticsearch:{server.url}?key=MY_KEY", corpus).close()
         monkeypatch.delenv("MY_KEY")
         with pytest.raises(ModelError, match="MY_KEY is not set"):
-            open_vector_index(f"elasticsearch:{server.url}?key=MY_KEY", corpus)
+            open_index(f"elasticsearch:{server.url}?key=MY_KEY", corpus)
         with pytest.raises(UsageError, match="takes the NAME") as error:
-            open_vector_index(f"elasticsearch:{server.url}?key='{SECRET}'", corpus)
+            open_index(f"elasticsearch:{server.url}?key='{SECRET}'", corpus)
     assert SECRET not in shown(error.value)
 
 
@@ -349,13 +349,13 @@ def test_what_elasticsearch_cannot_be_asked_is_refused_before_anything(spec, cor
     """Without a server."""
     monkeypatch.delenv("EMBASSAY_ELASTICSEARCH", raising=False)
     with pytest.raises(UsageError):
-        open_vector_index(f"elasticsearch{spec}", corpus)
+        open_index(f"elasticsearch{spec}", corpus)
 
 
 def test_too_many_dimensions_are_refused():
     """With what can be done."""
     with pytest.raises(UsageError, match="4096 dimensions"):
-        open_vector_index("elasticsearch", np.zeros((1, 4097), np.float32))
+        open_index("elasticsearch", np.zeros((1, 4097), np.float32))
 
 
 @pytest.mark.parametrize("url", ["http://", "http://host:port", "http://[host"])
@@ -363,12 +363,12 @@ def test_an_address_that_is_none(url, corpus, monkeypatch):
     """Where it stands, not what it is."""
     monkeypatch.setenv("MY_ES", url)
     with pytest.raises(UsageError, match="MY_ES is not the address"):
-        open_vector_index("elasticsearch:MY_ES", corpus)
+        open_index("elasticsearch:MY_ES", corpus)
 
 
 def test_without_the_extra(corpus, monkeypatch):
     """What to install."""
     monkeypatch.setitem(sys.modules, "elasticsearch", None)
     with pytest.raises(ModelError, match="elasticsearch") as error:
-        open_vector_index("elasticsearch:http://localhost:9200", corpus)
+        open_index("elasticsearch:http://localhost:9200", corpus)
     assert "embassay[elastic]" in error.value.mend

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from embassay.errors import ModelError, UsageError
 from embassay.search.exact import exact_search
-from embassay.search.indexes import open_vector_index
+from embassay.search.indexes import open_index
 from embassay.search.indexes.faiss_index import find_nearest_divisor
 from embassay.search.indexes.store import recall
 
@@ -27,7 +27,7 @@ def vectors(n=300, d=16, seed=1):
 def test_a_graph_searched_as_wide_as_it_is_finds_all(seed, n, d, k):
     """With ef = n and room for every link, HNSW gives the ids of exact search, but inside ties at 1e-6."""
     corpus, queries = vectors(n, d, seed), vectors(3, d, seed ^ 1)
-    index = open_vector_index(f"hnsw-f32?m=150&ef_construction=300&ef={max(n, k)}", corpus)
+    index = open_index(f"hnsw-f32?m=150&ef_construction=300&ef={max(n, k)}", corpus)
     found, exact = index.search(queries, k), exact_search(queries, corpus, k)
     assert found.indices.shape == found.scores.shape == (3, k)
     np.testing.assert_allclose(found.scores, exact.scores, rtol=1e-5, atol=1e-5)
@@ -41,7 +41,7 @@ def test_a_graph_searched_as_wide_as_it_is_finds_all(seed, n, d, k):
 def test_answers_keep_the_contract(spec):
     """Sorted scores, ties by number, no number twice, -1 and -inf where there are fewer; facts that fit."""
     corpus = np.concatenate([vectors(), vectors()])
-    index = open_vector_index(spec, corpus)
+    index = open_index(spec, corpus)
     found = index.search(vectors(5, seed=2), 700)
     held = found.indices >= 0
     assert held.sum(axis=1).max() <= 600
@@ -64,7 +64,7 @@ def test_answers_keep_the_contract(spec):
 def test_recall_is_that_of_the_kind(spec, least):
     """A graph finds nearly all; codes of 6 bits for two values find most, and many more than chance (1/30)."""
     corpus, queries = vectors(), vectors(40, seed=2)
-    found = open_vector_index(spec, corpus).search(queries, 10)
+    found = open_index(spec, corpus).search(queries, 10)
     assert recall(found, exact_search(queries, corpus, 10), 10) >= least
 
 
@@ -79,7 +79,7 @@ def test_the_same_vectors_give_the_same_bytes(spec, tmp_path):
         for place, (count, cut) in enumerate([(1, 300), (2, 300), (2, 7)]):
             faiss.omp_set_num_threads(count)
             corpus = vectors()
-            index = open_vector_index(spec, [corpus[:cut], corpus[cut:]], folder=tmp_path / str(place))
+            index = open_index(spec, [corpus[:cut], corpus[cut:]], folder=tmp_path / str(place))
             assert faiss.omp_get_max_threads() == count
             (file,) = (tmp_path / str(place)).glob("*.index")
             names.add(file.name)
@@ -94,7 +94,7 @@ def test_the_same_vectors_give_the_same_bytes(spec, tmp_path):
 def test_memory_follows_from_the_structure():
     """int8 saves three bytes a value and nothing of the graph; codes are m bytes a vector."""
     facts = {
-        spec: open_vector_index(spec, vectors()).facts
+        spec: open_index(spec, vectors()).facts
         for spec in ("hnsw-f32", "hnsw-int8", "pq?m=4&nbits=8", "opq?m=4&nbits=8")
     }
     memory = {spec: one.memory_bytes for spec, one in facts.items()}
@@ -121,7 +121,7 @@ def test_memory_follows_from_the_structure():
 def test_refuses_knobs_that_do_not_fit(spec, what, mend):
     """With what would."""
     with pytest.raises(UsageError, match=what) as caught:
-        open_vector_index(spec, vectors())
+        open_index(spec, vectors())
     assert mend in caught.value.mend
 
 
@@ -131,8 +131,8 @@ def test_refuses_vectors_that_are_not_finite(spec):
     bad = vectors()
     bad[3, 2] = np.nan
     with pytest.raises(ModelError, match="not finite"):
-        open_vector_index(spec, bad)
-    index = open_vector_index(spec, vectors())
+        open_index(spec, bad)
+    index = open_index(spec, vectors())
     with pytest.raises(ModelError, match="not finite"):
         index.search(bad[3:4], 1)
     with pytest.raises(UsageError, match=r"16 dimensions for queries \(1, 8\)"):
@@ -146,7 +146,7 @@ def test_says_which_extra_is_missing(monkeypatch):
     """Without faiss: the command that installs it."""
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(ModelError, match="needs the package faiss") as caught:
-        open_vector_index("hnsw-f32", vectors())
+        open_index("hnsw-f32", vectors())
     assert caught.value.mend == "Install it: pip install 'embassay[ann]'"
 
 

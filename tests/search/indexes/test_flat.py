@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from embassay.errors import UsageError
 from embassay.search import exact as exact_module
 from embassay.search.exact import exact_search
-from embassay.search.indexes import open_vector_index
+from embassay.search.indexes import open_index
 from embassay.search.indexes.faiss_index import LEAST_MEMORY, FlatIndex
 from embassay.search.indexes.store import release_mapped_rows
 
@@ -55,7 +55,7 @@ def test_a_file_larger_than_the_limit_is_searched_under_it(tmp_path):
     del mapped, whole
     corpus = np.load(tmp_path / "v.npy", mmap_mode="r")
     limit = 2**26
-    index = open_vector_index("flat", corpus, memory=limit)
+    index = open_index("flat", corpus, memory=limit)
     before = _resident()
     peak = PeakMemory()
     found = index.search(queries, 10)
@@ -92,9 +92,9 @@ def test_pages_that_were_forgotten_are_read_again(tmp_path):
 def test_says_what_it_cannot_do():
     """Too little memory, and a search after the end."""
     with pytest.raises(UsageError, match="cannot work in 1000 bytes") as caught:
-        open_vector_index("flat", vectors(), memory=1000)
+        open_index("flat", vectors(), memory=1000)
     assert "32 MiB" in caught.value.mend
-    index = open_vector_index("flat", vectors())
+    index = open_index("flat", vectors())
     index.close()
     with pytest.raises(UsageError, match="closed"):
         index.search(vectors(1), 1)

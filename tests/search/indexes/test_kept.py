@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from embassay.search.indexes import open_vector_index
+from embassay.search.indexes import open_index
 from embassay.search.indexes.store import IndexFormat, IndexRecipe, load_or_build_index
 
 RECIPE = IndexRecipe("test", {"m": 4}, "library 1.0", "abc")
@@ -54,12 +54,12 @@ def test_it_is_built_once_and_says_still_what_that_took(tmp_path):
 def test_a_search_knob_opens_what_is_there_and_a_build_knob_does_not(tmp_path):
     """`ef` is no part of the key; `m`, the kind and the vectors are."""
     corpus = vectors()
-    first = open_vector_index("hnsw-f32", corpus, folder=tmp_path)
-    assert open_vector_index("hnsw-f32?ef=8&m=16", corpus, folder=tmp_path).facts.found
-    again = open_vector_index("hnsw-f32", corpus, folder=tmp_path)
+    first = open_index("hnsw-f32", corpus, folder=tmp_path)
+    assert open_index("hnsw-f32?ef=8&m=16", corpus, folder=tmp_path).facts.found
+    again = open_index("hnsw-f32", corpus, folder=tmp_path)
     assert again.facts.build_seconds == first.facts.build_seconds
     for spec, other in (("hnsw-f32?m=8", corpus), ("hnsw-int8", corpus), ("hnsw-f32", corpus[1:])):
-        assert not open_vector_index(spec, other, folder=tmp_path).facts.found
+        assert not open_index(spec, other, folder=tmp_path).facts.found
     assert len(list(tmp_path.glob("*.index"))) == 4
     np.testing.assert_array_equal(again.search(corpus, 5).indices, first.search(corpus, 5).indices)
 
@@ -93,14 +93,14 @@ def test_damage_anywhere_is_found(tmp_path, share, cut):
 def test_what_a_library_cannot_read_is_built_again(tmp_path):
     """A whole file of a library that has changed without telling: its error is in the warning."""
     corpus = vectors()
-    open_vector_index("hnsw-f32", corpus, folder=tmp_path)
+    open_index("hnsw-f32", corpus, folder=tmp_path)
     (file,) = tmp_path.glob("*.index")
     head = json.loads(file.read_bytes().partition(b"\n")[0])
     recipe = IndexRecipe(head["kind"], head["parameters"], head["library"], head["vectors"])
     file.unlink()
     load_or_build_index(recipe, tmp_path, form(content=b"no index of faiss"))
     with pytest.warns(RuntimeWarning, match=r"damaged \(.+\) and will be rebuilt"):
-        index = open_vector_index("hnsw-f32", corpus, folder=tmp_path)
+        index = open_index("hnsw-f32", corpus, folder=tmp_path)
     assert index.search(corpus[:1], 1).indices.tolist() == [[int(np.argmax(corpus @ corpus[0]))]]
 
 
@@ -127,15 +127,15 @@ def test_a_full_disk_costs_no_index(tmp_path):
 KILLED = """
 import sys, time
 from pathlib import Path
-from embassay.search.indexes.store import IndexFormat, Recipe, load_or_build
+from embassay.search.indexes.store import IndexFormat, IndexRecipe, load_or_build_index
 
 def write(value, write):
     write(b"half of it")
     print("writing", flush=True)
     time.sleep(60)
 
-recipe = Recipe("test", {"m": 4}, "library 1.0", "abc")
-load_or_build(recipe, Path(sys.argv[1]), IndexFormat(lambda: b"", write, lambda read: b""))
+recipe = IndexRecipe("test", {"m": 4}, "library 1.0", "abc")
+load_or_build_index(recipe, Path(sys.argv[1]), IndexFormat(lambda: b"", write, lambda read: b""))
 """
 
 
@@ -176,7 +176,7 @@ def test_killed_at_any_moment_there_are_only_whole_indexes(tmp_path):
     heads = [json.loads(file.read_bytes().partition(b"\n")[0]) for file in tmp_path.glob("*.index")]
     assert len(heads) >= 3
     for head in heads:
-        assert open_vector_index(f"hnsw-f32?m={head['parameters']['m']}", corpus, folder=tmp_path).facts.found
+        assert open_index(f"hnsw-f32?m={head['parameters']['m']}", corpus, folder=tmp_path).facts.found
 
 
 def _beside(folder: Path, another: int) -> tuple[bool, bytes]:

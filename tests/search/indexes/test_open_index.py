@@ -5,7 +5,7 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.search.exact import exact_search
-from embassay.search.indexes import INDEXES, open_vector_index
+from embassay.search.indexes import INDEXES, open_index
 from embassay.search.indexes.store import hash_vectors
 
 
@@ -18,7 +18,7 @@ def test_flat_is_exact_search_whatever_the_shards():
     corpus, queries = vectors(), vectors(4, seed=2)
     expected = exact_search(queries, corpus, 7)
     for given in (corpus, [corpus[:20], corpus[20:21], corpus[21:]]):
-        index = open_vector_index("flat", given)
+        index = open_index("flat", given)
         found = index.search(queries, 7)
         np.testing.assert_array_equal(found.indices, expected.indices)
         np.testing.assert_array_equal(found.scores, expected.scores)
@@ -48,12 +48,12 @@ def test_the_digest_follows_values_and_shape_but_not_shards():
 def test_refuses_what_are_no_vectors(given, found):
     """Another type, other axes, shards that do not fit: told before anything is built."""
     with pytest.raises(UsageError, match=found):
-        open_vector_index("flat", given)
+        open_index("flat", given)
 
 
 def test_a_wrong_name_suggests_the_nearest():
     """And the command that lists indexes is spelled as it is."""
     with pytest.raises(UsageError, match="no index called 'flatt'") as caught:
-        open_vector_index("flatt", vectors())
+        open_index("flatt", vectors())
     assert "Did you mean flat? `embassay list indexes`" in caught.value.mend
     assert INDEXES.group == "embassay.indexes"

@@ -14,7 +14,7 @@ import pytest
 
 from embassay.errors import ModelError, UsageError
 from embassay.search import exact_search
-from embassay.search.indexes import open_vector_index
+from embassay.search.indexes import open_index
 
 pytest.importorskip("psycopg")
 pytest.importorskip("pgvector")
@@ -26,7 +26,7 @@ def opened(server):
     made = []
 
     def make(vectors, spec="pgvector"):
-        made.append(open_vector_index(spec, vectors))
+        made.append(open_index(spec, vectors))
         return made[-1]
 
     yield make
@@ -245,7 +245,7 @@ def test_a_server_that_is_stopped_is_one_clear_error(opened, corpus, queries, se
         assert "\n" not in str(error.value)
         assert "Start it again" in error.value.mend
     with pytest.raises(ModelError, match="does not answer"):
-        open_vector_index("pgvector", corpus)
+        open_index("pgvector", corpus)
     assert capfd.readouterr().err == ""
     server.start()
     after = index.search(queries, 5)
@@ -347,13 +347,13 @@ def test_a_password_opens_the_server_and_is_never_shown(server, corpus, queries,
         for word in ("right-Word", "wrong-Word"):
             monkeypatch.setenv("MY_PG", server.url.replace("//postgres:@", f"//careful:{word}@"))
             if word == "right-Word":
-                index = open_vector_index("pgvector:MY_PG", corpus)
+                index = open_index("pgvector:MY_PG", corpus)
                 assert index.search(queries, 1).indices[0, 0] == 7
                 assert word not in repr(index) + repr(vars(index)) + index.name
                 index.close()
                 continue
             with pytest.raises(ModelError, match="refuses: password authentication failed") as error:
-                open_vector_index("pgvector:MY_PG", corpus)
+                open_index("pgvector:MY_PG", corpus)
             assert "MY_PG" in error.value.mend
             assert word not in "".join(traceback.format_exception(error.value)) + capfd.readouterr().err
 
@@ -382,7 +382,7 @@ def test_a_database_that_is_not_there(server, corpus, monkeypatch):
     """The server's own words, and where the name stands."""
     monkeypatch.setenv("ELSEWHERE", server.url.replace("/postgres?", "/elsewhere?"))
     with pytest.raises(ModelError, match='refuses: database "elsewhere" does not exist') as error:
-        open_vector_index("pgvector:ELSEWHERE", corpus)
+        open_index("pgvector:ELSEWHERE", corpus)
     assert "ELSEWHERE" in error.value.mend
 
 
@@ -391,7 +391,7 @@ def test_a_server_without_pgvector(server, corpus, monkeypatch):
     server.ask("DROP EXTENSION IF EXISTS vector CASCADE")
     monkeypatch.setattr("embassay.search.indexes.pgvector.EXTENSION", "vector_that_nobody_installed")
     with pytest.raises(ModelError, match=r"refuses: .*extension") as error:
-        open_vector_index("pgvector", corpus)
+        open_index("pgvector", corpus)
     assert "Install pgvector on the server" in error.value.mend
 
 
@@ -411,7 +411,7 @@ def test_what_pgvector_cannot_be_asked_is_refused_before_anything(spec, corpus, 
     """Without a server."""
     monkeypatch.delenv("EMBASSAY_POSTGRES", raising=False)
     with pytest.raises(UsageError):
-        open_vector_index(f"pgvector?{spec}", corpus)
+        open_index(f"pgvector?{spec}", corpus)
 
 
 @pytest.mark.parametrize(
@@ -420,7 +420,7 @@ def test_what_pgvector_cannot_be_asked_is_refused_before_anything(spec, corpus, 
 def test_too_many_dimensions_are_refused(spec, dim):
     """With what can be done."""
     with pytest.raises(UsageError, match="Use fewer dimensions"):
-        open_vector_index(f"pgvector{spec}", np.zeros((1, dim), np.float32))
+        open_index(f"pgvector{spec}", np.zeros((1, dim), np.float32))
 
 
 @pytest.mark.parametrize("dim", [1, 1990, 2000, 2500])
@@ -443,7 +443,7 @@ def test_without_the_extra(corpus, monkeypatch):
     """What to install."""
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(ModelError, match="psycopg") as error:
-        open_vector_index("pgvector:postgresql://localhost/x", corpus)
+        open_index("pgvector:postgresql://localhost/x", corpus)
     assert "embassay[pg]" in error.value.mend
 
 

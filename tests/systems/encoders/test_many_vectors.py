@@ -152,7 +152,8 @@ def test_a_graph_gives_the_same_weights_without_torch(splade, parts):
 
 
 def _logits(onnx, weights):
-    """The graph of a BERT with its head for words: what `build_bert_onnx_graph` makes of the encoder, and the head behind it."""
+    """The graph of a BERT with its head for words: what `build_bert_onnx_graph` makes of the encoder, and the head
+    behind it."""
     from embassay.systems.encoders.onnx_model import build_bert_onnx_graph
 
     weights = {name.removeprefix("bert."): value for name, value in weights.items()}

@@ -83,14 +83,14 @@ def test_answers_through_every_fault(tmp_path, n):
 
 ASK = """
 import asyncio, sys
-from embassay.contracts import Message
-from embassay.runs.store import AnswerCache
-from embassay.runs.store import CachedChat, StoredQuestion, ask_all
+from embassay.contracts import ChatMessage
+from embassay.runs.store import ChatAnswerCache
+from embassay.runs.store import CachedChatModel, ChatQuestion, ask_all_questions
 from embassay.systems.chat import open_chat
 
 async def ask():
-    chat = CachedChat(open_chat(sys.argv[1]), AnswerCache.open(sys.argv[2]))
-    async for position, answer in ask_all(chat, (StoredQuestion([Message("user", f"q{i}")]) for i in range(1000))):
+    chat = CachedChatModel(open_chat(sys.argv[1]), ChatAnswerCache.open(sys.argv[2]))
+    async for position, answer in ask_all_questions(chat, (ChatQuestion([ChatMessage("user", f"q{i}")]) for i in range(1000))):
         print(position, flush=True)
 
 asyncio.run(ask())

@@ -214,7 +214,9 @@ def extract_html_text_and_title(page: str) -> tuple[str, str, str]:
     stands in fences. Scripts, styles, pictures, forms and navigation are left out; where the page has a `main`, so is
     all outside it. Never fails.
 
-    >>> extract_html_text_and_title("<html lang=en><title>T</title><nav>Menu</nav><h2>A</h2><p>One<br>two.<script>x</script>")
+    >>> extract_html_text_and_title(
+    ...     "<html lang=en><title>T</title><nav>Menu</nav><h2>A</h2><p>One<br>two.<script>x</script>"
+    ... )
     ('## A\\n\\nOne\\ntwo.', 'T', 'en')
     """
     reader = _parse_page(page, _UNREAD)

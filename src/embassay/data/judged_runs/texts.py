@@ -71,8 +71,8 @@ def normalize_text_for_matching(text: str) -> str:
     """A text without what converters change: letter case, blanks, Markdown's marks, quotation marks around words and
     punctuation after them.
 
-    >>> normalize_text_for_matching("# The  **plug-in** works, with C#."),
-    normalize_text_for_matching("Set it to +5, not to -5.")
+    >>> (normalize_text_for_matching("# The  **plug-in** works, with C#."),
+    ... normalize_text_for_matching("Set it to +5, not to -5."))
     ('the plug-in works with c#', 'set it to +5 not to -5')
     """
     lines = _HEADING.sub("", html.unescape(text))

@@ -36,7 +36,7 @@ from embassay.protocols.hume.resampling import (
     value_indicators,
 )
 from embassay.protocols.hume.scoring import average_precision_of_marks
-from embassay.protocols.hume.study import Answers, DatasetInLanguage, Family, Label, Marks
+from embassay.protocols.hume.study import Answers, Family, Label, Marks, TaskSpec
 from embassay.stats import mixed_mean
 from embassay.stats.intervals import Estimate, check_confidence, check_sample
 
@@ -74,7 +74,7 @@ class SystemMinusPeople:
         return self.difference.reason
 
 
-def compare_systems_to_people(
+def compare_with_people(
     people: PeopleAnswers, systems: Mapping[str, SystemValues], draws: ResamplingSettings = MANY_DRAWS
 ) -> dict[str, SystemMinusPeople]:
     """Every system's score minus people's, with a bootstrap interval over items and a two-sided p that they are equal.
@@ -86,9 +86,9 @@ def compare_systems_to_people(
     Source: spec hume 7 and ambiguity 13. Raises DataError for a system without an item that people answered.
 
     >>> answers = {"ann": dict(a=1, b=1, c=1, d=0, e=1, f=1)}
-    >>> people = PeopleAnswers(DatasetInLanguage("colours", "classification", "eng"),
-        dict.fromkeys("abcdef", 1), answers)
-    >>> found = compare_systems_to_people(people, {"m": dict(a=0, b=1, c=0, d=0, e=0, f=0.5)})["m"]
+    >>> people = PeopleAnswers(TaskSpec("colours", "classification", "eng"),
+    ... dict.fromkeys("abcdef", 1), answers)
+    >>> found = compare_with_people(people, {"m": dict(a=0, b=1, c=0, d=0, e=0, f=0.5)})["m"]
     >>> round(found.difference.value, 4), found.difference.high < 0
     (-0.5833, True)
     """
@@ -116,7 +116,7 @@ def compare_systems_to_people(
 
 
 def _compare_systems(
-    task: DatasetInLanguage, laid: PeopleAnswerRows, rows: Sequence[Sequence[Any]], draws: ResamplingSettings
+    task: TaskSpec, laid: PeopleAnswerRows, rows: Sequence[Sequence[Any]], draws: ResamplingSettings
 ) -> list[SystemMinusPeople]:
     n, once = len(laid.items), np.ones((1, len(laid.items)))
     people = float(score_people_per_resample(task, laid, once)[0])
@@ -140,7 +140,7 @@ def _compare_systems(
 
 
 def _system_scores(
-    task: DatasetInLanguage, laid: PeopleAnswerRows, rows: Sequence[Sequence[Any]], counts: Floats
+    task: TaskSpec, laid: PeopleAnswerRows, rows: Sequence[Sequence[Any]], counts: Floats
 ) -> Floats:
     """(b, systems)."""
     if task.family in ("classification", "reranking"):
@@ -327,9 +327,9 @@ def leave_one_out_human_ceiling(people: PeopleAnswers, draws: ResamplingSettings
     Not the score against the dataset's gold: a system compares with it by `score_against_all_but_one`.
     Raises UsageError where nobody answered.
 
-    >>> from embassay.protocols.hume.study import DatasetInLanguage
+    >>> from embassay.protocols.hume.study import TaskSpec
     >>> votes = {"ann": dict(a="x", b="y", c="x"), "bob": dict(a="x", b="y", c="y"), "cat": dict(a="x", b="x", c="z")}
-    >>> found = leave_one_out_human_ceiling(PeopleAnswers(DatasetInLanguage("t", "classification", "eng"), {}, votes))
+    >>> found = leave_one_out_human_ceiling(PeopleAnswers(TaskSpec("t", "classification", "eng"), {}, votes))
     >>> {name: round(value, 3) for name, value in found.annotators.items()}
     {'ann': 0.5, 'bob': 0.5, 'cat': 0.333}
     """
@@ -443,15 +443,16 @@ reranking a score per document, in the order displayed."""
 def score_against_all_but_one(
     people: PeopleAnswers, system: SystemAnswers, draws: ResamplingSettings = DRAWS
 ) -> ResampledEstimate:
-    """A system's mean score against the answers of all annotators but one, put together as in `leave_one_out_human_ceiling`.
+    """A system's mean score against the answers of all annotators but one, put together as in
+    `leave_one_out_human_ceiling`.
 
     Every annotator is left out once, so the system meets the same gold as the people of the ceiling do, made by as many
     voters: it is at the ceiling where it answers as they do, even if both differ from the dataset's gold. For one
     annotator NaN with a reason; no interval for clustering. An item counts where two or more annotators have it.
 
-    >>> from embassay.protocols.hume.study import DatasetInLanguage
+    >>> from embassay.protocols.hume.study import TaskSpec
     >>> votes = {"ann": dict(a="x", b="y", c="x"), "bob": dict(a="x", b="y", c="y")}
-    >>> people = PeopleAnswers(DatasetInLanguage("t", "classification", "eng"), {}, votes)
+    >>> people = PeopleAnswers(TaskSpec("t", "classification", "eng"), {}, votes)
     >>> found = score_against_all_but_one(people, dict(a="x", b="y", c="x"))
     >>> round(found.value, 4)
     0.8333
@@ -472,10 +473,10 @@ def score_against_random_annotator(
     `score_against_all_but_one`.
     Source: HUME 5.3, which asks to preserve disagreement.
 
-    >>> from embassay.protocols.hume.study import DatasetInLanguage
+    >>> from embassay.protocols.hume.study import TaskSpec
     >>> votes = {"ann": dict(a="x", b="y"), "bob": dict(a="x", b="z"), "eve": dict(a="x", b="z")}
-    >>> found = score_against_random_annotator(PeopleAnswers(DatasetInLanguage("t", "classification", "eng"),
-        {}, votes),
+    >>> found = score_against_random_annotator(PeopleAnswers(TaskSpec("t", "classification", "eng"),
+    ... {}, votes),
     ... dict(a="x", b="z"))
     >>> round(found.value, 4)
     0.8333
@@ -570,7 +571,8 @@ class SampleSizeNeeded:
 def items_needed(
     people: PeopleAnswers, system: SystemValues, *, power: float = 0.8, alpha: float = 0.05
 ) -> SampleSizeNeeded:
-    """What would separate a system from people in the test of `compare_systems_to_people`, at a `power` and level `alpha`.
+    """What would separate a system from people in the test of `compare_with_people`, at a `power` and level
+    `alpha`.
 
     Classification and reranking: from the variance of the differences item by item. More annotators lower what is
     between annotators and left over in it (two-way analysis of variance), never what is between items. Where people are
@@ -582,8 +584,8 @@ def items_needed(
 
     >>> gold = {f"{i:02}": 1 for i in range(40)}
     >>> answers = {"ann": {item: int(int(item) % 5 > 0) for item in gold}}
-    >>> from embassay.protocols.hume.study import DatasetInLanguage
-    >>> people = PeopleAnswers(DatasetInLanguage("t", "classification", "eng"), gold, answers)
+    >>> from embassay.protocols.hume.study import TaskSpec
+    >>> people = PeopleAnswers(TaskSpec("t", "classification", "eng"), gold, answers)
     >>> found = items_needed(people, {item: float(int(item) % 3 > 0) for item in gold})
     >>> found.items, found.annotators, round(found.smallest, 2)
     (137, None, 0.28)

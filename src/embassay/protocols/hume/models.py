@@ -212,9 +212,9 @@ def find_training_rows(task: StudyTask, items: Sequence[StudyItem], per_label: i
 def paper_texts_per_label(task: StudyTask) -> int:
     """How many texts per label the paper trains on (spec hume 5).
 
-    >>> from embassay.protocols.hume.study import Source
+    >>> from embassay.protocols.hume.study import StudyItemSource
     >>> about = dict(family="classification", lang="eng", title="", question="", guidelines="", n=2)
-    >>> paper_texts_per_label(StudyTask(name="toxic-chat", source=Source(dataset="x"), **about))
+    >>> paper_texts_per_label(StudyTask(name="toxic-chat", source=StudyItemSource(dataset="x"), **about))
     16
     """
     name = f"{task.name} {task.source.dataset}".lower()

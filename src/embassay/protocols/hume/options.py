@@ -73,8 +73,8 @@ class LlmAnswerAcceptanceOptions:
 
 @dataclass(frozen=True)
 class AnnotateRequest:
-    """`llms` are specs of chat models, with the fields of `LlmAnnotatorOptions` among their parameters if need be. `tasks` are
-    names of the study's; none: all that language models can annotate. `limit` is of items per task."""
+    """`llms` are specs of chat models, with the fields of `LlmAnnotatorOptions` among their parameters if need be.
+    `tasks` are names of the study's; none: all that language models can annotate. `limit` is of items per task."""
 
     llms: tuple[str, ...] = option(
         MISSING, "A chat model, such as ollama:gemma3:27b?temperature=0.7.", name="--llm", group=SYSTEMS

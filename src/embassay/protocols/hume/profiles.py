@@ -216,8 +216,8 @@ def _profile_groups(
 def find_groups_too_small_to_show(sizes: Mapping[str, int], smallest: int) -> tuple[str, ...]:
     """The groups whose scores nobody is told: those too small, and of a single one also the next smallest.
 
-    >>> find_groups_too_small_to_show({"native": 9, "good": 6, "basic": 2}, 5),
-    find_groups_too_small_to_show({"native": 9, "good": 6}, 5)
+    >>> (find_groups_too_small_to_show({"native": 9, "good": 6, "basic": 2}, 5),
+    ... find_groups_too_small_to_show({"native": 9, "good": 6}, 5))
     (('good', 'basic'), ())
     """
     small = {name for name, n in sizes.items() if n < smallest}

@@ -27,7 +27,7 @@ from embassay.protocols.hume.scoring import (
     choose_min_shared_items,
     pool_annotator_answers,
 )
-from embassay.protocols.hume.study import Answers, DatasetInLanguage, Family, Gold
+from embassay.protocols.hume.study import Answers, Family, Gold, TaskSpec
 from embassay.stats.intervals import Estimate, check_confidence, t_quantile
 from embassay.stats.resampling import (
     DEFAULT_SEED,
@@ -388,7 +388,7 @@ class PeopleAnswers:
     """The answers of people to a task, with its gold, and by which convention they make one score: see
     `PeopleScores.scores` and `average_precision_of_marks` for the names."""
 
-    task: DatasetInLanguage
+    task: TaskSpec
     gold: Gold
     answers: Answers
     aggregation: Aggregation = "paper"
@@ -439,14 +439,14 @@ def arrange_people_rows(people: PeopleAnswers, items: Sequence[str]) -> PeopleAn
     return PeopleAnswerRows(tuple(items), tuple(rows), None)
 
 
-def score_people_per_resample(task: DatasetInLanguage, laid: PeopleAnswerRows, counts: Floats) -> Floats:
+def score_people_per_resample(task: TaskSpec, laid: PeopleAnswerRows, counts: Floats) -> Floats:
     """The main measure of people in every resample, (b,): of each row over the items it answered, then the mean."""
     every = np.stack([score_row_per_resample(task, laid.gold, row, counts) for row in laid.rows])
     return np.asarray(every.mean(axis=0))
 
 
 def score_row_per_resample(
-    task: DatasetInLanguage, gold: Sequence[Any] | None, row: Sequence[Any], counts: Floats
+    task: TaskSpec, gold: Sequence[Any] | None, row: Sequence[Any], counts: Floats
 ) -> Floats:
     """The main measure of one row of answers in every resample, (b,); NaN where it is undefined."""
     if task.family == "clustering":

@@ -31,7 +31,7 @@ from embassay.measures import (
     v_measure,
 )
 from embassay.protocols.hume.options import AP_MODES, Aggregation, ApMode, OneAnnotator, StudyRequest
-from embassay.protocols.hume.study import FAMILIES, Answers, DatasetInLanguage, Family, Gold, Label
+from embassay.protocols.hume.study import FAMILIES, Answers, Family, Gold, Label, TaskSpec
 from embassay.stats import Estimate, bootstrap_ci, fisher_z, observed_range, wilson
 
 
@@ -455,7 +455,7 @@ def keep_annotators_by_coverage(answers: Answers, min_answered: float = StudyReq
     over annotators as those who finished.
 
     >>> sorted(keep_annotators_by_coverage({"ann": dict.fromkeys("abcd", 1), "bob": dict.fromkeys("ab", 1),
-        "cy": {"a": 1}}))
+    ... "cy": {"a": 1}}))
     ['ann', 'bob']
     """
     most = max((len(given) for given in answers.values()), default=0)
@@ -463,7 +463,7 @@ def keep_annotators_by_coverage(answers: Answers, min_answered: float = StudyReq
 
 
 def score_people_answers(
-    task: DatasetInLanguage, gold: Gold, answers: Answers, *, human_ap_mode: ApMode = "tie_aware"
+    task: TaskSpec, gold: Gold, answers: Answers, *, human_ap_mode: ApMode = "tie_aware"
 ) -> PeopleScores:
     """Score the answers of every annotator, over the items that annotator answered, and their pooled answers, over the
     items that anyone answered.
@@ -471,7 +471,7 @@ def score_people_answers(
     `gold` and `answers` are as `gold_values` and `answers_by_annotator` read them. Source: spec hume 4. Raises
     UsageError where nobody answered, or an item has no gold.
 
-    >>> task = DatasetInLanguage("colours", "classification", "eng")
+    >>> task = TaskSpec("colours", "classification", "eng")
     >>> found = score_people_answers(task, {"1": "a", "2": "b"}, {"x": {"1": "a", "2": "a"}, "y": {"1": "b", "2": "b"}})
     >>> found.main_score_per_annotator(), found.score(), found.score("mean")
     ([0.5, 0.5], 0.5, 0.5)
@@ -497,7 +497,7 @@ def score_people_answers(
     return PeopleScores(task.family, annotators, mean, pooled, len(items))
 
 
-def pool_annotator_answers(task: DatasetInLanguage, answers: Answers) -> dict[str, Any] | None:
+def pool_annotator_answers(task: TaskSpec, answers: Answers) -> dict[str, Any] | None:
     """One answer per item from those of all who answered it, by item id: the majority's label (ties to the first of the
     task's labels, else the smallest), the mean rating, or the mean mark of every document. None for clustering."""
     if task.family == "clustering":

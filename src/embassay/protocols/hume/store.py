@@ -609,7 +609,7 @@ def draw_annotator_item_order(seed: int, annotator: str, task: str, items: Itera
     """The ids of a task's items in the order of this annotator, drawn by the study's seed.
 
     >>> draw_annotator_item_order(1, "ann", "emotion", ["a", "b", "c"]) == draw_annotator_item_order(1, "ann",
-        "emotion", ["c", "b", "a"])
+    ... "emotion", ["c", "b", "a"])
     True
     """
     return tuple(

@@ -49,7 +49,7 @@ Answers = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class DatasetInLanguage:
+class TaskSpec:
     """A dataset in one language. `labels` are those of a classification, in the order in which a tied vote goes to
     the first; empty: the sorted values found. Raises DataError for another family, or labels of one spelling."""
 
@@ -97,7 +97,7 @@ class Annotation:
     comment: str = ""
 
 
-def gold_values(task: DatasetInLanguage, items: Iterable[StudyItem]) -> dict[str, Any]:
+def gold_values(task: TaskSpec, items: Iterable[StudyItem]) -> dict[str, Any]:
     """The gold value of every item, in the form its family scores. Raises DataError for one that is missing, repeated
     or of another kind."""
     gold: dict[str, Any] = {}
@@ -116,7 +116,7 @@ def gold_values(task: DatasetInLanguage, items: Iterable[StudyItem]) -> dict[str
 
 
 def answers_by_annotator(
-    task: DatasetInLanguage, gold: Gold, annotations: Iterable[Annotation]
+    task: TaskSpec, gold: Gold, annotations: Iterable[Annotation]
 ) -> dict[str, dict[str, Any]]:
     """What every annotator answered, annotators and items in the order of their ids; open items are left out.
 
@@ -143,7 +143,7 @@ def answers_by_annotator(
     }
 
 
-def convert_value_for_scoring(task: DatasetInLanguage, value: Any, where: str, *, like: Any = None) -> Any:
+def convert_value_for_scoring(task: TaskSpec, value: Any, where: str, *, like: Any = None) -> Any:
     """`value` in the form its family scores, None where it is missing: a label of the task, a text, a finite float, or
     a tuple of grades (only 0 and 1, and as many, where it must be `like` a gold one). Raises DataError otherwise."""
     if value is None or value == "":
@@ -277,11 +277,9 @@ class StudyTask(_StrictStudyModel):
     groups: Annotated[int, Field(ge=2)] | None = None
 
     @property
-    def spec(self) -> DatasetInLanguage:
+    def spec(self) -> TaskSpec:
         """What scoring needs of it."""
-        return DatasetInLanguage(
-            self.name, self.family, self.lang, tuple(label.value for label in self.labels)
-        )
+        return TaskSpec(self.name, self.family, self.lang, tuple(label.value for label in self.labels))
 
 
 class StudyFile(_StrictStudyModel):

@@ -276,7 +276,7 @@ def find_most_disputed_items(
     >>> items = [StudyItem("a", "t", "eng", {"text": "so so"}), StudyItem("b", "t", "eng", {"text": "good"})]
     >>> answers = {"ann": {"a": "pos", "b": "pos"}, "bob": {"a": "neg", "b": "pos"}}
     >>> [(one.item, one.apart) for one in find_most_disputed_items("classification", items,
-        {"a": "neg", "b": "pos"}, answers)]
+    ... {"a": "neg", "b": "pos"}, answers)]
     [('a', 1.0)]
     """
     apart = item_disagreement(family, items, answers)
@@ -296,7 +296,8 @@ def find_most_disputed_items(
 
 
 def item_disagreement(family: Family, items: Sequence[StudyItem], answers: Answers) -> dict[str, float]:
-    """How far annotators are apart on each item, 0 to 1 as `find_most_disputed_items` says; 0 where fewer than two answered."""
+    """How far annotators are apart on each item, 0 to 1 as `find_most_disputed_items` says; 0 where fewer than two
+    answered."""
     distances = {}
     for item in items:
         by_name = {name: values[item.id] for name, values in answers.items() if item.id in values}

@@ -166,8 +166,8 @@ def make_change_claim(
 ) -> Claim:
     """Whether a change is surely below or above 0, or neither.
 
-    >>> make_change_claim("a", "delta", -0.2, -0.3, -0.1).relation,
-    make_change_claim("a", "delta", -0.2, None, None).relation
+    >>> (make_change_claim("a", "delta", -0.2, -0.3, -0.1).relation,
+    ... make_change_claim("a", "delta", -0.2, None, None).relation)
     ('falls', 'open')
     """
     relation: Relation = "open"

@@ -62,8 +62,8 @@ def map_items_to_group_leader(data: Any) -> Mapping[str, str]:
 def describe_bootstrap_units(noun: str, data_kind: type, labels: Labels | None) -> str:
     """How an interval was made: `bootstrap over pairs`, or over groups of them.
 
-    >>> describe_bootstrap_units("pairs", ScoredTextPairs, None),
-    describe_bootstrap_units("pairs", ScoredTextPairs, np.array([0, 0, 1]))
+    >>> (describe_bootstrap_units("pairs", ScoredTextPairs, None),
+    ... describe_bootstrap_units("pairs", ScoredTextPairs, np.array([0, 0, 1])))
     ('bootstrap over pairs', 'cluster bootstrap over 2 groups of pairs that share a text')
     """
     if labels is None:

@@ -130,8 +130,8 @@ def spell_count(n: int) -> str:
 def capitalise_unless_name(text: str, names: Iterable[str] = ()) -> str:
     """The text with a capital first letter, unless it opens with one of these names: a name is spelled as it is.
 
-    >>> capitalise_unless_name("people lead"), capitalise_unless_name("nDCG rises", ["nDCG"]),
-    capitalise_unless_name("bm25 leads", ["bm25"])
+    >>> (capitalise_unless_name("people lead"), capitalise_unless_name("nDCG rises", ["nDCG"]),
+    ... capitalise_unless_name("bm25 leads", ["bm25"]))
     ('People lead', 'nDCG rises', 'bm25 leads')
     """
     if any(name and text.startswith(name) for name in names):

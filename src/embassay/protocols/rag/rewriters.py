@@ -271,14 +271,18 @@ _TAKEN_BACK = re.compile(r"\b(?:but|however|mais|cependant)\b", re.IGNORECASE)
 _CLAUSE_END = re.compile(rf"(?:[,;:–—]\s*|\s-+\s+|(?<!\w){_JOINT},?\s+)\Z", re.IGNORECASE)
 
 
-def rewrite_question_by_rules(text: str) -> str:
+def rewrite_by_rules(text: str) -> str:
     """The core of what `text` asks for, in NFC on one line.
 
     The text itself where nothing would be left, or where it is no question but a letter (over 4,000 characters).
 
-    >>> rewrite_question_by_rules("Hi all! Sorry to bother you, but could you please tell me what causes jet noise? Thanks 😀")
+    >>> rewrite_by_rules(
+    ...     "Hi all! Sorry to bother you, but could you please tell me what causes jet noise? Thanks 😀"
+    ... )
     'what causes jet noise?'
-    >>> rewrite_question_by_rules("Bonjour, je me demandais si vous pourriez me dire d'où vient le bruit des jets. Merci !")
+    >>> rewrite_by_rules(
+    ...     "Bonjour, je me demandais si vous pourriez me dire d'où vient le bruit des jets. Merci !"
+    ... )
     "d'où vient le bruit des jets."
     """
     whole = _join_lines(unicodedata.normalize("NFC", text))
@@ -523,14 +527,14 @@ class IdentityRewriter:
 
 
 class RuleRewriter:
-    """The question without what people say around it, in English and French; see `rewrite_question_by_rules`."""
+    """The question without what people say around it, in English and French; see `rewrite_by_rules`."""
 
     name = "rules"
     identity = f"rules/{VERSION}/unicode-{unicodedata.unidata_version}"
 
     async def rewrite(self, question: Question) -> str:
         """See `QuestionRewriter.rewrite`."""
-        return rewrite_question_by_rules(question.text)
+        return rewrite_by_rules(question.text)
 
 
 PROMPT_VERSION = "1"

@@ -64,7 +64,10 @@ def list_check_findings(check: FingerprintCheck) -> Iterator[WatchFinding]:
                 "",
             )
     if (golden := check.golden) is not None:
-        told = f"{format_share_with_interval(golden.now)} would change, {format_share_with_interval(golden.then)} when recorded"
+        told = (
+            f"{format_share_with_interval(golden.now)} would change, "
+            f"{format_share_with_interval(golden.then)} when recorded"
+        )
         why = f"change {format_share_with_interval(golden.change, signed=True)}"
         yield WatchFinding(f"labels of {golden.name}", golden.holds, told, golden.questions, why)
     for state in check.thresholds:
@@ -78,8 +81,8 @@ def list_check_findings(check: FingerprintCheck) -> Iterator[WatchFinding]:
 def format_share_with_interval(value: Estimate, *, signed: bool = False) -> str:
     """A share in percent, or a signed change, with its interval.
 
-    >>> format_share_with_interval(Estimate(0.5, 0.4, 0.6, 90, "")),
-    format_share_with_interval(Estimate(-0.1, -0.2, 0, 9, ""), signed=True)
+    >>> (format_share_with_interval(Estimate(0.5, 0.4, 0.6, 90, "")),
+    ... format_share_with_interval(Estimate(-0.1, -0.2, 0, 9, ""), signed=True))
     ('50% (40-60%)', '-0.100 (-0.200 to 0.000)')
     """
     low, high = value.ends

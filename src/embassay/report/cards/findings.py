@@ -379,7 +379,8 @@ def _say_uninformative_tasks(runs: Sequence[ReportRun], row: BoardRow) -> Iterat
             format_task_name(task) for task in list_uninformative_tasks(run, run.board.row(row.system.name))
         ]
         if nothing:
-            yield f"{run.title}: no test separates it from the others on {convert_sentence_to_text(join_names_with_and(nothing))}."
+            names = convert_sentence_to_text(join_names_with_and(nothing))
+            yield f"{run.title}: no test separates it from the others on {names}."
 
 
 def _say_missing_or_weak_scores(record: RunRecord, row: BoardRow) -> Iterator[str]:
@@ -388,7 +389,8 @@ def _say_missing_or_weak_scores(record: RunRecord, row: BoardRow) -> Iterator[st
     tasks = list_protocol_tasks(record)
     absent = [task.short for task in tasks if not record.datasets(task.name)]
     if absent:
-        yield f"{convert_sentence_to_text(join_names_with_and(absent))} {'was' if len(absent) == 1 else 'were'} not part of the run."
+        absent_names = convert_sentence_to_text(join_names_with_and(absent))
+        yield f"{absent_names} {'was' if len(absent) == 1 else 'were'} not part of the run."
     failed, waiting = (
         [cell for cell in record.cells if cell.system == name and cell.status == status]
         for status in ("failed", "not run")

@@ -122,7 +122,8 @@ def pairs_above_people_heading(every: Sequence[PairModels], who: str) -> str:
         return said + (clause if len(said) + len(clause) <= MOST else "")
     if not above.n:
         return f"No model is above {ends} on any of {above.of} pairs"
-    said = f"{ends} on {above.n} of {above.of} pairs, {_say_annotator_agreement(keep_pairs_by_best_model_side(every, 'above'))}"
+    agreement = _say_annotator_agreement(keep_pairs_by_best_model_side(every, "above"))
+    said = f"{ends} on {above.n} of {above.of} pairs, {agreement}"
     long = f"A model is above {said}"
     return long if len(long) <= MOST else f"Models pass {said}"
 
@@ -203,8 +204,9 @@ def _say_overall_human_place(
     score = format_score_in_points(human.mean) + (
         f" (95% {ends})" if ends and not is_annotator_range(human.mean) else f" ({ends})" if ends else ""
     )
+    pairs = _format_answered_pair_count(over.n, over.of)
     yield (
-        f"Over {_format_answered_pair_count(over.n, over.of)} {who} score {score}, rank {place.n} of {place.of} by the mean; ",
+        f"Over {pairs} {who} score {score}, rank {place.n} of {place.of} by the mean; ",
         _name_labelled_system(best.subject, label),
         f", the {'best' if place.n > 1 else 'next'}, has {POINTS.text(best.value or 0.0)}.",
     )
@@ -407,9 +409,10 @@ def _few_items_notes(pairs: Sequence[DatasetLanguageRecord]) -> Iterator[NotePar
     for few, follows in ((tiny, "Too few to compare models with people."), (small, "Intervals are wide.")):
         if few:
             least = min(record.n for record in few)
+            names = list_first_pair_names(few)
             yield (
                 "small n",
-                f"{_format_pair_count(few).capitalize()} with few items (n = {least} or more): {list_first_pair_names(few)}.",
+                f"{_format_pair_count(few).capitalize()} with few items (n = {least} or more): {names}.",
                 follows, "Use more items if you can."
             )  # fmt: skip
 

@@ -334,7 +334,10 @@ def draw_bar_from_zero(value: float, scale: LinearScale) -> Markup:
     """A bar from the zero line, plum where people lead, blue where models do."""
     start, end = sorted((scale.at(0), scale.at(value)))
     colour = "n" if value > 0 else "e"
-    drawn = f'<rect class="{colour}" x="{format_percent_position(start)}" width="{format_percent_position(end - start)}"/>'
+    drawn = (
+        f'<rect class="{colour}" x="{format_percent_position(start)}" '
+        f'width="{format_percent_position(end - start)}"/>'
+    )
     return draw_aria_hidden_marks(
         f"iv {name_grid_class(scale)}", drawn + _draw_vertical_line("z", scale.at(0))
     )
@@ -366,7 +369,10 @@ def _draw_model_range(models: Sequence[float], middle: float | None, scale: Line
     if not models:
         return ""
     start, end = scale.at(min(models)), scale.at(max(models))
-    box = f'<rect class="q3" x="{format_percent_position(start)}" width="{format_percent_position(max(end - start, 0.3))}"/>'
+    box = (
+        f'<rect class="q3" x="{format_percent_position(start)}" '
+        f'width="{format_percent_position(max(end - start, 0.3))}"/>'
+    )
     return (
         box
         if middle is None

@@ -275,7 +275,10 @@ def _find_pairs_on_side(run: ReportRun, system: str, *, above: bool) -> Iterator
     where, of = "above" if above else "below", numbers.format_noun_count(len(sides), "pair")
     agreeing = " on which they agree" if above else ""
     clause = f"is {where} the interval of {name_answerers(summary)} on {len(pairs)} of {of}{agreeing}"
-    clause += f", most on {pair.name}: {format_score_in_points(score.score)} against {format_score_with_interval(pair.human)}"
+    clause += (
+        f", most on {pair.name}: {format_score_in_points(score.score)} "
+        f"against {format_score_with_interval(pair.human)}"
+    )
     clause += f", agreement {format_agreement(pair)}" if above else ""
     yield make_finding(run, clause, weight=3, place="hume-pairs")
 

@@ -181,7 +181,8 @@ def find_paraphrase_strengths(run: ReportRun, row: BoardRow) -> Iterator[SystemF
         if (loss := losses.find_task_loss(row, task)).delta is not None and _is_little_lost(loss)
     ]
     if held:
-        clause = f"loses little or nothing {_say_when_paraphrased(run)} on {convert_sentence_to_text(join_names_with_and(held[:4]))}"
+        named = convert_sentence_to_text(join_names_with_and(held[:4]))
+        clause = f"loses little or nothing {_say_when_paraphrased(run)} on {named}"
         yield make_finding(run, clause, weight=1, place="pteb-drops")
 
 

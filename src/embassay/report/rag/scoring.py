@@ -498,7 +498,8 @@ def _draw_ceiling(reached: NumberInSentence | None, ceiling: NumberInSentence | 
         f'<rect class="q4" width="{format_percent_position(100 * actual)}"/>',
         f'<rect class="q2" x="{format_percent_position(100 * actual)}" '
         f'width="{format_percent_position(100 * (best - actual))}"/>',
-        f'<rect class="q0" x="{format_percent_position(100 * best)}" width="{format_percent_position(100 * (1 - best))}"/>',
+        f'<rect class="q0" x="{format_percent_position(100 * best)}" '
+        f'width="{format_percent_position(100 * (1 - best))}"/>',
         *(_draw_whisker(evidence) for evidence in (reached, ceiling) if evidence is not None),
     ]
     return Markup(f'<svg class="gaps" aria-hidden="true">{"".join(parts)}</svg>')

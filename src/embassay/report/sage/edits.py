@@ -201,7 +201,7 @@ MOST_MEMBERS, FEW_MEMBERS = 200, 20
 """Texts of one clustering set that go into the page of one run, and of several."""
 
 
-def make_summary_comparisons_part(source: ItemSource) -> Part:
+def make_comparisons_part(source: ItemSource) -> Part:
     """The source, both summaries and the one people chose."""
     return {
         "fields": {name: source.texts(name) for name in ("source", "first", "second")},
@@ -209,7 +209,7 @@ def make_summary_comparisons_part(source: ItemSource) -> Part:
     }
 
 
-def make_summary_ratings_part(source: ItemSource) -> Part:
+def make_ratings_part(source: ItemSource) -> Part:
     """The source, the summary and its ratings by axis."""
     return {
         "fields": {name: source.texts(name) for name in ("source", "summary")},

@@ -68,13 +68,14 @@ def _check_lede_sentences(check: FingerprintCheck) -> Iterator[str]:
 
 def _panel_ledes(panel: ScoreChangeEffect) -> Iterator[str]:
     yield (
-        f"{format_share_with_interval(panel.first)} of items have another first passage; values are off by {panel.error:.3g}, "
-        f"between repeats by {panel.noise:.3g} (root mean square, n {panel.values:,})."
+        f"{format_share_with_interval(panel.first)} of items have another first passage; values are off "
+        f"by {panel.error:.3g}, between repeats by {panel.noise:.3g} (root mean square, n {panel.values:,})."
     )
     if panel.turned is not None and panel.shift is not None:
         yield (
-            f"The judge is no longer the judge: grades moved by {format_share_with_interval(panel.shift, signed=True)}, and "
-            f"{format_share_with_interval(panel.turned)} crossed the line of relevance, as labels of a golden set would."
+            "The judge is no longer the judge: grades moved by "
+            f"{format_share_with_interval(panel.shift, signed=True)}, and {format_share_with_interval(panel.turned)} "
+            "crossed the line of relevance, as labels of a golden set would."
         )
     if panel.kappa is not None:
         kappa, (low, high) = panel.kappa, panel.kappa.ends
@@ -84,12 +85,15 @@ def _panel_ledes(panel: ScoreChangeEffect) -> Iterator[str]:
 def _golden_label_ledes(golden: GoldenLabelEffect) -> Iterator[str]:
     """What became of the labels, beside how many were others already when the judge was recorded."""
     yield (
-        f"Golden set {golden.name}: {format_share_with_interval(golden.now)} of a question's labels would be others now, "
-        f"{format_share_with_interval(golden.then)} when recorded; change {format_share_with_interval(golden.change, signed=True)} "
-        f"(n {golden.questions:,} of {golden.of_questions:,} questions, {golden.passages:,} of "
-        f"{golden.of_passages:,} graded passages)."
+        f"Golden set {golden.name}: {format_share_with_interval(golden.now)} of a question's labels would be "
+        f"others now, {format_share_with_interval(golden.then)} when recorded; change "
+        f"{format_share_with_interval(golden.change, signed=True)} (n {golden.questions:,} of "
+        f"{golden.of_questions:,} questions, {golden.passages:,} of {golden.of_passages:,} graded passages)."
     )
-    yield f"Share of relevant passages, now less in the golden set: {format_share_with_interval(golden.relevant, signed=True)}."
+    yield (
+        "Share of relevant passages, now less in the golden set: "
+        f"{format_share_with_interval(golden.relevant, signed=True)}."
+    )
     if golden.holds:
         yield "More labels than before are others: not shown by this sample."
     else:

@@ -258,7 +258,7 @@ def plan_actor_seats(found: tuple[ClusterNode, ...], accelerated: bool, models: 
 
     >>> node = ClusterNode("a", "a", cpus=16, gpus=2, memory=0, object_store=0)
     >>> plan_actor_seats((node,), accelerated=True, models=4)
-    [ActorSeat(node='a', gpus=0.25), ActorSeat(node='a', gpus=0.25)]
+    [ActorPlacement(node='a', gpus=0.25), ActorPlacement(node='a', gpus=0.25)]
     >>> [seat.node for seat in plan_actor_seats((node,), accelerated=False, models=1)]
     ['a', 'a']
     """

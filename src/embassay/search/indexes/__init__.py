@@ -12,7 +12,7 @@ from embassay.spec import Spec
 if TYPE_CHECKING:
     from embassay.search.indexes.store import Vectors
 
-__all__ = ["INDEXES", "open_vector_index"]
+__all__ = ["INDEXES", "open_index"]
 
 
 class _IndexRegistry(Registry[Index]):
@@ -84,7 +84,7 @@ INDEXES.add(
 )
 
 
-def open_vector_index(
+def open_index(
     text: str,
     vectors: Vectors,
     *,

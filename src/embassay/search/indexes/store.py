@@ -128,7 +128,7 @@ class TunedSearchWidth:
     steps: tuple[SearchWidthTrial, ...]
 
 
-def tune_search_width(
+def tune_width(
     values_at: Callable[[int], Mapping[str, float]],
     flat: Mapping[str, float],
     *,
@@ -142,7 +142,7 @@ def tune_search_width(
     unless it is below. UsageError for an empty or descending ladder, a negative gap, and metrics that are not the same
     or no numbers. Source: spec rag 3.4.
 
-    >>> found = tune_search_width(lambda ef: {"RA-nWG@10": 0.8 * (1 - 1 / ef)}, {"RA-nWG@10": 0.8}, gap=0.02)
+    >>> found = tune_width(lambda ef: {"RA-nWG@10": 0.8 * (1 - 1 / ef)}, {"RA-nWG@10": 0.8}, gap=0.02)
     >>> found.ef, [round(step.worst, 2) for step in found.steps]
     (64, [0.06, 0.03, 0.02])
     """

@@ -177,7 +177,8 @@ class _OnnxSplade:
             "file": asked.file, "max_length": self.max_tokens, "max_active": asked.max_active, "pooling": pooling,
             "prompts": [self._prompts.query, self._prompts.document], "version": self._run.version
         }  # fmt: skip
-        self.identity = f"splade:{compute_model_folder_checksum(folder.path)}:{json.dumps(depends, separators=(',', ':'))}"
+        checksum = compute_model_folder_checksum(folder.path)
+        self.identity = f"splade:{checksum}:{json.dumps(depends, separators=(',', ':'))}"
 
     def read(self, texts: list[str], role: Role | None) -> NDArray[np.float32]:
         """All weights, (n, terms)."""

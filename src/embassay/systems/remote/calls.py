@@ -506,8 +506,8 @@ class ModelServerCalls:
         """The answer that `send` gets, tried again while a failure may pass; its usage counts every request, and the
         money of the one that was answered.
 
-        `send` raises what `classify_request_error` understands. `tokens` and `usd` are what the request will take, or a bound
-        above: they pass the limits and are put aside in the ledger until the answer says what it really was. Of a
+        `send` raises what `classify_request_error` understands. `tokens` and `usd` are what the request will take, or a
+        bound above: they pass the limits and are put aside in the ledger until the answer says what it really was. Of a
         request that failed, what was put aside is free again but for what may be billed: nothing where the server
         refused it or was not reached, `read_usd` (the prompt alone) where it may have read it, all of `usd` where it
         answered what cannot be used.

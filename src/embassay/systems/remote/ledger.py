@@ -81,7 +81,7 @@ class BookedTokenCount:
         What cannot be is warned of: in place of more than `most`, which is what was held aside, `most` is booked.
 
         >>> BookedTokenCount.of(12, most=100, likely=7), BookedTokenCount.of(None, most=100, likely=7)
-        (TokenCount(booked=12, most=12), TokenCount(booked=7, most=100))
+        (BookedTokenCount(booked=12, most=12), BookedTokenCount(booked=7, most=100))
         """
         estimate = cls(min(likely, most), most)
         if said is None or (said == 0 and likely):

@@ -114,7 +114,7 @@ def compute_token_max_sim(query: Vectors, document: Vectors) -> float:
     any.
 
     >>> compute_token_max_sim(np.eye(2, dtype=np.float32),
-        np.array([[1, 0], [0.6, 0.8]], dtype=np.float32)).__round__(3)
+    ... np.array([[1, 0], [0.6, 0.8]], dtype=np.float32)).__round__(3)
     1.8
     """
     if not len(document):

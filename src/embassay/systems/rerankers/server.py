@@ -127,7 +127,7 @@ def order_scores_by_document(results: Sequence[Mapping[str, Any]], n: int) -> Sc
     """The scores in the order of the documents; ValueError unless each of the n has one.
 
     >>> order_scores_by_document([{"index": 1, "relevance_score": 0.5}, {"index": 0, "relevance_score": 0.25}],
-        2).tolist()
+    ... 2).tolist()
     [0.25, 0.5]
     """
     scores = {int(result["index"]): float(result["relevance_score"]) for result in results}

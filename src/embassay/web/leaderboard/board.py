@@ -322,7 +322,7 @@ def build_leaderboard(
     standings = {} if values_only else joined.standings(replicates, joined.overview)
     members = joined.order_members(standings)
     lead = joined.lead.key if joined.lead is not None else ""
-    part, tested = make_board_columns_part(
+    part, tested = make_board_part(
         joined, members, joined.overview, standings, tests, alike=[lead], later=later
     )
     label = dict(shorten_names_to_labels([member.name for member in members]))
@@ -495,7 +495,7 @@ class CachedColumnTests:
         return tested
 
 
-def make_board_columns_part(
+def make_board_part(
     board: DataVersionRuns,
     members: Sequence[PlacedBoardSystem],
     columns: Sequence[BoardColumn],

@@ -220,8 +220,8 @@ class BoardColumnData:
 @dataclass(frozen=True)
 class Leaderboard:
     """A comparable table: one protocol on one version of the data. `cells`, `ranks`, `best` and `top` are those of
-    `BoardColumnData` for the overview columns; `alike` is given for the lead column only. `stamp` changes when anything here
-    does.
+    `BoardColumnData` for the overview columns; `alike` is given for the lead column only. `stamp` changes when anything
+    here does.
     """
 
     id: str

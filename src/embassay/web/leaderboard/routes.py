@@ -25,7 +25,7 @@ from embassay.data.rows import escape_spreadsheet_formula
 from embassay.interchange.papers import format_value_with_interval
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE, MeasureFormat, escape_latex, format_csv_row
-from embassay.web.leaderboard.board import BoardWithSources, make_board_columns_part
+from embassay.web.leaderboard.board import BoardWithSources, make_board_part
 from embassay.web.leaderboard.contract import (
     BoardCell,
     BoardChanges,
@@ -435,7 +435,7 @@ class LeaderboardService:
     def _pack_cells(self, made: BoardWithSources, wanted: Sequence[str]) -> CompressedResponseBody:
         columns = [column for column in made.joined.columns if column.key in wanted]
         standings = made.joined.standings(self.library.replicates, columns)
-        part, _ = make_board_columns_part(
+        part, _ = make_board_part(
             made.joined,
             made.members,
             columns,

@@ -12,11 +12,11 @@ from sklearn.metrics import f1_score
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.llms.answers import LlmAnswerRow, score_llm_answers
 from embassay.protocols.hume.scoring import score_people_answers
-from embassay.protocols.hume.study import DatasetInLanguage
+from embassay.protocols.hume.study import TaskSpec
 
-MOOD = DatasetInLanguage("mood", "classification", "eng", (0, 1, 2))
-PAIRS = DatasetInLanguage("pairs", "sts", "eng")
-SEARCH = DatasetInLanguage("search", "reranking", "eng")
+MOOD = TaskSpec("mood", "classification", "eng", (0, 1, 2))
+PAIRS = TaskSpec("pairs", "sts", "eng")
+SEARCH = TaskSpec("search", "reranking", "eng")
 
 
 def row(item, value=None, status="ok", run=0, mode="ranking"):
@@ -115,7 +115,7 @@ def test_what_is_no_ranking_is_refused(value):
 
 def test_clusters_are_not_scored():
     with pytest.raises(UsageError, match="task of clustering"):
-        score_llm_answers(DatasetInLanguage("t", "clustering", "eng"), {"a": "x"}, [row("a", "x")])
+        score_llm_answers(TaskSpec("t", "clustering", "eng"), {"a": "x"}, [row("a", "x")])
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=12))

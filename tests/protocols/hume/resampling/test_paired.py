@@ -10,11 +10,11 @@ import pytest
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume import ceiling as paired
-from embassay.protocols.hume.ceiling import compare_systems_to_people, items_needed
+from embassay.protocols.hume.ceiling import compare_with_people, items_needed
 from embassay.protocols.hume.options import Aggregation
 from embassay.protocols.hume.resampling import PeopleAnswers, ResamplingSettings, score_people_per_resample
 from embassay.protocols.hume.scoring import average_precision_of_marks, score_people_answers
-from embassay.protocols.hume.study import DatasetInLanguage, Family
+from embassay.protocols.hume.study import Family, TaskSpec
 from embassay.randomness import make_seeded_generator
 from embassay.stats import paired_bootstrap
 
@@ -42,7 +42,7 @@ def study(family: Family, n: int = 24, *, gaps: bool = False, annotators: int = 
                 "classification": noisy, "clustering": str(noisy), "sts": round(i / 4 + rng.normal(0, 2)),
                 "reranking": tuple(int(rng.random() < share) for share in (0.9, 0.8, 0.2, 0.2)),
             }[family]  # fmt: skip
-    return PeopleAnswers(DatasetInLanguage("t", family, "eng"), gold, answers)
+    return PeopleAnswers(TaskSpec("t", family, "eng"), gold, answers)
 
 
 def values(people: PeopleAnswers, seed: int) -> dict[str, Any]:
@@ -64,9 +64,9 @@ def test_people_score_as_they_do_alone(family: Family, gaps: bool, aggregation: 
     people = PeopleAnswers(people.task, people.gold, people.answers, aggregation)
     if (family, aggregation) == ("clustering", "pooled"):
         with pytest.raises(UsageError, match="pooled"):
-            compare_systems_to_people(people, {"m": values(people, 1)})
+            compare_with_people(people, {"m": values(people, 1)})
         return
-    found = compare_systems_to_people(people, {"m": values(people, 1)}, ResamplingSettings(50))["m"]
+    found = compare_with_people(people, {"m": values(people, 1)}, ResamplingSettings(50))["m"]
     expected = score_people_answers(people.task, people.gold, people.answers).score(aggregation)
     assert found.people == pytest.approx(expected, abs=1e-12)
     assert found.difference.value == pytest.approx(found.system - found.people, abs=1e-12)
@@ -77,9 +77,7 @@ def test_classification_is_the_paired_bootstrap() -> None:
     people = study("classification", 200)
     people = PeopleAnswers(people.task, people.gold, people.answers, "mean")
     system = values(people, 2)
-    found = compare_systems_to_people(people, {"m": system}, ResamplingSettings(10_000, kind="percentile"))[
-        "m"
-    ]
+    found = compare_with_people(people, {"m": system}, ResamplingSettings(10_000, kind="percentile"))["m"]
     human = [
         np.mean([own[item] == gold for own in people.answers.values()]) for item, gold in people.gold.items()
     ]
@@ -94,7 +92,7 @@ def test_reranking_modes() -> None:
     people = study("reranking")
     system = {item: average_precision_of_marks(gold, (1, 0, 0, 0)) for item, gold in people.gold.items()}
     scores = {
-        mode: compare_systems_to_people(
+        mode: compare_with_people(
             PeopleAnswers(people.task, people.gold, people.answers, human_ap_mode=mode),
             {"m": system},
             ResamplingSettings(50),
@@ -107,7 +105,7 @@ def test_reranking_modes() -> None:
 def test_clustering_has_no_interval() -> None:
     """A difference, and why there is no more."""
     people = study("clustering")
-    found = compare_systems_to_people(people, {"m": values(people, 3)})["m"]
+    found = compare_with_people(people, {"m": values(people, 3)})["m"]
     assert found.difference.low is None
     assert math.isnan(found.difference.p)
     assert "partition" in found.reason
@@ -119,13 +117,13 @@ def test_failed_items_are_left_out_on_both_sides() -> None:
     whole, part = values(people, 4), values(people, 5)
     for item in list(part)[:10]:
         del part[item]
-    found = compare_systems_to_people(people, {"part": part, "whole": whole}, ResamplingSettings(200))
+    found = compare_with_people(people, {"part": part, "whole": whole}, ResamplingSettings(200))
     assert {name: one.difference.n for name, one in found.items()} == {"part": 14, "whole": 24}
     assert list(found) == ["part", "whole"]
-    again = compare_systems_to_people(people, {"whole": whole}, ResamplingSettings(200))
+    again = compare_with_people(people, {"whole": whole}, ResamplingSettings(200))
     assert again["whole"] == found["whole"]
     with pytest.raises(DataError, match="no item of t"):
-        compare_systems_to_people(people, {"none": {"elsewhere": 1.0}})
+        compare_with_people(people, {"none": {"elsewhere": 1.0}})
 
 
 def test_first_annotator_has_own_items() -> None:
@@ -134,7 +132,7 @@ def test_first_annotator_has_own_items() -> None:
     first = PeopleAnswers(people.task, people.gold, people.answers, "first")
     system = values(people, 6)
     own = people.answers["ann 0"]
-    found = compare_systems_to_people(first, {"m": system}, ResamplingSettings(50))["m"]
+    found = compare_with_people(first, {"m": system}, ResamplingSettings(50))["m"]
     assert found.difference.n == len(own) < len(people.items)
     assert found.system == pytest.approx(np.mean([system[item] for item in own]))
     assert items_needed(first, system).n == len(own)
@@ -143,7 +141,7 @@ def test_first_annotator_has_own_items() -> None:
 def test_constant_system() -> None:
     """A system that gives one number has no correlation, and so no difference."""
     people = study("sts")
-    found = compare_systems_to_people(people, {"m": dict.fromkeys(people.gold, 1.0)})["m"]
+    found = compare_with_people(people, {"m": dict.fromkeys(people.gold, 1.0)})["m"]
     assert found.difference.value is None
     assert found.reason == "the value is undefined"
 
@@ -154,15 +152,13 @@ def test_systems_share_the_resamples(family: Family, monkeypatch: pytest.MonkeyP
     drawn: list[int] = []
     scored = score_people_per_resample
 
-    def counted(task: DatasetInLanguage, laid: Any, counts: Any) -> Any:
+    def counted(task: TaskSpec, laid: Any, counts: Any) -> Any:
         drawn.append(len(counts))
         return scored(task, laid, counts)
 
     monkeypatch.setattr(paired, "score_people_per_resample", counted)
     people = study(family, 40)
-    compare_systems_to_people(
-        people, {f"s{k}": values(people, k) for k in range(20)}, ResamplingSettings(200)
-    )
+    compare_with_people(people, {f"s{k}": values(people, k) for k in range(20)}, ResamplingSettings(200))
     alone, drawn[:] = sum(drawn), []
-    compare_systems_to_people(people, {"s0": values(people, 0)}, ResamplingSettings(200))
+    compare_with_people(people, {"s0": values(people, 0)}, ResamplingSettings(200))
     assert alone == sum(drawn) < 2 * 200

@@ -13,13 +13,13 @@ from embassay.protocols.hume.ceiling import (
     VarianceComponents,
     annotators_needed_by_variance,
     annotators_needed_for_sts,
-    compare_systems_to_people,
+    compare_with_people,
     compute_test_quantiles,
     estimate_variance_components,
     items_needed,
 )
 from embassay.protocols.hume.resampling import PeopleAnswers, ResamplingSettings
-from embassay.protocols.hume.study import DatasetInLanguage
+from embassay.protocols.hume.study import TaskSpec
 from embassay.randomness import make_seeded_generator
 
 REACH = compute_test_quantiles(0.8, 0.05)
@@ -37,7 +37,7 @@ def right_or_wrong(
     }
     values = dict(zip(ids, (rng.random(n) < system).astype(float).tolist(), strict=True))
     return PeopleAnswers(
-        DatasetInLanguage("t", "classification", "eng"), dict.fromkeys(ids, 1), answers, "mean"
+        TaskSpec("t", "classification", "eng"), dict.fromkeys(ids, 1), answers, "mean"
     ), values
 
 
@@ -51,7 +51,7 @@ def rated(n: int, annotators: int, seed: int, system: float = 0.52) -> tuple[Peo
     }
     values = dict(zip(ids, (gold + rng.normal(0, system, n)).tolist(), strict=True))
     return PeopleAnswers(
-        DatasetInLanguage("t", "sts", "eng"), dict(zip(ids, gold.tolist(), strict=True)), answers
+        TaskSpec("t", "sts", "eng"), dict(zip(ids, gold.tolist(), strict=True)), answers
     ), values
 
 
@@ -166,7 +166,7 @@ def test_planted_difference_is_found(of: object, studies: int, least: float, mos
     items = items_needed(*make(2500, 2, 1)).items
     assert items is not None
     found = [
-        compare_systems_to_people(people, {"m": values}, ResamplingSettings(300, seed=seed))["m"].difference.p
+        compare_with_people(people, {"m": values}, ResamplingSettings(300, seed=seed))["m"].difference.p
         < 0.05
         for seed in range(studies)
         for people, values in (make(items, 2, seed + 2),)
@@ -182,9 +182,7 @@ def test_smallest_difference_is_found() -> None:
     for seed in range(150):
         people, values = right_or_wrong(60, 2, seed, 0.7 + smallest)
         found.append(
-            compare_systems_to_people(people, {"m": values}, ResamplingSettings(300, seed=seed))[
-                "m"
-            ].difference.p
+            compare_with_people(people, {"m": values}, ResamplingSettings(300, seed=seed))["m"].difference.p
             < 0.05
         )
     assert 0.68 <= float(np.mean(found)) <= 0.92
@@ -193,7 +191,7 @@ def test_smallest_difference_is_found() -> None:
 def test_what_has_no_number() -> None:
     """Clusters, few items, no difference, one annotator, a constant system: None and why."""
     people, values = right_or_wrong(40, 2, 7)
-    groups = PeopleAnswers(DatasetInLanguage("t", "clustering", "eng"), people.gold, people.answers)
+    groups = PeopleAnswers(TaskSpec("t", "clustering", "eng"), people.gold, people.answers)
     assert "no test" in items_needed(groups, dict.fromkeys(values, "x")).note
     assert "Fewer than 5" in items_needed(people, {"0001": 1.0}).note
     own = people.answers["ann 0"]

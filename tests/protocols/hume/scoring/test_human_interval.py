@@ -10,7 +10,7 @@ from embassay.protocols.hume.scoring import (
     human_score_interval,
     score_people_answers,
 )
-from embassay.protocols.hume.study import DatasetInLanguage
+from embassay.protocols.hume.study import TaskSpec
 from embassay.stats import bootstrap_ci
 
 # HUME section 10.1: score, items, annotators' scores (for the first two families only their number matters), interval
@@ -87,7 +87,7 @@ def test_bootstrap_over_queries() -> None:
     expected = bootstrap_ci([1] * 6 + [0.75] * 2 + [(1 / 3 + 0.5) / 2] * 4)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
     assert found.value == pytest.approx(
-        score_people_answers(DatasetInLanguage("t", "reranking", "eng"), gold, answers).score()
+        score_people_answers(TaskSpec("t", "reranking", "eng"), gold, answers).score()
     )
     assert found.low < found.value < found.high
     assert found == bootstrap_map_over_queries(gold, answers)

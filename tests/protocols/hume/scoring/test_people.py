@@ -15,7 +15,7 @@ from embassay.protocols.hume.scoring import (
     score_people_answers,
     sts_scores,
 )
-from embassay.protocols.hume.study import DatasetInLanguage
+from embassay.protocols.hume.study import TaskSpec
 
 
 def by_item(values: list) -> dict[str, object]:
@@ -25,7 +25,7 @@ def by_item(values: list) -> dict[str, object]:
 
 def test_classification_check_values() -> None:
     """HUME section 6: 4/6 for both and for the vote, whose macro F1 is .655556."""
-    task = DatasetInLanguage("sentiment", "classification", "eng", labels=("neg", "neu", "pos"))
+    task = TaskSpec("sentiment", "classification", "eng", labels=("neg", "neu", "pos"))
     one, other = ["neg", "pos", "pos", "pos", "neu", "neg"], ["neg", "neg", "neu", "pos", "pos", "neu"]
     gold = by_item(["neg", "neg", "pos", "pos", "neu", "neu"])
     answers = {"a": by_item(one), "b": by_item(other)}
@@ -55,13 +55,11 @@ def test_published_votes(counts: dict, annotators: list[float], vote: float, vot
     """HUME section 4: only ties to the smallest label give these."""
     triples = [triple for triple, times in counts.items() for _ in range(times)]
     gold, one, other = [by_item(list(side)) for side in zip(*triples, strict=True)]
-    found = score_people_answers(
-        DatasetInLanguage("task", "classification", "eng"), gold, {"1": one, "2": other}
-    )
+    found = score_people_answers(TaskSpec("task", "classification", "eng"), gold, {"1": one, "2": other})
     assert found.main_score_per_annotator() == pytest.approx(annotators, abs=1e-6)
     assert found.score() == pytest.approx(vote, abs=1e-6)
     assert found.scores()["recall"] == pytest.approx(vote_recall, abs=1e-6)
-    turned = DatasetInLanguage("task", "classification", "eng", labels=(1, 0))
+    turned = TaskSpec("task", "classification", "eng", labels=(1, 0))
     assert score_people_answers(turned, gold, {"1": one, "2": other}).scores()["recall"] != pytest.approx(
         vote_recall
     )
@@ -71,7 +69,7 @@ def test_sts_check_values() -> None:
     """HUME section 6: the rating is averaged, not the correlation."""
     gold = by_item([0, 1, 2, 3, 4, 5, 2.5, 3.5])
     answers = {"r1": by_item([0, 1, 1, 3, 5, 4, 2, 4]), "r2": by_item([2, 0, 2, 1, 4, 5, 4, 3])}
-    found = score_people_answers(DatasetInLanguage("sts", "sts", "eng"), gold, answers)
+    found = score_people_answers(TaskSpec("sts", "sts", "eng"), gold, answers)
     assert found.main_score_per_annotator() == pytest.approx([0.951876, 0.710895], abs=1e-6)
     assert found.score() == pytest.approx(0.946125, abs=1e-6)
     assert found.score("mean") == pytest.approx((0.951876 + 0.710895) / 2, abs=1e-6)
@@ -82,7 +80,7 @@ def test_a_rating_that_one_annotator_left_out_is_the_others() -> None:
     """Each annotator over own items, the pool over all."""
     gold = by_item([1.0, 2.0, 3.0])
     answers = {"a": by_item([1.0, 3.0]), "b": by_item([2.0, 2.0, 5.0]), "c": {}}
-    task = DatasetInLanguage("sts", "sts", "eng")
+    task = TaskSpec("sts", "sts", "eng")
     assert pool_annotator_answers(task, answers) == {"00": 1.5, "01": 2.5, "02": 5.0}
     found = score_people_answers(task, gold, answers)
     assert {name: one.items for name, one in found.annotators.items()} == {"a": 2, "b": 3}
@@ -94,7 +92,7 @@ def test_clusters_are_averaged_over_annotators_and_never_pooled() -> None:
     """HUME section 4; an annotator's ids mean nothing to another."""
     gold = by_item([0, 0, 0, 1, 1, 1, 2, 2, 2])
     answers = {"a": by_item(list("555577999")), "b": by_item(list("xxxyyyzzz"))}
-    found = score_people_answers(DatasetInLanguage("topics", "clustering", "eng"), gold, answers)
+    found = score_people_answers(TaskSpec("topics", "clustering", "eng"), gold, answers)
     assert found.score() == pytest.approx((0.786013 + 1) / 2, abs=1e-6)
     assert found.scores()["ari"] == pytest.approx((0.642857 + 1) / 2, abs=1e-6)
     with pytest.raises(UsageError, match="cannot be pooled"):
@@ -105,12 +103,12 @@ def test_marks_are_averaged_as_scores_and_pooled_as_mean_marks() -> None:
     """The mean of the two MAPs is the paper's; the mean mark ranks what both marked first."""
     gold = {"q": (1, 1, 1, 0, 0, 0, 0)}
     answers = {"a": {"q": (1, 1, 0, 1, 0, 0, 0)}, "b": {"q": (1, 1, 1, 1, 0, 0, 0)}}
-    found = score_people_answers(DatasetInLanguage("ranked", "reranking", "eng"), gold, answers)
+    found = score_people_answers(TaskSpec("ranked", "reranking", "eng"), gold, answers)
     assert found.score() == pytest.approx((0.587302 + 0.75) / 2, abs=1e-6)
     # Scores 1 1 .5 1 0 0 0: three at the top, two relevant; then the third.
     assert found.score("pooled") == pytest.approx(2 / 3 * 2 / 3 + 1 / 3 * 3 / 4)
     in_order = score_people_answers(
-        DatasetInLanguage("ranked", "reranking", "eng"), gold, answers, human_ap_mode="display_order"
+        TaskSpec("ranked", "reranking", "eng"), gold, answers, human_ap_mode="display_order"
     )
     assert in_order.main_score_per_annotator() == pytest.approx([(1 + 1 + 3 / 4) / 3, 1])
 
@@ -169,17 +167,17 @@ def test_the_vote(votes: list[str], order: list[str]) -> None:
         (lambda: clustering_scores([], []), "0 gold values"),
         (lambda: sts_scores([1.0], []), "1 gold values"),
         (
-            lambda: score_people_answers(DatasetInLanguage("t", "sts", "eng"), {}, {"a": {}}),
+            lambda: score_people_answers(TaskSpec("t", "sts", "eng"), {}, {"a": {}}),
             "Nobody answered an item of t",
         ),
         (
-            lambda: score_people_answers(DatasetInLanguage("t", "sts", "eng"), {}, {"a": {"1": 2.0}}),
+            lambda: score_people_answers(TaskSpec("t", "sts", "eng"), {}, {"a": {"1": 2.0}}),
             "Item 1 of t has no gold",
         ),
         (
-            lambda: score_people_answers(
-                DatasetInLanguage("t", "sts", "eng"), {"1": 1.0}, {"a": {"1": 2.0}}
-            ).score("best"),
+            lambda: score_people_answers(TaskSpec("t", "sts", "eng"), {"1": 1.0}, {"a": {"1": 2.0}}).score(
+                "best"
+            ),
             "aggregation is 'best'",
         ),
     ],

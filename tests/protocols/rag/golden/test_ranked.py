@@ -21,14 +21,14 @@ from embassay.protocols.rag.golden.refinement import (
 )
 from embassay.protocols.rag.judges import Passage, Question
 from embassay.protocols.rag.judges.simulation import SimulatedJudge
-from embassay.protocols.rag.ranking import CandidateRanking, GradedPoolPassage
+from embassay.protocols.rag.ranking import CandidateRanking, PoolPassage
 from embassay.protocols.rag.ranking.engines import ENGINES
 
 POOL = QuestionCandidatePool.of(
     Question("Q1", "What is\na | pipe <b>?"),
     [
-        (GradedPoolPassage("a|b", 5, 1), Passage("a|b", "first <script> passage")),
-        (GradedPoolPassage("c", None, 2), Passage("c", "long " * 100)),
+        (PoolPassage("a|b", 5, 1), Passage("a|b", "first <script> passage")),
+        (PoolPassage("c", None, 2), Passage("c", "long " * 100)),
     ],
 )
 RANKING = CandidateRanking((1, 0), (1.5, 2.25), (3, 4), (0.5, 0.25), "stable", {"tau": 0.9})

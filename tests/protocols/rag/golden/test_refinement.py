@@ -27,7 +27,7 @@ from embassay.protocols.rag.golden.refinement import (
     order_ranking_pools,
 )
 from embassay.protocols.rag.judges import GradeVerdict, Passage, PassageOrdering, Question
-from embassay.protocols.rag.ranking import GradedPoolPassage, JudgeOrderAnswer, PoolRanker, RankingEngine
+from embassay.protocols.rag.ranking import JudgeOrderAnswer, PoolPassage, PoolRanker, RankingEngine
 from embassay.protocols.rag.ranking.engines import ENGINES
 from embassay.randomness import make_seeded_generator
 from embassay.runs.execution import CallFailure
@@ -80,11 +80,10 @@ class FakeJudge:
 
 
 def pools(count: int, n: int = 12) -> list[QuestionCandidatePool]:
-    def rows(query: int) -> list[tuple[GradedPoolPassage, Passage]]:
+    def rows(query: int) -> list[tuple[PoolPassage, Passage]]:
         names = [f"q{query}-{i}" for i in range(n + query % 3)]
         return [
-            (GradedPoolPassage(name, 5 - i % 5, i + 1), Passage(name, f"text {i}"))
-            for i, name in enumerate(names)
+            (PoolPassage(name, 5 - i % 5, i + 1), Passage(name, f"text {i}")) for i, name in enumerate(names)
         ]
 
     return [
@@ -118,9 +117,7 @@ class Pairs(RankingEngine):
     def __str__(self) -> str:
         return self.name
 
-    def start(
-        self, candidates: Sequence[GradedPoolPassage], *, query: str, top: int, seed: int
-    ) -> PoolRanker:
+    def start(self, candidates: Sequence[PoolPassage], *, query: str, top: int, seed: int) -> PoolRanker:
         return PairsRanker(len(candidates), seed)
 
     def share(self, rankers: Mapping[str, PoolRanker]) -> None:
@@ -248,10 +245,10 @@ def test_another_grade_makes_another_log() -> None:
     pool = pools(1)[0]
     changed = [
         QuestionCandidatePool(
-            pool.question, (GradedPoolPassage("q0-0", 4, 1), *pool.candidates[1:]), pool.passages
+            pool.question, (PoolPassage("q0-0", 4, 1), *pool.candidates[1:]), pool.passages
         ),
         QuestionCandidatePool(
-            pool.question, (GradedPoolPassage("q0-0", 5, 2), *pool.candidates[1:]), pool.passages
+            pool.question, (PoolPassage("q0-0", 5, 2), *pool.candidates[1:]), pool.passages
         ),
         QuestionCandidatePool(pool.question, pool.candidates, (Passage("q0-0", "other"), *pool.passages[1:])),
         QuestionCandidatePool(Question("Q0", "another question?"), pool.candidates, pool.passages),
@@ -366,9 +363,7 @@ def test_a_batch_shown_before_is_judged_anew() -> None:
     class Same(RankingEngine):
         name = "same"
 
-        def start(
-            self, candidates: Sequence[GradedPoolPassage], *, query: str, top: int, seed: int
-        ) -> PoolRanker:
+        def start(self, candidates: Sequence[PoolPassage], *, query: str, top: int, seed: int) -> PoolRanker:
             ranker = PairsRanker(6, seed)
             ranker.proposals = lambda: [(0, 1, 2)] if ranker.rounds < 3 else []  # type: ignore[method-assign]
             return ranker
@@ -403,7 +398,7 @@ def test_progress_and_results_are_told_as_they_come(tmp_path: Path) -> None:
 def test_duplicates_and_small_pools() -> None:
     """Of several passages with one id the first counts; fewer than a batch are not judged."""
     rows = [
-        (GradedPoolPassage(name, grade, i), Passage(name, name))
+        (PoolPassage(name, grade, i), Passage(name, name))
         for i, (name, grade) in enumerate([("a", 2), ("b", 5), ("a", 5)])
     ]
     pool = QuestionCandidatePool.of(Question("Q", "?"), rows)

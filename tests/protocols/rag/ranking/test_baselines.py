@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.ranking import GradedPoolPassage, JudgeOrderAnswer
+from embassay.protocols.rag.ranking import JudgeOrderAnswer, PoolPassage
 from embassay.protocols.rag.ranking.engines import (
     ENGINES,
     GradeRankingEngine,
@@ -16,10 +16,10 @@ from embassay.protocols.rag.ranking.engines import (
 )
 
 POOL = [
-    GradedPoolPassage("c", 3, 3),
-    GradedPoolPassage("a", 5, 2),
-    GradedPoolPassage("b", 3, 1),
-    GradedPoolPassage("d", None, 4),
+    PoolPassage("c", 3, 3),
+    PoolPassage("a", 5, 2),
+    PoolPassage("b", 3, 1),
+    PoolPassage("d", None, 4),
 ]
 SPECS = [
     "grades",
@@ -31,8 +31,8 @@ SPECS = [
 ]
 
 
-def pool(n: int) -> list[GradedPoolPassage]:
-    return [GradedPoolPassage(f"d{i:02d}", 1 + i % 5, i + 1) for i in range(n)]
+def pool(n: int) -> list[PoolPassage]:
+    return [PoolPassage(f"d{i:02d}", 1 + i % 5, i + 1) for i in range(n)]
 
 
 def backwards(shown: Sequence[int]) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from embassay.protocols.rag.ranking import GradedPoolPassage, JudgeOrderAnswer
+from embassay.protocols.rag.ranking import JudgeOrderAnswer, PoolPassage
 from embassay.protocols.rag.ranking.reliability import (
     QueryOrderAnswers,
     count_candidate_exposure,
@@ -27,7 +27,7 @@ def answers(
     rng = np.random.default_rng(seed)
     utilities = rng.standard_normal(n)
     candidates = tuple(
-        GradedPoolPassage(f"d{i}", int(np.clip(round(3 + u), 1, 5)) if graded else None, i + 1)
+        PoolPassage(f"d{i}", int(np.clip(round(3 + u), 1, 5)) if graded else None, i + 1)
         for i, u in enumerate(utilities)
     )
     found = []
@@ -40,7 +40,7 @@ def answers(
 
 def of(*orders: tuple[int, ...]) -> QueryOrderAnswers:
     """Answers as given on five candidates of grade 3, shown as they were ordered."""
-    candidates = tuple(GradedPoolPassage(f"d{i}", 3, i + 1) for i in range(5))
+    candidates = tuple(PoolPassage(f"d{i}", 3, i + 1) for i in range(5))
     return QueryOrderAnswers(candidates, tuple(JudgeOrderAnswer(order, order) for order in orders))
 
 
@@ -134,7 +134,7 @@ def test_one_query_resamples_its_answers() -> None:
 def test_gains_by_hand() -> None:
     """Shown 1, 0, 2 with grades 5, 3, 3 for 0, 1, 2: by grade 0 comes first and the others share places 1 and 2. The
     answer 1, 2, 0 puts the first shown 1.5 better, the second 2 worse, the third .5 better."""
-    candidates = (GradedPoolPassage("a", 5, 3), GradedPoolPassage("b", 3, 1), GradedPoolPassage("c", 3, 2))
+    candidates = (PoolPassage("a", 5, 3), PoolPassage("b", 3, 1), PoolPassage("c", 3, 2))
     call = JudgeOrderAnswer((1, 0, 2), (1, 2, 0))
     found = estimate_place_gains([QueryOrderAnswers(candidates, (call, call))])
     assert found is not None
@@ -144,11 +144,11 @@ def test_gains_by_hand() -> None:
 def test_places_that_say_something_are_not_judged_by() -> None:
     """Passages shown by fusion rank, or from the best grade down: what stands first is better, so nothing is said."""
     by_rank = QueryOrderAnswers(
-        tuple(GradedPoolPassage(f"d{i}", None, i) for i in range(6)),
+        tuple(PoolPassage(f"d{i}", None, i) for i in range(6)),
         (JudgeOrderAnswer((0, 2, 5), (2, 0, 5)),) * 3,
     )
     by_grade = QueryOrderAnswers(
-        tuple(GradedPoolPassage(f"d{i}", 5 - i, 9 - i) for i in range(5)),
+        tuple(PoolPassage(f"d{i}", 5 - i, 9 - i) for i in range(5)),
         (JudgeOrderAnswer((0, 2, 4), (2, 0, 4)),),
     )
     assert estimate_place_gains([by_rank]) is None

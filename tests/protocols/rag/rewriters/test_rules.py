@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from embassay.protocols.rag.rewriters import (
     load_rewriting_phrases,
     parse_phrase_file,
-    rewrite_question_by_rules,
+    rewrite_by_rules,
 )
 
 NOISE = Path(__file__).parent / "noise"
@@ -60,7 +60,7 @@ def core(text: str) -> str:
 def test_known_noise_goes() -> None:
     """Of the noise the rules were made with, all goes from nearly every question, and no word of any question."""
     pairs = noisy(("english", "french"))
-    rewritten = [(rewrite_question_by_rules(text), question) for text, question in pairs]
+    rewritten = [(rewrite_by_rules(text), question) for text, question in pairs]
     assert [one for one in rewritten if core(one[1]) not in core(one[0])] == []
     assert sum(core(one) == core(question) for one, question in rewritten) > 0.93 * len(pairs)
 
@@ -68,7 +68,7 @@ def test_known_noise_goes() -> None:
 def test_noise_that_was_held_out() -> None:
     """Of other noise most words go, and again no word of any question."""
     pairs = noisy(("held_out",))
-    rewritten = [(rewrite_question_by_rules(text), text, question) for text, question in pairs]
+    rewritten = [(rewrite_by_rules(text), text, question) for text, question in pairs]
     assert [one for one in rewritten if core(one[2]) not in core(one[0])] == []
     left = sum(len(one.split()) - len(question.split()) for one, _, question in rewritten)
     assert left < 0.5 * sum(len(text.split()) - len(question.split()) for _, text, question in rewritten)
@@ -115,13 +115,13 @@ def test_noise_that_was_held_out() -> None:
 )
 def test_examples(text: str, expected: str | None) -> None:
     """What narrows a question, and what only looks like noise, is kept (None: as it is)."""
-    assert rewrite_question_by_rules(text) == (text if expected is None else expected)
+    assert rewrite_by_rules(text) == (text if expected is None else expected)
 
 
 @given(st.text(st.characters(exclude_categories=()), max_size=80))
 def test_any_text(text: str) -> None:
     """Never empty unless the text is blank, composed, on one line, and the same when done twice."""
-    once = rewrite_question_by_rules(text)
+    once = rewrite_by_rules(text)
     assert bool(once.strip()) == bool(text.strip())
     assert once == unicodedata.normalize("NFC", once) == " ".join(once.split())
 
@@ -129,8 +129,8 @@ def test_any_text(text: str) -> None:
 @given(st.sampled_from(noisy(("english", "french", "held_out"))))
 def test_done_twice_is_done_once(pair: tuple[str, str]) -> None:
     """The rules leave nothing that they would cut."""
-    once = rewrite_question_by_rules(pair[0])
-    assert rewrite_question_by_rules(once) == once
+    once = rewrite_by_rules(pair[0])
+    assert rewrite_by_rules(once) == once
 
 
 @pytest.mark.usefixtures("no_hang")
@@ -149,8 +149,8 @@ def test_long_texts_take_no_longer_than_they_should() -> None:
         "x. ",
         "😀",
     ):
-        rewrite_question_by_rules(unit * (3_900 // len(unit)) + "x?")
-    assert rewrite_question_by_rules("so " * 2_000).startswith("so so")
+        rewrite_by_rules(unit * (3_900 // len(unit)) + "x?")
+    assert rewrite_by_rules("so " * 2_000).startswith("so so")
 
 
 def test_the_files_of_phrases() -> None:
@@ -169,7 +169,7 @@ def test_clean_questions_are_left_alone(root: Path, collection: str) -> None:
         pytest.skip("the development datasets are absent")
     with gzip.open(path, "rt", encoding="utf-8") as file:
         texts = [" ".join(json.loads(line)["text"].split()) for line in file]
-    assert [text for text in texts if rewrite_question_by_rules(text) != text] == []
+    assert [text for text in texts if rewrite_by_rules(text) != text] == []
 
 
 def test_the_sample_is_left_alone(root: Path) -> None:
@@ -177,4 +177,4 @@ def test_the_sample_is_left_alone(root: Path) -> None:
     path = root / "src" / "embassay" / "data" / "sample" / "questions.jsonl"
     rows = map(json.loads, path.read_text("utf-8").splitlines())
     texts = [text for row in rows for text in (row["text"], *row["paraphrases"])]
-    assert [text for text in texts if rewrite_question_by_rules(text) != text] == []
+    assert [text for text in texts if rewrite_by_rules(text) != text] == []

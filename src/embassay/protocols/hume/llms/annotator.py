@@ -389,7 +389,7 @@ def read_label_from_answer(text: str, labels: Sequence[LabelChoice]) -> Label:
     """The stored value of the label that an answer names, in any case.
 
     >>> read_label_from_answer('{"label": "joy"}',
-        [LabelChoice(value=1, name="Joy"), LabelChoice(value=0, name="sadness")])
+    ... [LabelChoice(value=1, name="Joy"), LabelChoice(value=0, name="sadness")])
     1
     """
     said = _only_field_value(text, LABEL)

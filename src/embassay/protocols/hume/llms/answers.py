@@ -23,10 +23,10 @@ from embassay.protocols.hume.scoring import (
     sts_scores,
 )
 from embassay.protocols.hume.study import (
-    DatasetInLanguage,
     Family,
     Gold,
     StudyFolder,
+    TaskSpec,
     convert_value_for_scoring,
     read_jsonl_rows,
 )
@@ -215,7 +215,7 @@ class ScoredLlm:
         return self.statuses.get("unparsed", 0) + self.statuses.get("failed", 0) + self.missing
 
 
-def score_llm_answers(task: DatasetInLanguage, gold: Gold, rows: Sequence[LlmAnswerRow]) -> ScoredLlm:
+def score_llm_answers(task: TaskSpec, gold: Gold, rows: Sequence[LlmAnswerRow]) -> ScoredLlm:
     """Score a model's answers to a task, `rows` of one mode as `read_llm_answers` gives them, `gold` as `gold_values`.
 
     Accuracy and F1s, Spearman and Pearson over the items with a rating, MAP of a ranking or (mode binary) of marks with
@@ -224,7 +224,7 @@ def score_llm_answers(task: DatasetInLanguage, gold: Gold, rows: Sequence[LlmAns
 
     >>> rows = [LlmAnswerRow(model="m", item_id=i, task="t", run=0, mode="ranking", status="ok",
     ... value="a") for i in "12"]
-    >>> score_llm_answers(DatasetInLanguage("t", "classification", "eng"), {"1": "a", "2": "b"}, rows).score
+    >>> score_llm_answers(TaskSpec("t", "classification", "eng"), {"1": "a", "2": "b"}, rows).score
     0.5
     """
     mode = _answer_mode(task, rows)
@@ -242,7 +242,7 @@ def score_llm_answers(task: DatasetInLanguage, gold: Gold, rows: Sequence[LlmAns
     )  # fmt: skip
 
 
-def _answer_mode(task: DatasetInLanguage, rows: Sequence[LlmAnswerRow]) -> Mode:
+def _answer_mode(task: TaskSpec, rows: Sequence[LlmAnswerRow]) -> Mode:
     if task.family not in LLM_FAMILIES:
         raise UsageError(
             f"{task.name} is a task of {task.family}.", mend=f"LLMs annotate {', '.join(LLM_FAMILIES)}."
@@ -256,9 +256,7 @@ def _answer_mode(task: DatasetInLanguage, rows: Sequence[LlmAnswerRow]) -> Mode:
     return modes.pop()
 
 
-def _group_rows_by_run(
-    task: DatasetInLanguage, rows: Sequence[LlmAnswerRow]
-) -> list[dict[str, LlmAnswerRow]]:
+def _group_rows_by_run(task: TaskSpec, rows: Sequence[LlmAnswerRow]) -> list[dict[str, LlmAnswerRow]]:
     runs: dict[int, dict[str, LlmAnswerRow]] = {}
     for row in rows:
         answers = runs.setdefault(row.run, {})
@@ -272,7 +270,7 @@ def _group_rows_by_run(
 
 
 def _collect_run_answers(
-    task: DatasetInLanguage, gold: Gold, mode: Mode, rows: Mapping[str, LlmAnswerRow]
+    task: TaskSpec, gold: Gold, mode: Mode, rows: Mapping[str, LlmAnswerRow]
 ) -> dict[str, Any]:
     """What is scored of a run, in the order of the items' ids."""
     by_run = {}
@@ -285,7 +283,7 @@ def _collect_run_answers(
     return by_run
 
 
-def _row_answer(task: DatasetInLanguage, gold: Any, mode: Mode, row: LlmAnswerRow) -> Any:
+def _row_answer(task: TaskSpec, gold: Any, mode: Mode, row: LlmAnswerRow) -> Any:
     where = f"The answer of {row.model} to item {row.item_id} of {task.name}"
     if task.family == "reranking" and mode == "ranking":
         return _score_documents_by_order(row, len(gold), where)
@@ -349,9 +347,7 @@ def _score_single_answer(family: Family, gold: Any, answer: Any) -> float:
     return float(answer == gold) if family == "classification" else average_precision_of_marks(gold, answer)
 
 
-def _explain_missing_score(
-    task: DatasetInLanguage, left_out: int, n: int, runs: Sequence[MeasureScores]
-) -> str:
+def _explain_missing_score(task: TaskSpec, left_out: int, n: int, runs: Sequence[MeasureScores]) -> str:
     if left_out > MOST_LEFT_OUT * n:
         return f"{left_out} of {n} items have no answer: more than {MOST_LEFT_OUT:.0%}"
     if task.family == "sts" and any(run.items < 2 for run in runs):

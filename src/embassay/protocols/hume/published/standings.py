@@ -348,8 +348,8 @@ def agreement_trust_level(family: Family, agreement: float | None) -> Trust | No
 
     None where there is no agreement. Source: spec hume, section 8.
 
-    >>> agreement_trust_level("classification", 0.39), agreement_trust_level("sts", 0.58),
-    agreement_trust_level("reranking", 0.7)
+    >>> (agreement_trust_level("classification", 0.39), agreement_trust_level("sts", 0.58),
+    ... agreement_trust_level("reranking", 0.7))
     ('low', 'low', 'medium')
     >>> agreement_trust_level("sts", None)
     """

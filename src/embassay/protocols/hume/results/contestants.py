@@ -20,7 +20,7 @@ from embassay.protocols.hume import models
 from embassay.protocols.hume.ceiling import (
     SystemMinusPeople,
     SystemValues,
-    compare_systems_to_people,
+    compare_with_people,
     score_against_all_but_one,
     score_against_random_annotator,
     share_of_people_below,
@@ -394,7 +394,7 @@ def compare_systems_with_people(
     and its score with people's answers for gold."""
     able = select_with_item_values(contestants, counting.counted.items)
     values = {contestant.system: contestant.values for contestant in able}
-    compared = compare_systems_to_people(counting.counted, values, counting.draws)
+    compared = compare_with_people(counting.counted, values, counting.draws)
     return [
         _paired_score(counting, contestant, compared.get(contestant.system)) for contestant in contestants
     ]

@@ -429,8 +429,8 @@ def map_tasks_to_datasets(tasks: Sequence[StudyTask]) -> Mapping[str, NamedDatas
 def strip_language_suffix(name: str, lang: str) -> str:
     """The name without a language at its end.
 
-    >>> strip_language_suffix("sib200-dan", "dan"), strip_language_suffix("sib200", "dan"),
-    strip_language_suffix("dan", "dan")
+    >>> (strip_language_suffix("sib200-dan", "dan"), strip_language_suffix("sib200", "dan"),
+    ... strip_language_suffix("dan", "dan"))
     ('sib200', 'sib200', 'dan')
     """
     short = name.removesuffix(lang).rstrip("-_.")

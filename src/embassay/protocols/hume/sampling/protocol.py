@@ -162,7 +162,7 @@ def find_training_twins(
     nothing is kept. Source: spec hume 8 (overlap of train and test), trap T11.
 
     >>> find_training_twins(["a cat sat here", "dogs"], ["Dogs ", "the a cat sat here"])
-    {1: TrainingTwin(position=0, similarity=1.0)}
+    {1: LeakedTrainingText(position=0, similarity=1.0)}
     """
     same: dict[str, list[int]] = defaultdict(list)
     having: dict[Shingle, list[int]] = defaultdict(list)

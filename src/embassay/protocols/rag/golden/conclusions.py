@@ -35,7 +35,7 @@ from embassay.protocols.rag.golden.stages import (
 from embassay.protocols.rag.golden.summary import GoldenRunRecord
 from embassay.protocols.rag.golden.trust import note_passages_addressing_judge
 from embassay.protocols.rag.judges import build_judge_record
-from embassay.protocols.rag.ranking import GradedPoolPassage, JudgeOrderAnswer
+from embassay.protocols.rag.ranking import JudgeOrderAnswer, PoolPassage
 from embassay.protocols.rag.ranking.reliability import (
     QueryOrderAnswers,
     count_contradictions_and_circles,
@@ -87,7 +87,7 @@ class QueryProgress:
 
         rows = sorted(self.ordered_passages, key=lambda row: int(row["rank_rrf"]))
         place = {row["doc_id"]: position for position, row in enumerate(rows)}
-        candidates = tuple(GradedPoolPassage(row["doc_id"], row["grade"], row["rank_rrf"]) for row in rows)
+        candidates = tuple(PoolPassage(row["doc_id"], row["grade"], row["rank_rrf"]) for row in rows)
         calls = tuple(
             JudgeOrderAnswer(
                 tuple(place[key] for key in call["shown"]), tuple(place[key] for key in call["order"])

@@ -43,7 +43,7 @@ from embassay.protocols.rag.golden.stages import (
 )
 from embassay.protocols.rag.golden.trust import FIRST, check_first_passages_graded
 from embassay.protocols.rag.judges import GradeVerdict, Judge, Passage, Question, build_judge_record
-from embassay.protocols.rag.ranking import GradedPoolPassage
+from embassay.protocols.rag.ranking import PoolPassage
 from embassay.protocols.rag.ranking.engines import ENGINES, estimate_engine_calls
 from embassay.runs.execution import CallFailure, run_concurrent_jobs
 from embassay.runs.folder import (
@@ -714,7 +714,7 @@ class PassageOrderingStage:
             question,
             (
                 (
-                    GradedPoolPassage(row["doc_id"], row["grade"], row["rank_rrf"]),
+                    PoolPassage(row["doc_id"], row["grade"], row["rank_rrf"]),
                     Passage(row["doc_id"], row["text"]),
                 )
                 for row in rows

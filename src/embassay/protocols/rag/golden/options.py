@@ -186,7 +186,8 @@ def check_golden_set_resumable(folder: RunFolder, request: GoldenRequest, redo: 
     others = [other for other in differing if other != name]
     first = min(stage or "S1" for stage in stages)
     raise UsageError(
-        f"{folder.path} contains a golden set with other arguments: {name} was {format_value_as_json(before.get(name))}, "
+        f"{folder.path} contains a golden set with other arguments: {name} "
+        f"was {format_value_as_json(before.get(name))}, "
         f"now {format_value_as_json(now[name])}" + (f" (and {', '.join(others)})." if others else "."),
         mend="Choose another --out, or repeat the old arguments to resume."
         if fixed

@@ -32,8 +32,8 @@ from embassay.limits import parse_record_json
 from embassay.protocols.rag.judges import Judge, Passage, PassageOrdering, Question
 from embassay.protocols.rag.ranking import (
     CandidateRanking,
-    GradedPoolPassage,
     JudgeOrderAnswer,
+    PoolPassage,
     RankingEngine,
 )
 from embassay.protocols.rag.ranking.engines import order_by_grade
@@ -46,20 +46,18 @@ class QuestionCandidatePool:
     """A question with its `candidates` and, in the same order, their `passages`; no id twice."""
 
     question: Question
-    candidates: tuple[GradedPoolPassage, ...]
+    candidates: tuple[PoolPassage, ...]
     passages: tuple[Passage, ...]
 
     @classmethod
-    def of(
-        cls, question: Question, rows: Iterable[tuple[GradedPoolPassage, Passage]]
-    ) -> QuestionCandidatePool:
+    def of(cls, question: Question, rows: Iterable[tuple[PoolPassage, Passage]]) -> QuestionCandidatePool:
         """The pool of these rows; of several with one id the first counts.
 
-        >>> twice = [(GradedPoolPassage("a", grade, 1), Passage("a", "text")) for grade in (4, 5)]
+        >>> twice = [(PoolPassage("a", grade, 1), Passage("a", "text")) for grade in (4, 5)]
         >>> QuestionCandidatePool.of(Question("q", "?"), twice).candidates
-        (RankedCandidate(id='a', grade=4, rank=1),)
+        (PoolPassage(id='a', grade=4, rank=1),)
         """
-        first: dict[str, tuple[GradedPoolPassage, Passage]] = {}
+        first: dict[str, tuple[PoolPassage, Passage]] = {}
         for candidate, passage in rows:
             first.setdefault(candidate.id, (candidate, passage))
         candidates, passages = zip(*first.values(), strict=True) if first else ((), ())

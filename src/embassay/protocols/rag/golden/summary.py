@@ -1,7 +1,7 @@
 """The record of a golden run: all that the terminal, the HTML page and the tables are filled from.
 
-`golden.json` in the folder of a run is `GoldenRunRecord.as_dict()`; `read_golden_record` undoes it. Shares are between 0
-and 1, times in seconds, money in US dollars; None is what could not be measured, with a `reason` beside it.
+`golden.json` in the folder of a run is `GoldenRunRecord.as_dict()`; `read_golden_record` undoes it. Shares are between
+0 and 1, times in seconds, money in US dollars; None is what could not be measured, with a `reason` beside it.
 """
 
 from __future__ import annotations

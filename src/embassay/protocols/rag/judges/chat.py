@@ -147,7 +147,7 @@ def complete_partial_order(text: str, labels: Sequence[str]) -> CompletedPassage
     MalformedJudgement for an answer that names none of the labels.
 
     >>> complete_partial_order('{"order": ["C", "X"]}', ["A", "B", "C"])
-    CompletedOrder(order=(2, 0, 1), missing=2, unknown=1)
+    CompletedPassageOrder(order=(2, 0, 1), missing=2, unknown=1)
     """
     named = _parse_order_labels(text)
     places = {label: place for place, label in enumerate(labels)}
@@ -439,8 +439,8 @@ def open_llm_judge(
     longest: int | None = None,
     **parameters: Value,
 ) -> ChatJudge:
-    """The model that `target` names (`openai:gpt-5-mini`). Of its parameters those of `ChatJudgeOptions` say how it judges,
-    the others belong to the model."""
+    """The model that `target` names (`openai:gpt-5-mini`). Of its parameters those of `ChatJudgeOptions` say how it
+    judges, the others belong to the model."""
     if not target:
         raise UsageError("The judge 'llm' needs a language model.", mend="Write llm:ollama:gemma3:27b.")
     chat, options, name = open_chat_with_options(target, ChatJudgeOptions, parameters, ledger=ledger)

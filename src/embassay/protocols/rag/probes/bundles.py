@@ -244,7 +244,7 @@ def make_name_probe_bundles(
 
     >>> people = tuple(AuthorName("A", name) for name in ("B", "C", "D", "E"))
     >>> [one.author.family for one in make_name_probe_bundles(BundleAuthorsAndTopics("en", people, ("x", "y")),
-        5, seed=1)]
+    ... 5, seed=1)]
     ['B', 'C', 'D', 'E', 'B']
     """
     people, topics = tuple(dict.fromkeys(material.people)), tuple(dict.fromkeys(material.topics))

@@ -6,10 +6,10 @@ the answers and resumes stands outside (`golden.refinement`).
 
 from embassay.protocols.rag.ranking.engines import (
     CandidateRanking,
-    GradedPoolPassage,
     JudgeOrderAnswer,
+    PoolPassage,
     PoolRanker,
     RankingEngine,
 )
 
-__all__ = ["CandidateRanking", "GradedPoolPassage", "JudgeOrderAnswer", "PoolRanker", "RankingEngine"]
+__all__ = ["CandidateRanking", "JudgeOrderAnswer", "PoolPassage", "PoolRanker", "RankingEngine"]

@@ -32,8 +32,8 @@ from embassay.protocols.rag.ranking.choice import (
 from embassay.protocols.rag.ranking.engines import (
     BayesRankingOptions,
     CandidateRanking,
-    GradedPoolPassage,
     JudgeOrderAnswer,
+    PoolPassage,
     PoolRanker,
     check_answers_fit_proposals,
 )
@@ -251,7 +251,7 @@ class BayesRanker:
 
     def __init__(
         self,
-        candidates: Sequence[GradedPoolPassage],
+        candidates: Sequence[PoolPassage],
         *,
         query: str,
         top: int,
@@ -432,7 +432,7 @@ class BayesRanker:
         return make_seeded_generator(int(seed), *map(str, names), name, str(self.calls))
 
 
-def _candidate_sort_key(candidate: GradedPoolPassage) -> tuple[int, int, str]:
+def _candidate_sort_key(candidate: PoolPassage) -> tuple[int, int, str]:
     return (-(candidate.grade or 0), candidate.rank, candidate.id)
 
 
@@ -456,9 +456,7 @@ class BayesianRankingEngine:
         }
         return COLON.format(Spec("bayes", params=params))
 
-    def start(
-        self, candidates: Sequence[GradedPoolPassage], *, query: str, top: int, seed: int
-    ) -> BayesRanker:
+    def start(self, candidates: Sequence[PoolPassage], *, query: str, top: int, seed: int) -> BayesRanker:
         """Begin with a pool."""
         return BayesRanker(candidates, query=query, top=top, seed=seed, options=self.options)
 

@@ -14,7 +14,7 @@ from embassay.spec import COLON, Spec
 
 
 @dataclass(frozen=True)
-class GradedPoolPassage:
+class PoolPassage:
     """A passage of one query's pool: its grade (None where it could not be had) and its place by fusion, 1 = best."""
 
     id: str
@@ -78,9 +78,7 @@ class RankingEngine(Protocol):
         """As `--ranking` names it."""
         ...
 
-    def start(
-        self, candidates: Sequence[GradedPoolPassage], *, query: str, top: int, seed: int
-    ) -> PoolRanker:
+    def start(self, candidates: Sequence[PoolPassage], *, query: str, top: int, seed: int) -> PoolRanker:
         """Begin with a pool; its first `top` places matter most. Random choices derive from `seed` and `query`."""
         ...
 
@@ -94,11 +92,11 @@ MIDDLE = 3.0
 """The score of a candidate where the pool has no grade at all."""
 
 
-def convert_grades_to_scores(candidates: Sequence[GradedPoolPassage]) -> list[float]:
+def convert_grades_to_scores(candidates: Sequence[PoolPassage]) -> list[float]:
     """Grades as scores; a candidate without one gets the mean of the pool's, 3 where nobody has one.
 
-    >>> convert_grades_to_scores([GradedPoolPassage("a", 5, 1), GradedPoolPassage("b", None, 2),
-        GradedPoolPassage("c", 4, 3)])
+    >>> convert_grades_to_scores([PoolPassage("a", 5, 1), PoolPassage("b", None, 2),
+    ... PoolPassage("c", 4, 3)])
     [5.0, 4.5, 4.0]
     """
     grades = [candidate.grade for candidate in candidates if candidate.grade is not None]
@@ -106,10 +104,10 @@ def convert_grades_to_scores(candidates: Sequence[GradedPoolPassage]) -> list[fl
     return [mean if candidate.grade is None else float(candidate.grade) for candidate in candidates]
 
 
-def order_by_grade(candidates: Sequence[GradedPoolPassage]) -> tuple[int, ...]:
+def order_by_grade(candidates: Sequence[PoolPassage]) -> tuple[int, ...]:
     """Positions by grade, best first; equal ones by their place by fusion, then by id (spec rag 4.1).
 
-    >>> order_by_grade([GradedPoolPassage("a", 3, 2), GradedPoolPassage("b", 4, 3), GradedPoolPassage("c", 3, 1)])
+    >>> order_by_grade([PoolPassage("a", 3, 2), PoolPassage("b", 4, 3), PoolPassage("c", 3, 1)])
     (1, 2, 0)
     """
     scores = convert_grades_to_scores(candidates)
@@ -123,7 +121,7 @@ class RankerInputs:
     """What a ranker begins with: its query's candidates, how many places matter most, and what names its random
     choices."""
 
-    candidates: tuple[GradedPoolPassage, ...]
+    candidates: tuple[PoolPassage, ...]
     query: str
     top: int
     seed: int
@@ -181,9 +179,7 @@ class GradeRankingEngine:
     def name(self) -> str:
         return "grades"
 
-    def start(
-        self, candidates: Sequence[GradedPoolPassage], *, query: str, top: int, seed: int
-    ) -> PoolRanker:
+    def start(self, candidates: Sequence[PoolPassage], *, query: str, top: int, seed: int) -> PoolRanker:  # noqa: ARG002
         return GradesRanker(tuple(candidates))
 
     def share(self, rankers: Mapping[str, PoolRanker]) -> None:
@@ -194,7 +190,7 @@ class GradeRankingEngine:
 class GradesRanker:
     """The ranking is there from the beginning."""
 
-    candidates: tuple[GradedPoolPassage, ...]
+    candidates: tuple[PoolPassage, ...]
 
     def proposals(self) -> Sequence[tuple[int, ...]]:
         return ()
@@ -228,17 +224,13 @@ class SingleShotRankingEngine:
         params = {} if self.shown == "fusion" else {"shown": self.shown}
         return COLON.format(Spec("single_shot", params=params))
 
-    def start(
-        self, candidates: Sequence[GradedPoolPassage], *, query: str, top: int, seed: int
-    ) -> PoolRanker:
+    def start(self, candidates: Sequence[PoolPassage], *, query: str, top: int, seed: int) -> PoolRanker:  # noqa: ARG002
         return SingleShotRanker(self.name, tuple(candidates), self._order_for_prompt(candidates, query, seed))
 
     def share(self, rankers: Mapping[str, PoolRanker]) -> None:
         """There is nothing to share."""
 
-    def _order_for_prompt(
-        self, candidates: Sequence[GradedPoolPassage], query: str, seed: int
-    ) -> tuple[int, ...]:
+    def _order_for_prompt(self, candidates: Sequence[PoolPassage], query: str, seed: int) -> tuple[int, ...]:
         if self.shown == "grades":
             return order_by_grade(candidates)
         if self.shown == "fusion":
@@ -250,7 +242,7 @@ class SingleShotRankingEngine:
 class SingleShotRanker:
     """The order of the grades until the one answer is there."""
 
-    def __init__(self, name: str, candidates: tuple[GradedPoolPassage, ...], shown: tuple[int, ...]) -> None:
+    def __init__(self, name: str, candidates: tuple[PoolPassage, ...], shown: tuple[int, ...]) -> None:
         self._name, self._candidates = name, candidates
         self._proposals = (shown,) if len(shown) > 1 else ()
         self._order = order_by_grade(candidates)

@@ -13,8 +13,8 @@ from typing import Any, Literal
 from embassay.errors import UsageError
 from embassay.protocols.rag.ranking.engines import (
     CandidateRanking,
-    GradedPoolPassage,
     JudgeOrderAnswer,
+    PoolPassage,
     PoolRanker,
     RankerInputs,
     check_answers_fit_proposals,
@@ -276,9 +276,7 @@ class PairLockRankingEngine:
         }
         return COLON.format(Spec("locks", params=params))
 
-    def start(
-        self, candidates: Sequence[GradedPoolPassage], *, query: str, top: int, seed: int
-    ) -> PoolRanker:
+    def start(self, candidates: Sequence[PoolPassage], *, query: str, top: int, seed: int) -> PoolRanker:
         return PairLockRanker(self, RankerInputs(tuple(candidates), query, top, seed))
 
     def share(self, rankers: Mapping[str, PoolRanker]) -> None:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from embassay.errors import UsageError
 from embassay.protocols.rag.ranking.engines import (
-    GradedPoolPassage,
     JudgeOrderAnswer,
+    PoolPassage,
     convert_grades_to_scores,
 )
 from embassay.randomness import make_seeded_generator
@@ -109,7 +109,7 @@ Floats = NDArray[np.float64]
 class QueryOrderAnswers:
     """A query's candidates and all answers about them."""
 
-    candidates: tuple[GradedPoolPassage, ...]
+    candidates: tuple[PoolPassage, ...]
     calls: tuple[JudgeOrderAnswer, ...]
 
     def wins(self) -> NDArray[np.int64]:
@@ -457,7 +457,7 @@ def _weigh_gains_per_answer(means: Floats, weights: Floats) -> Floats:
     return np.asarray(means[..., :-1] @ weights / means[..., -1])
 
 
-def _is_shown_in_sorted_order(call: JudgeOrderAnswer, candidates: Sequence[GradedPoolPassage]) -> bool:
+def _is_shown_in_sorted_order(call: JudgeOrderAnswer, candidates: Sequence[PoolPassage]) -> bool:
     """Whether passages were shown by fusion rank, or from the best grade to the worst."""
     ranks = [candidates[position].rank for position in call.shown]
     grades = [candidates[position].grade for position in call.shown]

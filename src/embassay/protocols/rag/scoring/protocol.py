@@ -549,7 +549,8 @@ class Scoring:
 
     @property
     def pairs(self) -> pl.DataFrame:
-        """`measure` and the fields of `RunPairDifference` (`a`, `b`, `difference`, ...): a row per measure and pair of runs."""
+        """`measure` and the fields of `RunPairDifference` (`a`, `b`, `difference`, ...): a row per measure and pair of
+        runs."""
         import polars as pl
 
         rows = [

@@ -219,7 +219,8 @@ def _make_run_value(
         return RunMeasureValue(None, n=quantity.n, reason=reason, run=run, measure=asked.name, total=total)
     low, high = compute_quantity_interval(quantity) or (None, None)
     what = "ratio of means" if asked.is_ratio else "mean"
-    method = f"{what} over {quantity.n} of {total} queries; {_describe_interval_method(quantity, low is not None, resamples)}"
+    interval_method = _describe_interval_method(quantity, low is not None, resamples)
+    method = f"{what} over {quantity.n} of {total} queries; {interval_method}"
     error = quantity.standard_error
     df = None if error is None else quantity.standard_error_freedom.df
     return RunMeasureValue(

@@ -371,7 +371,8 @@ def _build_run_values_table(score: ScoringRecord) -> ColumnTable:
         whole_number_column("Queries", "n"),
         whole_number_column("Judged queries", "total"),
     )
-    note = f"{capitalise_unless_name(name_resampled_unit(score))}, {score.settings.resamples} resamples, seed {score.settings.seed}."
+    resampled_unit = capitalise_unless_name(name_resampled_unit(score))
+    note = f"{resampled_unit}, {score.settings.resamples} resamples, seed {score.settings.seed}."
     if score.settings.intervals == BY_PEOPLE:
         units = (
             whole_number_column("Labelled", "n"),

@@ -20,11 +20,12 @@ from embassay.registry import Registry
 from embassay.runs.embeddings import CachedEncoder, make_chunk_cache_key
 from embassay.runs.memory import WorkMemoryEstimate, check_memory_fits
 from embassay.search import exact_search
-from embassay.search.indexes import open_vector_index
+from embassay.search.indexes import open_index
 from embassay.systems import SYSTEMS, add_dims_parameter
-from embassay.systems.late_chunks import (LATE, MeanOfTokensEncoder, VERSION, as)
+from embassay.systems.late_chunks import VERSION as LATE
 from embassay.systems.late_chunks import (
     DocumentWithPassages,
+    MeanOfTokensEncoder,
     encode_late_chunks,
     explain_no_late_chunks,
 )
@@ -136,7 +137,7 @@ class SweepEncoder:
         return (
             self.system.index(vectors, spec)
             if self.has_many_vectors_per_text
-            else open_vector_index(spec, vectors, folder=folder)
+            else open_index(spec, vectors, folder=folder)
         )
 
     def search_exactly(self, queries: Vectors, passages: Vectors, k: int) -> RankedCandidates:

@@ -349,7 +349,8 @@ class PriceList:
             # Charged by the search of up to 100 documents, each begun one whole.
             usd["rerank"] = self.searches[configuration.reranker] * ceil(reranked / _SEARCH)
         elif configuration.reranker != NONE:
-            # `compute_reranking_cost` takes whole candidates, and near copies that were removed make the mean a fraction.
+            # `compute_reranking_cost` takes whole candidates, and near copies that were removed make the mean a
+            # fraction.
             usd["rerank"] = reranked * compute_reranking_cost(
                 1, tokens, self.tokens.get(configuration.reranker, 0.0)
             )

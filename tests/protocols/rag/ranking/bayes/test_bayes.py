@@ -15,8 +15,8 @@ from embassay.protocols.rag.ranking.bayes import BayesianRankingEngine
 from embassay.protocols.rag.ranking.engines import (
     ENGINES,
     BayesRankingOptions,
-    GradedPoolPassage,
     JudgeOrderAnswer,
+    PoolPassage,
 )
 from embassay.randomness import make_seeded_generator
 
@@ -28,9 +28,7 @@ def pool(seed, n=N, graded=True):
     rng = make_seeded_generator(seed, "bayes pool")
     utilities = rng.standard_normal(n)
     grades = np.clip(np.round(3 + utilities + 0.5 * rng.standard_normal(n)), 1, 5).astype(int)
-    return utilities, [
-        GradedPoolPassage(f"d{i}", int(g) if graded else None, i + 1) for i, g in enumerate(grades)
-    ]
+    return utilities, [PoolPassage(f"d{i}", int(g) if graded else None, i + 1) for i, g in enumerate(grades)]
 
 
 def answer(shown, utilities, rng=None, noise=0.0):
@@ -92,7 +90,7 @@ def test_relabelled_grades_and_another_order_of_candidates_change_nothing():
     utilities, candidates = pool(5)
     ranker, shown = play(BayesianRankingEngine(), candidates, utilities, 8)
     ids = [tuple(candidates[i].id for i in one) for one in shown]
-    relabelled = [GradedPoolPassage(one.id, 100 * one.grade**2, one.rank) for one in candidates]
+    relabelled = [PoolPassage(one.id, 100 * one.grade**2, one.rank) for one in candidates]
     assert play(BayesianRankingEngine(), relabelled, utilities, 8)[1] == shown
     mixed = np.random.default_rng(0).permutation(N)
     moved, moved_shown = play(BayesianRankingEngine(), [candidates[i] for i in mixed], utilities[mixed], 8)
@@ -110,7 +108,7 @@ def test_relabelled_grades_and_another_order_of_candidates_change_nothing():
 )
 def test_any_pool_and_any_answers_end_in_an_order_of_all(grades, top, batch, at_once, chance):
     """Proposals are disjoint batches of the size asked for, and no more than the cap of them."""
-    candidates = [GradedPoolPassage(f"d{i}", grade, i + 1) for i, grade in enumerate(grades)]
+    candidates = [PoolPassage(f"d{i}", grade, i + 1) for i, grade in enumerate(grades)]
     ranker = BayesianRankingEngine(BayesRankingOptions(batch=batch, at_once=at_once)).start(
         candidates, query="q", top=top, seed=1
     )
@@ -131,10 +129,10 @@ def test_any_pool_and_any_answers_end_in_an_order_of_all(grades, top, batch, at_
 
 def test_fewer_than_a_batch_stand_by_grade_then_fusion_rank():
     candidates = [
-        GradedPoolPassage("a", 3, 2),
-        GradedPoolPassage("b", 5, 4),
-        GradedPoolPassage("c", 3, 1),
-        GradedPoolPassage("d", 1, 3),
+        PoolPassage("a", 3, 2),
+        PoolPassage("b", 5, 4),
+        PoolPassage("c", 3, 1),
+        PoolPassage("d", 1, 3),
     ]
     ranker = BayesianRankingEngine().start(candidates, query="q", top=TOP, seed=1)
     assert ranker.proposals() == []

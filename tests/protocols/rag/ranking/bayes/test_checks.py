@@ -11,7 +11,7 @@ from embassay.protocols.rag.ranking.bayes import (
     BayesianRankingEngine,
     PoolAnswerChecks,
 )
-from embassay.protocols.rag.ranking.engines import BayesRankingOptions, GradedPoolPassage, JudgeOrderAnswer
+from embassay.protocols.rag.ranking.engines import BayesRankingOptions, JudgeOrderAnswer, PoolPassage
 from embassay.randomness import make_seeded_generator
 
 N, TOP = 30, 15
@@ -98,7 +98,7 @@ def pools(seed, count=4):
     utilities = rng.standard_normal((count, N))
     grades = np.clip(np.round(3 + utilities + 0.5 * rng.standard_normal((count, N))), 1, 5).astype(int)
     return utilities, [
-        [GradedPoolPassage(f"d{i}", int(grade), i + 1) for i, grade in enumerate(row)] for row in grades
+        [PoolPassage(f"d{i}", int(grade), i + 1) for i, grade in enumerate(row)] for row in grades
     ]
 
 

@@ -10,14 +10,14 @@ from math import sqrt
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.ranking import GradedPoolPassage, JudgeOrderAnswer, PoolRanker
+from embassay.protocols.rag.ranking import JudgeOrderAnswer, PoolPassage, PoolRanker
 from embassay.protocols.rag.ranking.locks import PairLockRankingEngine
 
 Judge = Callable[[tuple[int, ...]], tuple[int, ...]]
 
 
-def pool(grades: Sequence[int | None]) -> list[GradedPoolPassage]:
-    return [GradedPoolPassage(f"d{i:02d}", grade, i + 1) for i, grade in enumerate(grades)]
+def pool(grades: Sequence[int | None]) -> list[PoolPassage]:
+    return [PoolPassage(f"d{i:02d}", grade, i + 1) for i, grade in enumerate(grades)]
 
 
 def by_position(shown: tuple[int, ...]) -> tuple[int, ...]:
@@ -172,10 +172,10 @@ def test_a_cap_ends_it() -> None:
 def test_fewer_than_a_batch_are_not_judged() -> None:
     """Four candidates stand by grade, then rank, then id; they were never shown and nothing is known of them."""
     candidates = [
-        GradedPoolPassage("b", 3, 2),
-        GradedPoolPassage("a", 3, 2),
-        GradedPoolPassage("c", 5, 4),
-        GradedPoolPassage("d", 3, 1),
+        PoolPassage("b", 3, 2),
+        PoolPassage("a", 3, 2),
+        PoolPassage("c", 5, 4),
+        PoolPassage("d", 3, 1),
     ]
     ranker = PairLockRankingEngine().start(candidates, query="q", top=20, seed=1)
     assert not ranker.proposals()
@@ -192,7 +192,7 @@ def test_fewer_than_a_batch_are_not_judged() -> None:
 def test_the_order_before_any_answer_is_by_grade_then_id() -> None:
     """Scores begin with the grades; equal ones stand by id, as the reference has it."""
     ranker = PairLockRankingEngine().start(
-        [GradedPoolPassage(name, grade, 1) for name, grade in zip("fedcba", (1, 4, 4, 2, 5, 5), strict=True)],
+        [PoolPassage(name, grade, 1) for name, grade in zip("fedcba", (1, 4, 4, 2, 5, 5), strict=True)],
         query="q", top=20, seed=1,
     )  # fmt: skip
     assert ["fedcba"[i] for i in ranker.ranking().order] == ["a", "b", "d", "e", "c", "f"]

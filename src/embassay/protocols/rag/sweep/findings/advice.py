@@ -517,7 +517,10 @@ def advise_on_hnsw_loss(ground: StackArrays) -> SourceAdviceVerdict:
     measure = ground.rules.measure
     change = estimate_relative_change(ground, measure, pairs)
     time = estimate_latency_change(ground, pairs)
-    text = f"hnsw-f32 changes {measure} by {format_relative_change(change)} of flat search, and the time by {format_ms_change(time)}."
+    text = (
+        f"hnsw-f32 changes {measure} by {format_relative_change(change)} of flat search, "
+        f"and the time by {format_ms_change(time)}."
+    )
     return make_advice(line, judge_difference_status(change, -TOLERANCE), text, change, time)
 
 
@@ -532,7 +535,10 @@ def advise_on_int8_loss(ground: StackArrays) -> SourceAdviceVerdict:
     measure = ground.rules.measure
     change = estimate_relative_change(ground, measure, pairs)
     time = estimate_latency_change(ground, pairs)
-    text = f"int8 changes {measure} by {format_relative_change(change)} of f32, and the time by {format_ms_change(time)}."
+    text = (
+        f"int8 changes {measure} by {format_relative_change(change)} of f32, "
+        f"and the time by {format_ms_change(time)}."
+    )
     return make_advice(
         line, reverse_advice_status(judge_difference_status(change, -HARDLY)), text, change, time
     )

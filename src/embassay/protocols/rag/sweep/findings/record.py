@@ -1,7 +1,7 @@
 """The record of a sweep: all that the terminal, the HTML page, the tables and the sentences are filled from.
 
-Every number stands here once. `sweep.json` in the folder of a run is `SweepFindings.as_dict()`; `read_findings` undoes it.
-Times are milliseconds per query, money is US dollars per 1,000 queries, sizes are bytes.
+Every number stands here once. `sweep.json` in the folder of a run is `SweepFindings.as_dict()`; `read_findings` undoes
+it. Times are milliseconds per query, money is US dollars per 1,000 queries, sizes are bytes.
 """
 
 from __future__ import annotations
