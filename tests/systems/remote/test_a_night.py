@@ -90,7 +90,8 @@ from embassay.systems.chat import open_chat
 
 async def ask():
     chat = CachedChatModel(open_chat(sys.argv[1]), ChatAnswerCache.open(sys.argv[2]))
-    async for position, answer in ask_all_questions(chat, (ChatQuestion([ChatMessage("user", f"q{i}")]) for i in range(1000))):
+    questions = (ChatQuestion([ChatMessage("user", f"q{i}")]) for i in range(1000))
+    async for position, answer in ask_all_questions(chat, questions):
         print(position, flush=True)
 
 asyncio.run(ask())
