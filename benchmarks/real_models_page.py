@@ -268,7 +268,7 @@ def set_by_set(out: Path, part: str, title: str, is_shown: Callable[[Row], bool]
     rows = [row for path in runs for row in read_results(path) if is_shown(row)]
     if rows:
         yield from (f"## {title}", "", *table(rows, 100.0), "")
-    if any((short(row["system"]), row["dataset"]) in PUBLISHED for row in rows if row["measure"] != "delta"):
+    if part == "encoders" and any((short(row["system"]), row["dataset"]) in PUBLISHED for row in rows):
         yield from published(rows)
 
 

@@ -119,6 +119,8 @@ def test_fewer_different_vectors_than_labels(context, bag):
     assert 0 <= outcome.scores[0].value <= 1
     clusters = dict(zip(outcome.items["item_id"], outcome.items["value"], strict=True))
     assert clusters["a"] == clusters["b"] == clusters["e"] != clusters["c"]
+    # More labels than half of the texts: a cluster for each text would have the highest value.
+    assert outcome.warnings == ("set '': 6 texts have 4 labels, so random clusters score high too",)
 
 
 def test_a_text_in_many_sets_is_encoded_once(bag, context):
