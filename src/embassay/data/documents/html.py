@@ -43,7 +43,7 @@ def tokenize_html(page: str) -> Iterator[HtmlStartTag | HtmlEndTag | str]:
     Comments and declarations are left out; one without its end goes to the next `>`. A tag without its end is text.
 
     >>> list(tokenize_html("<p class=a>1 &lt; 2<!-- no --></p>"))
-    [HtmlStartTag(tag='p', attributes={'class': 'a'}), '1 < 2', EndTag(tag='p')]
+    [HtmlStartTag(tag='p', attributes={'class': 'a'}), '1 < 2', HtmlEndTag(tag='p')]
     """
     yield from _HtmlScanPosition(page)
 
