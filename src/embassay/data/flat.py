@@ -51,7 +51,7 @@ from embassay.records import (
 
 
 @dataclass
-class _GroupedItem:
+class _TextWithReferences:
     text: str
     references: list[str]
     summaries: list[str] = field(default_factory=list)
@@ -76,7 +76,7 @@ def read_judged_summaries(
         source,
         items,
         lambda key, item: _has_usable_summaries(key, item, intake),
-        SmallestHashSample[tuple[str, _GroupedItem]](limit, seed),
+        SmallestHashSample[tuple[str, _TextWithReferences]](limit, seed),
     )
     return JudgedSummaries(
         tuple(key for key, _ in taken),
@@ -89,8 +89,8 @@ def read_judged_summaries(
 
 def _read_nested_summaries(
     source: RowSource, intake: SkipRecordingReader
-) -> Iterable[tuple[str, _GroupedItem]]:
-    def parse(row: Row, key: str) -> _GroupedItem | None:
+) -> Iterable[tuple[str, _TextWithReferences]]:
+    def parse(row: Row, key: str) -> _TextWithReferences | None:
         item = _read_summarised_text(row, key, intake)
         written, rated = row.cells.get("summaries"), row.cells.get("relevance")
         if not isinstance(written, list):
@@ -108,10 +108,12 @@ def _read_nested_summaries(
     )
 
 
-def _group_summary_rows(source: RowSource, intake: SkipRecordingReader) -> Iterable[tuple[str, _GroupedItem]]:
+def _group_summary_rows(
+    source: RowSource, intake: SkipRecordingReader
+) -> Iterable[tuple[str, _TextWithReferences]]:
     key_column = "doc_id" if "doc_id" in source.columns() else "text"
     # None for a text that cannot be used: its other rows are then passed over, not counted as texts again.
-    items: dict[str, _GroupedItem | None] = {}
+    items: dict[str, _TextWithReferences | None] = {}
     lang = ("lang",) if "lang" in source.columns() else ()
     for row in source.rows(
         drop_repeated_columns((key_column, "text", "references", "summary", "relevance", *lang))
@@ -132,12 +134,12 @@ def _group_summary_rows(source: RowSource, intake: SkipRecordingReader) -> Itera
     return [(key, item) for key, item in items.items() if item is not None]
 
 
-def _read_summarised_text(row: Row, key: str, intake: SkipRecordingReader) -> _GroupedItem | None:
+def _read_summarised_text(row: Row, key: str, intake: SkipRecordingReader) -> _TextWithReferences | None:
     texts = intake.texts(row, key, "text")
     return (
         None
         if texts is None
-        else _GroupedItem(texts[0], [text for text in read_text_list_cell(row, "references") if text])
+        else _TextWithReferences(texts[0], [text for text in read_text_list_cell(row, "references") if text])
     )
 
 
@@ -145,7 +147,7 @@ def _make_rating_row(row: Row, summary: Any, relevance: Any) -> Row:
     return Row(row.path, row.line, {"summary": summary, "relevance": relevance})
 
 
-def _add_rating(item: _GroupedItem, key: str, row: Row, intake: SkipRecordingReader) -> None:
+def _add_rating(item: _TextWithReferences, key: str, row: Row, intake: SkipRecordingReader) -> None:
     summary, relevance = read_text_cell(row, "summary"), read_number_cell(row, "relevance")
     if summary is None or relevance is None:
         intake.tally.count_skipped_item(
@@ -156,7 +158,7 @@ def _add_rating(item: _GroupedItem, key: str, row: Row, intake: SkipRecordingRea
     item.relevance.append(relevance)
 
 
-def _has_usable_summaries(key: str, item: _GroupedItem, intake: SkipRecordingReader) -> bool:
+def _has_usable_summaries(key: str, item: _TextWithReferences, intake: SkipRecordingReader) -> bool:
     if item.references and item.summaries:
         return True
     kind = "reference" if not item.references else "rated summary"

@@ -18,7 +18,7 @@ import yaml
 
 from embassay.errors import UsageError
 from embassay.interchange.tables import LoadedRunFolder, ScoreColumn
-from embassay.interchange.trackers import TrackedSystemHeadline, list_tracked_headlines, redact_secrets
+from embassay.interchange.trackers import TrackedSystemHeadline, list_headlines_for_trackers, redact_secrets
 from embassay.protocols.kernel.comparisons import OVERALL
 from embassay.protocols.run_values import is_higher_measure_better
 from embassay.records import Result
@@ -116,7 +116,7 @@ def is_text_blind_baseline(run: LoadedRunFolder, system: str) -> bool:
 
 def _group_headlines_by_system(run: LoadedRunFolder) -> dict[str, list[TrackedSystemHeadline]]:
     by_system: dict[str, list[TrackedSystemHeadline]] = {}
-    for value in list_tracked_headlines(run):
+    for value in list_headlines_for_trackers(run):
         by_system.setdefault(value.system, []).append(value)
     return by_system
 
@@ -280,7 +280,7 @@ def write_hub_results_and_cards(
     the table has."""
     systems: dict[str, list[tuple[LoadedRunFolder, TrackedSystemHeadline]]] = {}
     for run in runs:
-        for value in list_tracked_headlines(run):
+        for value in list_headlines_for_trackers(run):
             if not is_text_blind_baseline(run, value.system):
                 systems.setdefault(make_published_model_name(value.system).id, []).append((run, value))
     files, beside = 0, dict.fromkeys((run.name for run in runs), 0)

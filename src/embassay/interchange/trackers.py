@@ -51,7 +51,7 @@ class TrackedSystemHeadline:
     row: Result
 
 
-def list_tracked_headlines(run: LoadedRunFolder) -> list[TrackedSystemHeadline]:
+def list_headlines_for_trackers(run: LoadedRunFolder) -> list[TrackedSystemHeadline]:
     """The headlines of a run, missing ones too, system by system."""
     table = make_wide_table(run)
     return [
@@ -273,7 +273,7 @@ def _log_to_mlflow(client: Any, place: str, run: LoadedRunFolder) -> Logged:
         else _create_run(client, place, run, run.name, {**tags, SYSTEM: ""})
     )
     _write_mlflow(client, top, {}, list_run_parameters(run) if known is None else {}, tags)
-    for system, values in _group_headlines_by_system(list_tracked_headlines(run)).items():
+    for system, values in _group_headlines_by_system(list_headlines_for_trackers(run)).items():
         nested = _find_logged_run(client, place, run.identity, system)
         own = {RUN: run.identity, SYSTEM: system, "mlflow.parentRunId": top}
         run_id = nested.info.run_id if nested is not None else _create_run(client, place, run, system, own)
@@ -452,7 +452,7 @@ def _write_wandb(library: Any, run: LoadedRunFolder, out: Path, project: str, *,
         reinit="create_new"
     )  # fmt: skip
     try:
-        values = list_tracked_headlines(run)
+        values = list_headlines_for_trackers(run)
         table = [[value.system, value.column.title, *_list_row_cells(value.row)] for value in values]
         opened.log({"headlines": library.Table(columns=list(_HEADS), data=table)})
         for value in values:
@@ -540,7 +540,7 @@ def _log_to_trackio(library: Any, run: LoadedRunFolder, out: Path, project: str)
     shared = {**list_run_parameters(run), **_list_run_tags(run)}
     # Trackio tells what it does on stdout, which is for results.
     with redirect_stdout(io.StringIO()):
-        for system, values in _group_headlines_by_system(list_tracked_headlines(run)).items():
+        for system, values in _group_headlines_by_system(list_headlines_for_trackers(run)).items():
             try:
                 _write_trackio(library, run, system, values, project, shared)
             except (ValueError, OSError) as error:

@@ -254,10 +254,10 @@ class SearchCandidates:
 
     def ranked(self) -> RankedCandidates:
         """The best k of each query, decided, ties by column."""
-        from embassay.search.kernels import drop_all_far_candidates
+        from embassay.search.kernels import trim_rows_to_top_k_margin
 
         self._run_in_row_parts(
-            lambda rows: drop_all_far_candidates(self._slice_rows(rows), self.k), self.columns.shape[1]
+            lambda rows: trim_rows_to_top_k_margin(self._slice_rows(rows), self.k), self.columns.shape[1]
         )
         self._keep_best_candidates(np.arange(len(self.queries)))
         return self._rank_candidates(np.arange(len(self.queries)))

@@ -85,7 +85,7 @@ def _find_kth_highest(values: Array, k: int) -> Any:
 
 
 @compile_lazily
-def drop_all_far_candidates(candidates: tuple[Array, ...], k: int) -> None:
+def trim_rows_to_top_k_margin(candidates: tuple[Array, ...], k: int) -> None:
     """`drop_far_row_candidates` in every row of `candidates` (see `add_products_to_candidates`)."""
     columns, scores, counts, best, margins = candidates
     for row in range(len(counts)):

@@ -117,19 +117,19 @@ class RaggedVectorSimilarity(ShardSearch):
 
     def rows(self, texts: Sequence[str], role: Role | None = None) -> Ragged:
         """The rows of each text; none of an empty one."""
-        return self._drop_empty_text_rows(texts, self.encoder.encode(texts, role=role))
+        return self._blank_empty_text_vectors(texts, self.encoder.encode(texts, role=role))
 
     def stream(self, texts: Sequence[str], role: Role | None) -> Iterator[Found]:
         """Places and rows of some texts at a time, in any order."""
         cached = find_encoder_part_with("stream", self.encoder)
         if cached is not None:
             for places, rows in cached.stream(texts, role):
-                yield places, self._drop_empty_text_rows([texts[place] for place in places], rows)
+                yield places, self._blank_empty_text_vectors([texts[place] for place in places], rows)
             return
         for part in cut_range_into_blocks(len(texts), _BLOCK):
             yield list(range(part.start, part.stop)), self.rows(texts[part], role)
 
-    def _drop_empty_text_rows(self, texts: Sequence[str], rows: Ragged) -> Ragged:
+    def _blank_empty_text_vectors(self, texts: Sequence[str], rows: Ragged) -> Ragged:
         nothing = np.empty((0, self.model.width), dtype=np.float32)
         return make_ragged_array([row if text else nothing for text, row in zip(texts, rows, strict=True)])
 
@@ -309,13 +309,13 @@ class SparseProductSimilarity(RaggedVectorSimilarity):
         )
         inverted = InvertedIndex.of(scaled(rows))
 
-        def search_weights(queries: Ragged, k: int) -> RankedCandidates:
+        def search_inverted_index(queries: Ragged, k: int) -> RankedCandidates:
             return inverted.search(scaled(queries), k)
 
         def describe_weight_index(seconds: float) -> IndexFacts:
             return IndexFacts(len(rows), self.model.dim, seconds, None, inverted.bytes)
 
-        return RaggedVectorIndex(search_weights, describe_weight_index, name, began)
+        return RaggedVectorIndex(search_inverted_index, describe_weight_index, name, began)
 
     def search_document_stream(
         self, queries: Ragged, found: Iterator[Found], n: int, k: int

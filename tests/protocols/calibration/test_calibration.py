@@ -14,7 +14,7 @@ import embassay as eb
 from embassay.errors import DataError, UsageError
 from embassay.protocols.calibration import CalibrationOptions, translate_thresholds
 from embassay.protocols.calibration.probability import read_system_pair_scores
-from embassay.protocols.calibration.slices import AnnotatedPairs, find_pair_slices
+from embassay.protocols.calibration.slices import PairsWithSliceColumns, find_pair_slices
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.outcome import Run
 from embassay.records import LabelledTextPairs, Result
@@ -595,5 +595,5 @@ def test_where_nothing_can_be_calibrated_the_data_are_at_fault(tmp_path: Path) -
 def test_a_negation_is_one_with_either_apostrophe(negated: str) -> None:
     """The kinds of pairs that are looked at by themselves: one side denies, whatever the apostrophe."""
     pairs = LabelledTextPairs(("a", "b"), ("It is low.",) * 2, (negated, "It was low."), np.array([0, 1]))
-    kinds = dict(find_pair_slices(AnnotatedPairs(pairs, {}), np.arange(2)))
+    kinds = dict(find_pair_slices(PairsWithSliceColumns(pairs, {}), np.arange(2)))
     assert kinds["pairs with one negation"].tolist() == [True, False]

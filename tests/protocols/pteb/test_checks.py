@@ -16,8 +16,8 @@ from embassay.protocols.pteb.checks import (
 )
 from embassay.protocols.pteb.paraphrasing import judge_paraphrase
 from embassay.protocols.wordings.records import (
-    GenerationOptions,
     ParaphraseOutcome,
+    ParaphraseSamplingOptions,
     make_wording_quality_rows,
 )
 
@@ -98,8 +98,8 @@ def test_rows_of_meaning_are_there_where_it_was_looked_at():
     }
     assert {"failed:answered", "rejected:answered", "rejected:slot lost"} <= found
     assert "failed:slot lost" not in found
-    assert "meaning" not in GenerationOptions().as_dict()
-    assert GenerationOptions(meaning=True).as_dict()["meaning"] is True
+    assert "meaning" not in ParaphraseSamplingOptions().as_dict()
+    assert ParaphraseSamplingOptions(meaning=True).as_dict()["meaning"] is True
 
 
 @given(st.text(max_size=80))

@@ -286,7 +286,9 @@ def _show_human_check(check: HumanCheckOfJudge, wide: bool) -> None:
         return
     typer.echo()
     print_table_to_fit_screen(
-        ["Order and grades", "Person against judge", "95%", "n"], list(_build_check_rows(check)), wide=wide
+        ["Order and grades", "Person against judge", "95%", "n"],
+        list(_build_judge_check_rows(check)),
+        wide=wide,
     )
     if check.table:
         typer.echo("\nGrades of the judge (rows) and of the person (columns):\n")
@@ -324,7 +326,7 @@ def _is_check_file_untouched(check: HumanCheckOfJudge) -> bool:
     return not (check.moved or check.changed or check.remarks or check.blind)
 
 
-def _build_check_rows(check: HumanCheckOfJudge) -> Iterator[list[str]]:
+def _build_judge_check_rows(check: HumanCheckOfJudge) -> Iterator[list[str]]:
     from embassay.protocols.kernel import tables as numbers
 
     def format_estimate_row(name: str, figure: Estimate, *, percent: bool = False) -> list[str]:

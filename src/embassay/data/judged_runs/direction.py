@@ -73,7 +73,7 @@ def orient_scores_best_highest(
         return _make_run_without_rank(frame, "-", False, note)
     ranked = _count_score_steps_by_rank(frame)
     if ranked is not None and (ranked.are_rising and ranked.rises):
-        return _read_rising_scores(frame, called, ranked, fault)
+        return _flip_distances_or_reject(frame, called, ranked, fault)
     steps = ranked or _count_steps_by_line(frame)
     if called in DISTANCES:
         return _orient_distances(frame, steps, fault)
@@ -84,7 +84,7 @@ def orient_scores_best_highest(
     return _make_run_without_rank(frame, "", True)
 
 
-def _read_rising_scores(
+def _flip_distances_or_reject(
     frame: pl.DataFrame, called: str, steps: ScoreRisesAndFalls, fault: Callable[..., DataError]
 ) -> HigherIsBetterRun:
     if called in DISTANCES:

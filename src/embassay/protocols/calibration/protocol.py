@@ -27,7 +27,7 @@ from embassay.protocols.calibration.probability import (
 from embassay.protocols.calibration.slices import (
     DAMAGED,
     EDITED,
-    AnnotatedPairs,
+    PairsWithSliceColumns,
     make_pairs_loader,
     mask_same_pairs,
     measure_probability_gaps,
@@ -90,7 +90,9 @@ class CalibrationContext(evaluation.TaskContext):
     options: CalibrationOptions = field(default_factory=CalibrationOptions)
 
 
-def fit_system_on_pairs(system: Similarity, data: AnnotatedPairs, context: CalibrationContext) -> TaskOutcome:
+def fit_system_on_pairs(
+    system: Similarity, data: PairsWithSliceColumns, context: CalibrationContext
+) -> TaskOutcome:
     """Fit one system on the pairs; items are each pair's `similarity`, `same` and held-out `probability`."""
     same = mask_same_pairs(data, context.options.same_from)
     similar, lost, items = compare_gold_pairs(system, data.pairs, same, "same")
@@ -132,7 +134,9 @@ def _explain_too_few_groups(same: Mask, groups: NDArray[np.int64] | None) -> str
     return f"of pairs that share a text counted once, {reason}" if reason else ""
 
 
-def _warn_about_pairs(data: AnnotatedPairs, n: int, units: int, same_from: float | None) -> Iterator[str]:
+def _warn_about_pairs(
+    data: PairsWithSliceColumns, n: int, units: int, same_from: float | None
+) -> Iterator[str]:
     if units < n:
         yield f"pairs that share a text count as one: guarantees and bounds count {units:,} of {n:,}"
     if same_from is not None and not data.is_graded:
@@ -312,7 +316,7 @@ def make_graded_pairs_task() -> Task:
 
 
 def _make_pairs_task(shapes: tuple[str, ...]) -> Task:
-    def collect_text_fields(data: AnnotatedPairs) -> Fields:
+    def collect_text_fields(data: PairsWithSliceColumns) -> Fields:
         return {"text": (data.ids, data.first), "text2": (data.ids, data.second)}
 
     return Task(
@@ -352,7 +356,7 @@ class CalibrationProtocol(TaskProtocol):
         context = super().make_task_context(loaded, *arguments, **more)
         return replace(context, groups=map_items_to_group_leader(loaded.data.pairs))
 
-    def texts(self, task: Task, data: AnnotatedPairs, options: CalibrationOptions) -> int:
+    def texts(self, task: Task, data: PairsWithSliceColumns, options: CalibrationOptions) -> int:
         """With the edited ones. Grades without a cut are refused here, before any work."""
         mask_same_pairs(data, options.same_from)
         edited = min(EDITED, len(data)) * len(DAMAGED) if options.edits else 0

@@ -47,7 +47,7 @@ Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class AnnotatedPairs:
+class PairsWithSliceColumns:
     """Pairs with labels or grades, and what their rows say of themselves: column -> its value of each pair, empty
     where a row has none."""
 
@@ -80,13 +80,13 @@ class AnnotatedPairs:
 
 def make_pairs_loader(
     shapes: tuple[str, ...],
-) -> Callable[[Dataset, int | None, int], LoadedDataset[AnnotatedPairs]]:
+) -> Callable[[Dataset, int | None, int], LoadedDataset[PairsWithSliceColumns]]:
     """Load the first of the shapes that a dataset has."""
 
-    def load_pairs(dataset: Dataset, limit: int | None, seed: int) -> LoadedDataset[AnnotatedPairs]:
+    def load_pairs(dataset: Dataset, limit: int | None, seed: int) -> LoadedDataset[PairsWithSliceColumns]:
         shape = next((each for each in shapes if not dataset.missing(each)), shapes[0])
         loaded: LoadedDataset[Any] = dataset.load(shape, limit=limit, seed=seed)
-        data = AnnotatedPairs(loaded.data, _read_pair_kinds(dataset, shape, loaded.data.ids))
+        data = PairsWithSliceColumns(loaded.data, _read_pair_kinds(dataset, shape, loaded.data.ids))
         warnings = (*loaded.warnings, *_warn_of_weights(dataset.parts[shape].columns()))
         return LoadedDataset(
             data, loaded.dataset, loaded.lang, loaded.fingerprint, loaded.skipped, warnings
@@ -122,7 +122,7 @@ def _format_kind_value(value: Any) -> str:
     return value.strip() if isinstance(value, str) else "" if value is None else str(value)
 
 
-def mask_same_pairs(data: AnnotatedPairs, same_from: float | None) -> Mask:
+def mask_same_pairs(data: PairsWithSliceColumns, same_from: float | None) -> Mask:
     """Whether each pair means the same, (n,). UsageError for grades where none is named."""
     pairs = data.pairs
     if isinstance(pairs, LabelledTextPairs):
@@ -139,7 +139,7 @@ def mask_same_pairs(data: AnnotatedPairs, same_from: float | None) -> Mask:
 
 def measure_probability_gaps(
     system: Similarity,
-    data: AnnotatedPairs,
+    data: PairsWithSliceColumns,
     held: Values,
     same: Mask,
     kept: NDArray[np.int64],
@@ -176,7 +176,7 @@ def _estimate_mean_gap(values: Values, context: Any, stream: str) -> Estimate:
     return estimate(values[:, None], lambda means: means[..., 0], context, stream, "bootstrap over pairs")
 
 
-def find_pair_slices(data: AnnotatedPairs, kept: NDArray[np.int64]) -> Iterator[tuple[str, Mask]]:
+def find_pair_slices(data: PairsWithSliceColumns, kept: NDArray[np.int64]) -> Iterator[tuple[str, Mask]]:
     """The kinds of pairs that are looked at by themselves, and which of the kept rows each has."""
     lengths = np.array([len(data.first[row]) + len(data.second[row]) for row in kept])
     low, high = np.quantile(lengths, [1 / 3, 2 / 3])
@@ -208,7 +208,7 @@ def _split_into_word_set(text: str) -> set[str]:
 
 def _score_edited_pairs(
     system: Similarity,
-    data: AnnotatedPairs,
+    data: PairsWithSliceColumns,
     same: Mask,
     kept: NDArray[np.int64],
     curve: SamenessProbabilityCurve,

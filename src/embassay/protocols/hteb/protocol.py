@@ -70,7 +70,7 @@ from embassay.protocols.wordings.protocol import (
     check_baseline,
     forecast_evaluations,
     make_reworded_cell,
-    make_source_run,
+    make_wordings_lookup,
     open_and_count_dataset,
 )
 from embassay.protocols.wordings.records import ParaphraseOutcome, SourceText
@@ -234,14 +234,16 @@ def add_run_cells(
     for original in originals:
         for source in sources:
             for seed in seeds[source.name, original.dataset]:
-                run = make_source_run(kept, source, original.dataset, seed, plan.request)
+                run = make_wordings_lookup(kept, source, original.dataset, seed, plan.request)
                 cell = make_reworded_cell(original, source.variant(seed), run, folder)
                 # Systems without vectors cluster by linkage, which has no start to draw.
-                cells.append(_seed_kmeans(cell, seed, plan) if kinds[cell.system] == "embedding" else cell)
+                cells.append(
+                    _reseed_clustering_cell(cell, seed, plan) if kinds[cell.system] == "embedding" else cell
+                )
     return replace(plan, cells=plan.sort_cells_by_task(cells))
 
 
-def _seed_kmeans(cell: RunCell, seed: int, plan: HtebPlan) -> RunCell:
+def _reseed_clustering_cell(cell: RunCell, seed: int, plan: HtebPlan) -> RunCell:
     """The cell with k-means started from the seed of its run, on both sides: then the original is one of its own [H9].
     No other task depends on it."""
     fixed = plan.request.options.evaluation_seed == "fixed"

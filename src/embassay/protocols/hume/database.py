@@ -387,10 +387,10 @@ def open_postgres_database(address: str, schema: str) -> PostgresStudyDatabase:
 
 def _commit_work(connection: Connection[Any], work: Callable[[Transaction], T]) -> T:
     with connection.transaction():
-        return work(_PostgresStatements(connection))
+        return work(_PostgresStatementRunner(connection))
 
 
-class _PostgresStatements:
+class _PostgresStatementRunner:
     def __init__(self, connection: Connection[Any]) -> None:
         self._connection = connection
 

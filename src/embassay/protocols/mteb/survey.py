@@ -69,11 +69,11 @@ def check_result_document(document: Document, where: Any = None) -> Document:
         _check_name("experiment", document.experiment, where)
     scores = body.get("scores")
     if not isinstance(scores, dict):
-        raise _make_document_error("There are no scores", where, scores)
+        raise _make_mteb_result_error("There are no scores", where, scores)
     for split, entries in scores.items():
         _check_name("split", split, where)
         if not isinstance(entries, list):
-            raise _make_document_error(f"The scores of {split!r} are not a list", where, entries)
+            raise _make_mteb_result_error(f"The scores of {split!r} are not a list", where, entries)
         for entry in entries:
             _check_entry(entry, split, where)
     return document
@@ -91,26 +91,28 @@ def number_or_none(value: Any) -> float | int | None:
 
 def _check_entry(entry: Any, split: str, where: Any) -> None:
     if not isinstance(entry, dict):
-        raise _make_document_error(f"An entry of {split!r} is not an object", where, entry)
+        raise _make_mteb_result_error(f"An entry of {split!r} is not an object", where, entry)
     main = entry.get(MAIN)
     if MAIN not in entry or (main is not None and number_or_none(main) is None):
-        raise _make_document_error(
+        raise _make_mteb_result_error(
             f"An entry of {split!r} has a main_score that is not a number", where, main
         )
     subset, spoken = entry.get("hf_subset", "default"), entry.get("languages") or []
     if not isinstance(subset, str) or not is_printable_name(subset):
-        raise _make_document_error(f"An entry of {split!r} has a hf_subset that is not a name", where, subset)
+        raise _make_mteb_result_error(
+            f"An entry of {split!r} has a hf_subset that is not a name", where, subset
+        )
     if not isinstance(spoken, list) or not all(
         isinstance(name, str) and is_printable_name(name) for name in spoken
     ):
-        raise _make_document_error(
+        raise _make_mteb_result_error(
             f"An entry of {split!r} has languages that are not a list of names", where, spoken
         )
 
 
 def _check_name(what: str, name: Any, where: Any) -> None:
     if not isinstance(name, str) or not name or not is_printable_name(name):
-        raise _make_document_error(f"The {what} is not a name", where, name)
+        raise _make_mteb_result_error(f"The {what} is not a name", where, name)
 
 
 def is_printable_name(text: str) -> bool:
@@ -118,7 +120,7 @@ def is_printable_name(text: str) -> bool:
     return len(text) <= _LONGEST and text.isprintable()
 
 
-def _make_document_error(what: str, where: Any, found: Any) -> DataError:
+def _make_mteb_result_error(what: str, where: Any, found: Any) -> DataError:
     return DataError(what, path=where, expected=_EXPECTED, found=repr(found)[:60])
 
 

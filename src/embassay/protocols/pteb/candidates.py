@@ -64,7 +64,7 @@ from embassay.protocols.pteb.ratings import (
 )
 from embassay.protocols.wordings import records
 from embassay.protocols.wordings.protocol import WordingWriter
-from embassay.protocols.wordings.records import GenerationOptions, ParaphraseOutcome, Paraphraser
+from embassay.protocols.wordings.records import ParaphraseOutcome, Paraphraser, ParaphraseSamplingOptions
 from embassay.protocols.wordings.records import SourceText as AskedText
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import list_asked_texts, load_language_slices
@@ -262,7 +262,7 @@ class ParaphraserSelectionRequest(request.RunRequest):
         (), "Another judge, to check the selection.", name="--cross-judge", group=SYSTEMS
     )
     prompt: str = option("default", "default, variant1 to variant3, or a text file.", group=SYSTEMS)
-    generation: GenerationOptions = field(default_factory=GenerationOptions)
+    generation: ParaphraseSamplingOptions = field(default_factory=ParaphraseSamplingOptions)
     options: ParaphraserSelectionOptions = field(default_factory=ParaphraserSelectionOptions)
 
     def __post_init__(self) -> None:

@@ -21,8 +21,8 @@ from embassay.protocols.kernel.request import (
 )
 from embassay.protocols.tasks.task import PtebOptions
 from embassay.protocols.wordings.records import (
-    GenerationOptions,
     OnFailure,
+    ParaphraseSamplingOptions,
     RewordingRepeatOptions,
     check_run_counts,
 )
@@ -173,7 +173,7 @@ class Request(request.RunRequest):
     )
     last_seeds: tuple[tuple[str, int], ...] = redeclare_option(RewordingRepeatOptions, "last_seeds")
     """Dataset -> the seed of its last run, in place of the usual one."""
-    generation: GenerationOptions = field(default_factory=GenerationOptions)
+    generation: ParaphraseSamplingOptions = field(default_factory=ParaphraseSamplingOptions)
     options: PtebOptions = field(default_factory=PtebOptions)
     original_only: bool = option(False, "Score the texts without paraphrasing.", name="--original-only")
     """Whether the texts are scored as they are, and nothing is paraphrased."""

@@ -27,10 +27,10 @@ from embassay.protocols.wordings.records import (
     OF_MEANING,
     REJECTED,
     USABLE,
-    GenerationOptions,
     Outcome,
     ParaphraseOutcome,
     Paraphraser,
+    ParaphraseSamplingOptions,
     SourceText,
 )
 from embassay.protocols.wordings.refusals import REFUSAL, THINKING, find_new_mark
@@ -126,7 +126,7 @@ def open_paraphraser(
     text: str,
     *,
     prompt: Prompt | None = None,
-    generation: GenerationOptions = GenerationOptions(),  # noqa: B008 - frozen
+    generation: ParaphraseSamplingOptions = ParaphraseSamplingOptions(),  # noqa: B008 - frozen
     ledger: Ledger | None = None,
     cache: Path | None = None,
     recorded: Mapping[str, TextsWithParaphrases] | None = None,
@@ -164,7 +164,7 @@ def open_paraphraser(
 def _open_model_paraphraser(
     text: str,
     prompt: Prompt,
-    generation: GenerationOptions,
+    generation: ParaphraseSamplingOptions,
     ledger: Ledger | None,
     cache: Path | None,
     longest: int,
@@ -360,7 +360,7 @@ def find_licence(spec: str) -> str:
 class LLMParaphraser(LLMTextRewriter):
     """`chat` with a prompt."""
 
-    def __init__(self, chat: CachedChatModel, prompt: Prompt, generation: GenerationOptions) -> None:
+    def __init__(self, chat: CachedChatModel, prompt: Prompt, generation: ParaphraseSamplingOptions) -> None:
         super().__init__(chat, generation.retries)
         self.prompt, self.generation = prompt, generation
 

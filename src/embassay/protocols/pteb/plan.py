@@ -31,7 +31,7 @@ from embassay.protocols.wordings.protocol import (
     WordedPlan,
     check_baseline,
     make_reworded_cell,
-    make_source_run,
+    make_wordings_lookup,
     open_and_count_dataset,
 )
 from embassay.protocols.wordings.records import Paraphraser, SourceText
@@ -133,7 +133,7 @@ def add_run_cells(
     for original in originals:
         for source in sources:
             for seed in seeds[source.name, original.dataset]:
-                run = make_source_run(paraphrases, source, original.dataset, seed, plan.request)
+                run = make_wordings_lookup(paraphrases, source, original.dataset, seed, plan.request)
                 cells.append(make_reworded_cell(original, source.variant(seed), run, folder))
     return replace(plan, cells=plan.sort_cells_by_task(cells))
 

@@ -344,7 +344,7 @@ def _clip_headline(share: Estimate) -> Estimate:
 
 
 @dataclass(frozen=True)
-class CorpusShard(Sequence[str]):
+class EditedCorpusShard(Sequence[str]):
     """Some documents under one edit, or as they are. It holds its texts from the first look on, and pickles without
     them; `told` hears then which of them the edit left as they were."""
 
@@ -364,7 +364,7 @@ class CorpusShard(Sequence[str]):
         return iter(self._edited_texts)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return CorpusShard, (self.ids, self.originals, self.edit, self.langs)
+        return EditedCorpusShard, (self.ids, self.originals, self.edit, self.langs)
 
     @cached_property
     def _edited_texts(self) -> Sequence[str]:
@@ -376,11 +376,11 @@ class CorpusShard(Sequence[str]):
         return edited
 
 
-def _find_unchanged_rows(shard: CorpusShard) -> NDArray[np.int64]:
+def _find_unchanged_rows(shard: EditedCorpusShard) -> NDArray[np.int64]:
     return find_unchanged_texts(shard.originals, list(shard))
 
 
-class CorpusVersions(Sequence[CorpusShard]):
+class CorpusVersions(Sequence[EditedCorpusShard]):
     """The shards of the clean corpus, then those of each perturbed version of it; `idle` are the edits that change no
     document, and make no version."""
 
@@ -414,20 +414,20 @@ class CorpusVersions(Sequence[CorpusShard]):
     def __len__(self) -> int:
         return self.versions * self.shards_per_version
 
-    def __iter__(self) -> Iterator[CorpusShard]:
+    def __iter__(self) -> Iterator[EditedCorpusShard]:
         """Each shard in turn; when the next is asked for, the one before is done."""
         for index in range(len(self)):
             yield self[index]
             self._advance(len(self[index]))
 
-    def __getitem__(self, index: int) -> CorpusShard:  # type: ignore[override]
+    def __getitem__(self, index: int) -> EditedCorpusShard:  # type: ignore[override]
         if not 0 <= index < len(self):
             raise IndexError(index)
         version, place = divmod(index, self.shards_per_version)
         part, corpus = self._cuts[place], self._corpus
         langs = None if corpus.langs is None else corpus.langs[part]
         told = partial(self._left.__setitem__, index)
-        return CorpusShard(corpus.ids[part], corpus.texts[part], self._made[version], langs, told)
+        return EditedCorpusShard(corpus.ids[part], corpus.texts[part], self._made[version], langs, told)
 
     def unchanged(self) -> list[NDArray[np.int64]]:
         """For each of the edits the rows of the documents that it left as they were. They are noted where texts are

@@ -150,7 +150,7 @@ class WordedPlan(planning.Plan):
         return tuple(sorted(cells, key=lambda cell: order[cell.task]))
 
 
-def make_source_run(
+def make_wordings_lookup(
     paraphrases: ParaphraseSet, source: WordingOrigin, dataset: str, seed: int, request: Any
 ) -> SourceRun:
     """What a worker needs to find the wordings of one run; `request` says what is done with texts without any."""

@@ -143,7 +143,7 @@ SEED_STEP = 1_000_003
 
 
 @dataclass(frozen=True)
-class GenerationOptions:
+class ParaphraseSamplingOptions:
     """Sampling as the paper's (spec/pteb 4), how often an answer that cannot be used is drawn anew, and whether an
     answer may have 5 times the characters of its text at most (`strict_length`), or 40 where that is more."""
 

@@ -343,7 +343,7 @@ class NameAblationCondition:
 
 
 @dataclass(frozen=True)
-class NameAblationGroup:
+class SystemNameConditions:
     """The conditions of a system in a language, by their names, on one scale."""
 
     title: str
@@ -352,7 +352,7 @@ class NameAblationGroup:
     conditions: dict[str, NameAblationCondition]
 
 
-def list_name_ablation_groups(where: ProbeRecord) -> list[NameAblationGroup]:
+def list_name_ablation_groups(where: ProbeRecord) -> list[SystemNameConditions]:
     """Those of every system and language that has any."""
     groups = []
     for place, (dataset, named, system) in enumerate(where.iterate_measured_systems()):
@@ -368,11 +368,11 @@ def list_name_ablation_groups(where: ProbeRecord) -> list[NameAblationGroup]:
         }
         if by_name:
             title = f"{where.labels[system.name]}, {named}"
-            groups.append(NameAblationGroup(title, f"ablations-{place}", scale, by_name))
+            groups.append(SystemNameConditions(title, f"ablations-{place}", scale, by_name))
     return groups
 
 
-def _ablation_table(group: NameAblationGroup) -> Table:
+def _ablation_table(group: SystemNameConditions) -> Table:
     heads = ("Percent, 95%", "Change, 95%", "Margin left", "Percent of means", "Rows left out")
     lines = (
         _ablation_line(
@@ -403,7 +403,7 @@ def _ablation_table(group: NameAblationGroup) -> Table:
     )  # fmt: skip
 
 
-def _joint_ablations_table(groups: Sequence[NameAblationGroup]) -> Table:
+def _joint_ablations_table(groups: Sequence[SystemNameConditions]) -> Table:
     """Several systems and languages in one table."""
     columns = tuple(Column(f"{group.title}, percent", group.scale, "") for group in groups)
     names = dict.fromkeys(

@@ -130,7 +130,7 @@ VERSIONS = ("original", "augmented")
 EDIT_NUMBERS = {"": 0, **{edit: i for i, edit in enumerate(REPLACED, start=1)}}
 
 
-class RankedDocuments:
+class RankedDocumentNumbering:
     """Documents that occur in a ranking, by number: their ids and excerpts."""
 
     def __init__(self, excerpts: ExcerptStore, judged: JudgedTexts) -> None:
@@ -150,7 +150,7 @@ class RankedDocuments:
 
 
 def read_clean_augmented_rankings(
-    folder: RunFolder, group: ItemGroup, queries: Sequence[str], corpus: RankedDocuments
+    folder: RunFolder, group: ItemGroup, queries: Sequence[str], corpus: RankedDocumentNumbering
 ) -> tuple[list[list[Any]], list[dict[int, float]]]:
     """Per query and system `[documents of the clean ranking, document and edit by turns of the augmented
     one]`,
@@ -183,7 +183,7 @@ def _read_ranked_entries(folder: RunFolder, group: ItemGroup, system: SystemOfRu
 
 
 def _flatten_versions(
-    versions: dict[str, list[tuple[str, str, float]]], corpus: RankedDocuments, gain: dict[int, float]
+    versions: dict[str, list[tuple[str, str, float]]], corpus: RankedDocumentNumbering, gain: dict[int, float]
 ) -> list[list[int]]:
     lists: list[list[int]] = []
     for version in VERSIONS:
@@ -250,7 +250,7 @@ def make_clustering_part(source: ItemSource) -> Part:
 
 def make_retrieval_part(source: ItemSource) -> Part:
     """The query, the documents that occur, and the two rankings of every system."""
-    corpus = RankedDocuments(source.excerpts, source.judged)
+    corpus = RankedDocumentNumbering(source.excerpts, source.judged)
     ranked, gains = read_clean_augmented_rankings(source.folder, source.group, source.ids, corpus)
     return {
         "fields": {"query": source.texts("query")},

@@ -16,7 +16,7 @@ from embassay.errors import BudgetExceeded, ModelError
 from embassay.protocols.pteb.paraphrasing import open_paraphrase_prompt, open_paraphraser
 from embassay.protocols.wordings.records import (
     SEED_STEP,
-    GenerationOptions,
+    ParaphraseSamplingOptions,
     SourceText,
     measure_wording_quality,
 )
@@ -149,7 +149,7 @@ def test_a_later_answer_is_used(tmp_path):
 
 def test_an_answer_in_place_of_a_wording_is_counted_where_it_is_looked_at(tmp_path):
     """Every draw of it."""
-    generation = GenerationOptions(retries=1, meaning=True)
+    generation = ParaphraseSamplingOptions(retries=1, meaning=True)
     with StubServer(chat=lambda body: Reply("Paraphrase: what number does my library card have?")) as stub:
         asked = [SourceText("What is the number of my library card?", "en")]
         (row,) = written(opened(stub, tmp_path, generation=generation), asked)
@@ -158,7 +158,7 @@ def test_an_answer_in_place_of_a_wording_is_counted_where_it_is_looked_at(tmp_pa
 
 def test_how_often_and_how_long_is_settable(tmp_path):
     """Fewer retries, and the reference's strict limit of five times the text."""
-    strict = GenerationOptions(retries=1, strict_length=True)
+    strict = ParaphraseSamplingOptions(retries=1, strict_length=True)
     with StubServer(chat=lambda turn: "eleven chars") as stub:
         (row,) = written(opened(stub, tmp_path, generation=strict), [SourceText("Hi", "en")])
         (loose,) = written(opened(stub, tmp_path), [SourceText("Hi", "en")])
@@ -266,7 +266,7 @@ def test_what_is_told_of_it(tmp_path):
         written(model, TEXTS[:1])
         others = [
             opened(stub, tmp_path, prompt=open_paraphrase_prompt("variant1")),
-            opened(stub, tmp_path, generation=GenerationOptions(temperature=0.7)),
+            opened(stub, tmp_path, generation=ParaphraseSamplingOptions(temperature=0.7)),
         ]
     assert model.about()["model"] == "m"
     assert model.about()["sampling"]["temperature"] == 0.8

@@ -18,7 +18,7 @@ from embassay.protocols.pteb.candidates import (
 )
 from embassay.protocols.pteb.paraphrasing import open_paraphraser
 from embassay.protocols.pteb.selection import paraphrasers
-from embassay.protocols.wordings.records import GenerationOptions, SourceText
+from embassay.protocols.wordings.records import ParaphraseSamplingOptions, SourceText
 from embassay.runs.folder import RunFolder
 from embassay.stats import hodges_lehmann
 from embassay.systems.remote import NoCallsLedger
@@ -178,7 +178,7 @@ def test_what_fails_is_counted(write_pairs, spec, models, tmp_path):
     options = ParaphraserSelectionOptions(resamples=50, attempts=2)
     run = paraphrasers(
         [spec("timid-20b"), spec("free-27b")], judge=spec("fair"), datasets=[path], out=tmp_path / "run",
-        options=options, generation=GenerationOptions(retries=1),
+        options=options, generation=ParaphraseSamplingOptions(retries=1),
     )  # fmt: skip
     rows = rows_of(run)
     assert len(texts) == 99

@@ -220,7 +220,7 @@ def argilla_dataset_settings(task: StudyTask, items: Sequence[StudyItem]) -> Pla
     most = max((len(item.payload.get("documents", ())) for item in items), default=0)
     return {
         "guidelines": task.guidelines,
-        "fields": list(_list_text_fields(task, most)),
+        "fields": list(_make_argilla_text_fields(task, most)),
         "questions": [_task_question(task, most), _text_question(FLAG, "Why can it not be judged?"),
                       _text_question(COMMENT, "Comment")],
         "vectors": [],
@@ -249,7 +249,7 @@ def scale_level_labels(scale: RatingScale) -> list[str]:
     return [f"{scale.low + i * scale.step:g}" for i in range(count)]
 
 
-def _list_text_fields(task: StudyTask, most: int) -> Iterable[Plain]:
+def _make_argilla_text_fields(task: StudyTask, most: int) -> Iterable[Plain]:
     names = {
         "classification": ["text"],
         "clustering": ["text"],

@@ -284,7 +284,7 @@ def _summarise_group_ratings(
     said_whole = {
         unit: answer
         for unit, texts in units.items()
-        if (answer := _collect_complete_answers(unit, texts, answers))
+        if (answer := _collect_full_rater_answers(unit, texts, answers))
     }
     order = list(units)
     last = max((place for place, unit in enumerate(order) if unit in said_whole), default=-1) + 1
@@ -296,7 +296,7 @@ def _summarise_group_ratings(
     return GroupValidityRatings(valid, len(skipped), len(several), agreed, len(valid) == last)
 
 
-def _collect_complete_answers(
+def _collect_full_rater_answers(
     unit: RatingUnit,
     texts: Sequence[RatedText],
     answers: Mapping[tuple[RatingUnit, str], Mapping[Path, float | None]],

@@ -349,7 +349,7 @@ class ChatJudge:
         rejected: list[str] = []
         why: Why = "empty"
         for attempt in range(self.options.attempts):
-            asked = self._make_stored_question(call, attempt)
+            asked = self._make_judge_chat_question(call, attempt)
             if attempt and not self._chat.is_answer_cached(asked):
                 await self._sleep(self._draw_wait_seconds(call, attempt - 1))
             try:
@@ -373,7 +373,7 @@ class ChatJudge:
         self._models.add(answer.model)
         return answer.text
 
-    def _make_stored_question(self, call: _JudgementCall, attempt: int) -> ChatQuestion:
+    def _make_judge_chat_question(self, call: _JudgementCall, attempt: int) -> ChatQuestion:
         number = call.draw * _DRAWS + attempt
         # A seed of its own for every passage: with one for all, the grades of a draw would move together.
         drawn = draw_random_bytes(4, self._seed, "judge", *call.about, str(call.draw), str(attempt))

@@ -261,7 +261,7 @@ class OldVersionsProbe(RetrieverProtocol):
         """What ranks first by remedy, by kind of change, and what copies hold."""
         yield from super().tables(plan, rows)
         yield build_version_remedies_table(rows)
-        yield build_version_changes_table(rows)
+        yield build_old_version_change_table(rows)
         yield build_passage_copies_table(rows)
 
 
@@ -297,7 +297,7 @@ def build_version_remedies_table(rows: Sequence[Result]) -> ColumnTable:
     )  # fmt: skip
 
 
-def build_version_changes_table(rows: Sequence[Result]) -> ColumnTable:
+def build_old_version_change_table(rows: Sequence[Result]) -> ColumnTable:
     """How often the current version is first, by what the old one changes."""
     kept = [row for row in rows if row.measure == HEADLINE and row.subset and not row.variant and row.dataset]
     return ColumnTable.of(

@@ -441,7 +441,7 @@ def measure_run(
     columns = {}
     for measure in measures:
         if measure.facts.base == ANSWERS:
-            columns[measure.name] = _measure_answer_accuracy(measure.facts.cutoff or 0, treated, answers)
+            columns[measure.name] = _measure_accuracy_given_hit(measure.facts.cutoff or 0, treated, answers)
         else:
             taken = _make_query_columns([values[str(part)] for part in measure.parts])
             columns[measure.name] = (
@@ -554,7 +554,7 @@ def _make_query_columns(parts: Sequence[Floats]) -> RunQueryMeasureColumns:
     )
 
 
-def _measure_answer_accuracy(k: int, graded: Graded, answers: Floats | None) -> RunQueryMeasureColumns:
+def _measure_accuracy_given_hit(k: int, graded: Graded, answers: Floats | None) -> RunQueryMeasureColumns:
     """Correctness of the answers to those queries whose evidence is all among the first `k`."""
     hit = evaluate_graded([f"Hit@{k}"], graded)[f"Hit@{k}"]
     value = np.where(hit == 1, np.full(len(hit), np.nan) if answers is None else answers, np.nan)

@@ -60,12 +60,12 @@ def bundle_script_modules(folder: Path = STATIC) -> str:
     """All modules one after the other, each a function that gives what it exports, so that no name meets another's."""
     parts = [
         '"use strict";\nconst modules = {};',
-        *(_wrap_module_as_function(path) for path in order_script_modules(folder)),
+        *(_wrap_js_module_as_function(path) for path in order_script_modules(folder)),
     ]
     return "\n".join(parts) + "\n"
 
 
-def _wrap_module_as_function(path: Path) -> str:
+def _wrap_js_module_as_function(path: Path) -> str:
     text = path.read_text("utf-8")
     names = ", ".join(name for _, name in _EXPORT.findall(text))
     body = _EXPORT.sub(r"\1", _IMPORT.sub(r'const \1 = modules["\2"];', text)).strip()

@@ -289,7 +289,7 @@ def _make_routing_result(
         milliseconds_more=float(times[1].mean()),
         quality=tuple(quality),
         against=tuple(against),
-        text=_describe_route(rate, usd_routed, ms_routed, quality, against),
+        text=_describe_depth_routing(rate, usd_routed, ms_routed, quality, against),
     )
 
 
@@ -316,7 +316,7 @@ def _average_median_ms(stack: MeasuredStack) -> float:
     return float(np.median(stack.times.total, axis=0).mean())
 
 
-def _describe_route(
+def _describe_depth_routing(
     rate: Estimate,
     usd_routed: float,
     ms_routed: float,
