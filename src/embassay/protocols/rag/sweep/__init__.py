@@ -1,10 +1,10 @@
 """Sweeps: every combination of encoder, index, depth and reranker, measured for quality, time and money (rag 3).
 
-`embassay.rag.sweep` is this package, and a call of it is `sweep.protocol.sweep_stacks`: see `golden`.
+`embassay.rag.sweep` is this package, and a call of it is `sweep.protocol.measure_sweep_stacks`: see `golden`.
 """
 
 from __future__ import annotations
 
 from embassay.registry import make_package_callable
 
-make_package_callable(__name__, "sweep_stacks")
+make_package_callable(__name__, "measure_sweep_stacks")
