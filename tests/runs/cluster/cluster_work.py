@@ -71,7 +71,7 @@ def work(job, advance, spread=HERE):
     if what in ("encode", "missing"):
         made = Slow if what == "encode" else Missing
         cache = spread.cache(partial(EmbeddingCache.open, path))
-        there = spread.opened(made, False) or spread.encoder(made(), made)
+        there = spread.open_encoder_remotely(made, False) or spread.encoder(made(), made)
         encoder = CachedEncoder(there, cache, progress=advance)
         vectors = encoder.encode(TEXTS)
         assert encoder.counts.truncated == Slow().count_truncated(TEXTS)

@@ -228,12 +228,12 @@ class SharedEmbeddingCache:
 
     def read_truncated_count(self, key: bytes) -> int | None:
         """How many texts of a chunk were cut."""
-        cut: int | None = self._ask_driver("read_cut", key)
+        cut: int | None = self._ask_driver("read_truncated_count", key)
         return cut
 
     def write_truncated_count(self, key: bytes, texts: int) -> None:
         """Keep how many."""
-        self._tell_driver("write_cut", key, texts)
+        self._tell_driver("write_truncated_count", key, texts)
 
     def _ask_driver(self, method: str, *arguments: Any) -> Any:
         return fetch_ray_value(getattr(self._desk, method).remote(self._opened, *arguments))
