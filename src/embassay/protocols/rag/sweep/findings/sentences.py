@@ -286,12 +286,8 @@ def list_sweep_notes(
         lie = "lies" if near == 1 else "lie"
         stacks = numbers.format_noun_count(near, "feasible stack")
         yield f"{stacks} {lie} within {describe_latency_jitter(asked)} of the recommended one."
-    undefined = {
-        quality.value.n
-        for stack in part.stacks
-        for quality in stack.quality
-        if quality.measure == asked.measure
-    }
+    qualities = [quality for stack in part.stacks for quality in stack.quality]
+    undefined = {quality.value.n for quality in qualities if quality.measure == asked.measure}
     if undefined and min(undefined) < part.queries:
         yield (
             f"{asked.measure} is defined for {min(undefined)} of "
