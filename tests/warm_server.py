@@ -66,7 +66,7 @@ def _import_all() -> None:
         with suppress(ImportError):
             importlib.import_module(name)
     # The first report compiles its templates, and the first compiled function makes the compiler ready.
-    pages = importlib.import_module("embassay.report.html").make_environment()
+    pages = importlib.import_module("embassay.report.html").make_template_environment()
     for name in pages.list_templates(["html"]):
         pages.get_template(name)
     importlib.import_module("numba").njit(lambda one: one)(1)

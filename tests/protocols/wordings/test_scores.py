@@ -150,13 +150,13 @@ def test_items_and_runs_are_what_was_resampled():
     """Two strata: a hundred items do not lend their degrees of freedom to three runs that differ."""
     noise = np.random.default_rng(0).normal(0, 1e-4, size=400)
     found = level(runs([0.6, 0.7, 0.8], [0.9] * 3, noise=noise, n=100)).score
-    assert [one.units for one in found.resampled] == [100, 3]
-    assert degrees_of_freedom_of_strata(found.resampled).df == pytest.approx(2, rel=0.01)
+    assert [one.units for one in found.resampled_strata] == [100, 3]
+    assert degrees_of_freedom_of_strata(found.resampled_strata).df == pytest.approx(2, rel=0.01)
     several = level(
         runs([0.6, 0.7], [0.9] * 2, label="by=x", noise=noise),
         runs([0.5, 0.6], [0.9] * 2, label="by=y", noise=noise),
     ).score
-    assert [one.units for one in several.resampled] == [50, 2, 2]
+    assert [one.units for one in several.resampled_strata] == [50, 2, 2]
     over_both = average_system_levels(
         [("one", level(runs([0.6], [0.6], noise=noise))), ("two", level(runs([0.6], [0.6])))], "a", noun="d"
     )

@@ -31,7 +31,7 @@ def test_the_welcome_page_asks_what_the_study_asks(
     ann.tab_to("How well do you read English?")
     ann.page.keyboard.press("ArrowDown")
     ann.settle()
-    assert serving.service.store.profiles() == {"ann": {"language:eng": "native"}}
+    assert serving.service.store.list_profile_answers() == {"ann": {"language:eng": "native"}}
     serving.stop()
     ann.tab_to("Which describes you best?")
     ann.page.keyboard.press("ArrowDown")
@@ -40,7 +40,7 @@ def test_the_welcome_page_asks_what_the_study_asks(
     ann.page.reload()
     ann.page.wait_for_selector("h1")
     ann.settle()
-    assert serving.service.store.profiles() == {"ann": {"language:eng": "native", "expertise": "expert"}}
+    assert serving.service.store.list_profile_answers() == {"ann": {"language:eng": "native", "expertise": "expert"}}
     assert ann.page.locator("select").evaluate_all("all => all.map((one) => one.value)") == [
         "native",
         "expert",
@@ -78,7 +78,7 @@ def test_deciding_by_keyboard(serve: Callable[..., Any], visit: Callable[..., An
     judy.until("document.querySelector('#saved').textContent.includes('not yet sent')")
     serving.start()
     judy.is_saved()
-    assert {item: one.value for item, one in serving.service.store.decisions()["judy"].items()} == {
+    assert {item: one.value for item, one in serving.service.store.list_adjudicator_decisions()["judy"].items()} == {
         "emotion/3": 5, "emotion/1": 1,
     }  # fmt: skip
     judy.at("sort/topics")

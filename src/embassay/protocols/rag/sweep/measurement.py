@@ -472,12 +472,12 @@ class VectorIndexBench(StackBench):
         exact = exact_search(self.queries[rows], self.documents, deepest)
 
         def measure_recall_at_width(ef: int) -> Mapping[str, float]:
-            self.index.set_ef(ef)  # type: ignore[attr-defined]
+            self.index.set_search_width(ef)  # type: ignore[attr-defined]
             ranked = self.index.search(self.queries[rows], deepest)
             return {str(k): recall(ranked, exact, min(k, deepest)) for k in RECALL_AT}
 
         self.ef = find_smallest_search_width(measure_recall_at_width, most=len(self.documents))
-        self.index.set_ef(self.ef)  # type: ignore[attr-defined]
+        self.index.set_search_width(self.ef)  # type: ignore[attr-defined]
 
     @property
     def bench(self) -> ChunkedDatasetBench:  # type: ignore[override]
