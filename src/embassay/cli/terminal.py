@@ -221,7 +221,7 @@ def _report_slow_reading(ended: threading.Event) -> None:
         # Nothing is imported for it: before the module of limits is there, nothing is read.
         limits = sys.modules.get("embassay.limits")
         # While that module is being imported it is there, and its functions are not.
-        being_read = getattr(limits, "current_reading", None)
+        being_read = getattr(limits, "find_current_reading", None)
         progress = None if being_read is None else being_read()
         now = time.monotonic()
         if progress is not seen:
