@@ -143,15 +143,15 @@ def test_a_source_is_not_changed(kept):
     kept.add(SOURCE.model_copy(update={"about": {"model": "m-2026"}}))
     kept.add(SOURCE.model_copy(update={"about": {"sampling": 1}}))
     assert kept.source("a model").about == {"model": "m-2026", "sampling": 1}
-    assert kept.seeds("a model", "d/e") == (1337, 1338)
+    assert kept.list_kept_seeds("a model", "d/e") == (1337, 1338)
     with pytest.raises(UsageError, match="another source called 'a model'"):
         kept.add(SOURCE.model_copy(update={"identity": "openai:m@2"}))
 
 
 def test_other_data_is_told(kept):
     """By the fingerprint; a dataset that the set has none of is no mismatch."""
-    assert kept.mismatches("a model", {"d/e": "f1", "new": "x"}) == []
-    assert "other data of 'd/e'" in kept.mismatches("a model", {"d/e": "f2"})[0]
+    assert kept.describe_data_mismatches("a model", {"d/e": "f1", "new": "x"}) == []
+    assert "other data of 'd/e'" in kept.describe_data_mismatches("a model", {"d/e": "f2"})[0]
 
 
 def test_a_kill_between_the_files_loses_one_run_only(kept, monkeypatch):

@@ -26,10 +26,10 @@ def test_no_two_ids_share_a_folder(ids):
 @pytest.mark.parametrize(
     ("made", "name"),
     [
-        (lambda folder: folder.rewrite, "q07/s1_rewrites/q07.json"),
+        (lambda folder: folder.rewrite_path, "q07/s1_rewrites/q07.json"),
         (lambda folder: folder.dense_hits_path(50), "q07/s2_candidates/dense/q07.top50.jsonl"),
         (lambda folder: folder.sparse_hits_path(20), "q07/s2_candidates/sparse/q07.top20.jsonl"),
-        (lambda folder: folder.merged, "q07/s3_merge/q07.merge.jsonl"),
+        (lambda folder: folder.fused_list_path, "q07/s3_merge/q07.merge.jsonl"),
         (lambda folder: folder.scores, "q07/s4_scores/q07.scores.jsonl"),
         (lambda folder: folder.pruned_list_path(35), "q07/s5_pruned/q07.top35plus.jsonl"),
         (lambda folder: folder.ranked(20), "q07/s6_ranked/q07.top20.jsonl"),

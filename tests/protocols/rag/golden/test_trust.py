@@ -30,7 +30,7 @@ class Asked:
     """A question with the grades of its passages, best place of the fused lists first."""
 
     grades: list[int | None]
-    is_done: bool = True
+    is_in_golden_set: bool = True
 
     @property
     def rows(self):
@@ -52,7 +52,7 @@ class Pool:
 
     texts: list[str]
     grade: int | None = 5
-    is_done: bool = True
+    is_in_golden_set: bool = True
 
     @property
     def rows(self):
@@ -75,7 +75,7 @@ def test_passages_that_a_judge_may_have_obeyed_are_named(attack):
     assert "d0" in note
     assert not list(
         note_passages_addressing_judge(
-            [Pool(pool, grade=2), Pool(pool, grade=None), Pool(pool, is_done=False)]
+            [Pool(pool, grade=2), Pool(pool, grade=None), Pool(pool, is_in_golden_set=False)]
         )
     )
 
@@ -97,7 +97,7 @@ def test_pairs_in_the_order_of_the_search():
 
 def test_what_has_no_grade_or_is_not_done_counts_nothing():
     """One grade for all says nothing of the order, and is no zero."""
-    found = measure_grade_rank_agreement([Asked([4, 4, None]), Asked([5, 1], is_done=False)])
+    found = measure_grade_rank_agreement([Asked([4, 4, None]), Asked([5, 1], is_in_golden_set=False)])
     assert found.value is None
     assert found.reason
 
