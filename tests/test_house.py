@@ -217,7 +217,7 @@ def test_ten_calls_from_a_command_to_the_task(tmp_path: Path, monkeypatch: pytes
 
 
 LIFE = (
-    (1, "cli/session.py", "run_protocol_session"),
+    (1, "cli/session.py", "run_or_plan_protocol"),
     (2, "protocols/kernel/protocol.py", "carry_out"),
     (2, "runs/folder.py", "read_manifest"),
     (2, "runs/spending.py", "__init__"),
@@ -232,7 +232,7 @@ LIFE = (
     (8, "protocols/kernel/estimates.py", "estimate"),
     (8, "stats/resampling.py", "resample_means"),
     (9, "runs/execution.py", "save_cell_attempt"),
-    (10, "protocols/kernel/comparisons.py", "summarise_over_datasets"),
+    (10, "protocols/kernel/comparisons.py", "summarise_rows_over_datasets"),
     (10, "report/html.py", "write_report_page"),
 )
 """What a cell goes through, with the step of docs/architecture.md that names it."""

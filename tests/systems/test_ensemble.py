@@ -36,7 +36,7 @@ def test_similarities_are_joined_in_spreads_above_unrelated_texts():
     a, b = TEXTS[:3], TEXTS[1:4]
     members = [opened(name).pairs(a, b).astype(float) for name in ("jaccard", "levenshtein")]
     top, bottom = 0.0, 0.0
-    for weight, scale, own in zip((1, 3), system.scales, members, strict=True):
+    for weight, scale, own in zip((1, 3), system.member_scales, members, strict=True):
         top = top + weight * (own - scale.mean) / scale.spread
         bottom += weight * (1 - scale.mean) / scale.spread
     np.testing.assert_allclose(system.pairs(a, b), top / bottom, atol=1e-6)
