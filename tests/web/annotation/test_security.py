@@ -58,7 +58,7 @@ def test_people_with_a_wrong_link_are_told_in_words(ann, browse) -> None:
 
 def test_a_mistake_of_ours_says_nothing_of_itself(service, ann, monkeypatch) -> None:
     """Neither the error nor its place; and the headers are there as always."""
-    monkeypatch.setattr(service.store, "last_seq", lambda _: 1 / 0)
+    monkeypatch.setattr(service.store, "find_last_sequence_number", lambda _: 1 / 0)
     answer = ann.get("study")
     assert (answer.status_code, answer.json()) == (500, {"error": "Something went wrong on the server."})
     assert {name: answer.headers[name] for name in HEADERS} == HEADERS
@@ -298,7 +298,7 @@ def test_the_store_and_the_key_say_no_link(service, study, ann) -> None:
     service.close()
     held = "\n".join(sqlite3.connect(study / "answers.sqlite3").iterdump())
     assert "ann" in held
-    for secret in (token, ann.make_csrf_key, key.read_text().strip()):
+    for secret in (token, ann.form_key, key.read_text().strip()):
         assert secret not in held
 
 
