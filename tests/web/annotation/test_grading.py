@@ -102,7 +102,7 @@ def test_two_people_grade_until_it_is_decided(service) -> None:
         assert "good" not in json.dumps(told)
         if waiting:
             assert _answer(people[name], waiting[0], turn + 1, _grade(service, waiting[0])).status_code == 200
-    _, found = service.grading.compute_standing()
+    _, found = service.grading.compute_study_standing()
     assert (found.why, found.best) == ("decided", "good")
     assert found.used < found.needed
     answers = service.store.list_all_answers()
@@ -126,7 +126,7 @@ def test_a_grade_that_steered_what_was_asked_stands(service) -> None:
     ann = _client(service, "ann")
     seq = 0
     first = None
-    while not service.grading.compute_standing()[0].counted:
+    while not service.grading.compute_study_standing()[0].counted:
         _, waiting = _next(*ann[:2])
         seq += 1
         assert _answer(ann, waiting[0], seq, _grade(service, waiting[0])).status_code == 200
