@@ -77,7 +77,8 @@ def test_a_decision_is_kept_as_an_answer_is(judy, disputed, service):
     assert judy.answer("mood-00", 1, 1).json()["seq"] == 1
     assert judy.answer("mood-00", 7, 2).status_code == 400
     assert judy.answer("mood-01", 1, 3).status_code == 404
-    assert {item: one.value for item, one in service.store.list_adjudicator_decisions()["judy"].items()} == {"mood-00": 1}
+    decisions = service.store.list_adjudicator_decisions()["judy"]
+    assert {item: one.value for item, one in decisions.items()} == {"mood-00": 1}
     assert set(service.store.list_all_answers()) == {"ann", "bob"}
     assert [one.answer.value for one in service.store.changes("judy")] == [1]
     assert judy.post("tasks/mood/finish", {"tab": "t"}).json() == {"finished": True}

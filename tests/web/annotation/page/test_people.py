@@ -40,7 +40,9 @@ def test_the_welcome_page_asks_what_the_study_asks(
     ann.page.reload()
     ann.page.wait_for_selector("h1")
     ann.settle()
-    assert serving.service.store.list_profile_answers() == {"ann": {"language:eng": "native", "expertise": "expert"}}
+    assert serving.service.store.list_profile_answers() == {
+        "ann": {"language:eng": "native", "expertise": "expert"}
+    }
     assert ann.page.locator("select").evaluate_all("all => all.map((one) => one.value)") == [
         "native",
         "expert",
