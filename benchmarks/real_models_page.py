@@ -143,11 +143,11 @@ def merged(before: str, made: str) -> str:
 
 def page(out: Path, before: str = "") -> Iterator[str]:
     """Every run with its tables. Of the page `before`, steps that are not among these runs keep their lines."""
-    yield from ("## Steps", "")
-    yield from kept_beside(steps_of(before, _TOOK), _TOOK, taken(out))
-    yield ""
-    yield from kept_beside(steps_of(before, _ENDED), _ENDED, failures(out))
-    yield ""
+    yield from ("## Steps", "", "| Part | Step | Seconds | Requests | Tokens |", "|---|---|---:|---:|---:|")
+    told = before.partition("## Steps\n")[2].partition("\n## ")[0].splitlines()
+    for pattern, made in ((_TOOK, taken(out)), (_ENDED, failures(out))):
+        yield from (lines_by_step(told, pattern) | lines_by_step(made, pattern)).values()
+        yield ""
     for section, heading, sentences in verdicts(out):
         path = out / section.folder
         day = json.loads((path / "manifest.json").read_text("utf-8"))["updated"][:10]
@@ -182,7 +182,7 @@ def verdicts(out: Path) -> Iterator[tuple[Section, str, str]]:
 
 
 def has_ended(path: Path) -> bool:
-    """Whether a run has results, and is no more at work: one that was stopped has none of its systems' scores."""
+    """Whether a run has results, and is no more at work."""
     manifest = path / "manifest.json"
     if not manifest.is_file() or not (path / "results.jsonl").is_file():
         return False
@@ -264,7 +264,9 @@ def embedded(path: Path) -> Iterator[str]:
 
 def set_by_set(out: Path, part: str, title: str, is_shown: Callable[[Row], bool]) -> Iterator[str]:
     """The runs of a part that has one for each set, in one table."""
-    runs = [path for path in sorted(out.glob(f"{part}-*")) if has_ended(path)]
+    # Not every folder of that beginning: `pteb-valid` is of several sets, and told by hand.
+    named = sorted((Path(__file__).parent / "datasets").glob("*.yaml"))
+    runs = [run for path in named if has_ended(run := out / f"{part}-{path.stem}")]
     rows = [row for path in runs for row in read_results(path) if is_shown(row)]
     if rows:
         yield from (f"## {title}", "", *table(rows, 100.0), "")
@@ -400,23 +402,13 @@ _TOOK = r"\| [a-z]+ \| (\S+) \|.*"
 _ENDED = r"- `(\S+)` ended with .*"
 
 
-def steps_of(page: str, pattern: str) -> dict[str, str]:
-    """The lines of a page's last section of steps that have the pattern, by step.
+def lines_by_step(lines: Iterable[str], pattern: str) -> dict[str, str]:
+    """The lines that have the pattern, by the step that they are about.
 
-    >>> steps_of("## Steps\\n\\n- `pteb` ended with exit code 3.\\n", _ENDED)
+    >>> lines_by_step(["## Steps", "- `pteb` ended with exit code 3."], _ENDED)
     {'pteb': '- `pteb` ended with exit code 3.'}
     """
-    steps = page.rpartition("## Steps\n")[2].partition("\n## ")[0].splitlines()
-    return {found[1]: line for line in steps if (found := re.fullmatch(pattern, line))}
-
-
-def kept_beside(before: Mapping[str, str], pattern: str, made: Iterable[str]) -> Iterator[str]:
-    """The lines that were made, after those of other steps."""
-    made = list(made)
-    steps = {found[1] for line in made if (found := re.fullmatch(pattern, line))}
-    others = [line for step, line in before.items() if step not in steps]
-    heads = [line for line in made if not re.fullmatch(pattern, line)]
-    yield from (*heads, *others, *(line for line in made if line not in heads))
+    return {found[1]: line for line in lines if (found := re.fullmatch(pattern, line))}
 
 
 def taken(out: Path) -> Iterator[str]:
@@ -424,7 +416,6 @@ def taken(out: Path) -> Iterator[str]:
     steps: dict[tuple[str, str], float] = {}
     for row in read_steps(out):
         steps[row["part"], row["step"]] = steps.get((row["part"], row["step"]), 0.0) + row["wall_s"]
-    yield from ("| Part | Step | Seconds | Requests | Tokens |", "|---|---|---:|---:|---:|")
     for (part, step), seconds in steps.items():
         requests, tokens = sent(out / ("hume" if step == "hume-score" else step))
         yield f"| {part} | {step} | {seconds:,.0f} | {requests:,} | {tokens:,} |"

@@ -267,6 +267,17 @@ def test_starting_loads_nothing_heavy(code: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("command", ["calibrate", "compare", "data", "gate", "hume", "watch"])
+def test_help_of_a_command_waits_for_no_session(command: str) -> None:
+    """What carries out a run takes a tenth of a second and more to load; who asks for help has none."""
+    told = "import atexit; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); "
+    start = f"import sys; sys.argv = ['embassay', {command!r}, '--help']; "
+    loaded = _python("-c", f"{start}{told}from embassay.cli.main import run; run()").stderr.split()
+    assert "embassay.cli.options" in loaded
+    assert not {"embassay.cli.session", "embassay.cli.progress", "sqlite3"} & set(loaded)
+
+
+@pytest.mark.slow
 def test_a_plan_of_little_work_loads_no_machine_code() -> None:
     """What a metric of words says of its own speed is enough there."""
     words = "sage run -s jaccard -s bm25 -s rouge --tokenizer words --dry-run"

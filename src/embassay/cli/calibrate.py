@@ -9,13 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from embassay.cli.options import WorkerOptions, add_memory_option, add_record_options, make_default_run_folder
-from embassay.cli.session import (
-    DisplayOptions,
-    RunOnDisk,
-    check_failed_cells,
-    run_or_plan_protocol,
-    write_report_and_show_run,
-)
 from embassay.cli.terminal import format_command_line, print_rendered_text, print_view_blocks
 from embassay.errors import UsageError
 from embassay.protocols.calibration.options import CalibrationRequest
@@ -32,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from embassay.cli.session import DisplayOptions, RunOnDisk
     from embassay.protocols.rag.scoring.options import RunCalibrationRequest
 
 
@@ -93,10 +87,7 @@ Words = Annotated[
 @add_memory_option
 @add_record_options(tasks=(), defaults={"systems": ()})
 def calibrate(
-    request: CalibrationRequest,
-    running: WorkerOptions,
-    retrieved: CalibratedRunOptions,
-    words: Words = None,
+    request: CalibrationRequest, running: WorkerOptions, retrieved: CalibratedRunOptions, words: Words = None
 ) -> None:
     """Find what a similarity means, and where to set a threshold.
 
@@ -104,6 +95,7 @@ def calibrate(
 
     Example: embassay calibrate -s wordllama -d pairs.jsonl --precision 0.9
     """
+    from embassay.cli.session import run_or_plan_protocol
     from embassay.protocols.calibration.protocol import CalibrationProtocol
 
     if words:
@@ -215,6 +207,7 @@ def _calibrate_runs(
     """Calibrate what was retrieved, show it, and say where it is; None where it was only tried."""
 
     from embassay.cli.progress import make_progress_listener
+    from embassay.cli.session import DisplayOptions
     from embassay.protocols.calibration.protocol import check_any_calibrated
     from embassay.protocols.rag.scoring.options import RunCalibrationRequest, ScoreRequest
     from embassay.protocols.rag.scoring.threshold import calibrate_run_scores
@@ -246,6 +239,7 @@ def _calibrate_runs(
 
 def _check_cells_calibrated(run: RunOnDisk, out: Path) -> None:
     """ModelError if a cell failed, DataError if none has a curve."""
+    from embassay.cli.session import check_failed_cells
     from embassay.protocols.calibration.protocol import check_any_calibrated
 
     check_failed_cells(run, out)
@@ -254,6 +248,7 @@ def _check_cells_calibrated(run: RunOnDisk, out: Path) -> None:
 
 def _make_run_view_with_label_cost(price: float | None) -> Callable[[Path, DisplayOptions, bool], None]:
     """What shows a run, with what more labels would cost."""
+    from embassay.cli.session import write_report_and_show_run
     from embassay.report.terminal import run_view
 
     return partial(write_report_and_show_run, view=partial(run_view, price=price))

@@ -13,16 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from embassay.cli.options import PrintOptions, TitledCommandApp, add_record_options, stopping_at_memory
-from embassay.cli.progress import StderrProgressNotice
-from embassay.cli.terminal import measure_stdout_screen, print_table_to_fit_screen, print_view_blocks
-from embassay.cli.terminal import print_rendered_text as print_text
-from embassay.data.catalogue.entries import (
-    CatalogueDatasetRecord,
-    find_data_mirror_folder,
-    list_dataset_overviews,
-    make_dataset_card,
-    read_catalogue_entries,
+from embassay.cli.terminal import (
+    measure_stdout_screen,
+    print_as_json,
+    print_table_to_fit_screen,
+    print_view_blocks,
 )
+from embassay.cli.terminal import print_rendered_text as print_text
 from embassay.data.catalogue.suites import DatasetSuite, find_records_and_file_members, find_suite
 from embassay.document.blocks import Column, Table, make_number_columns
 from embassay.errors import DataError, Interrupted, UsageError
@@ -30,7 +27,9 @@ from embassay.protocols.kernel.request import DATA, OUTPUT, RunRequest, option, 
 from embassay.protocols.kernel.tables import format_noun_count, format_percent
 
 if TYPE_CHECKING:
+    from embassay.cli.progress import StderrProgressNotice
     from embassay.contracts import Tokenizer
+    from embassay.data.catalogue.entries import CatalogueDatasetRecord
     from embassay.data.catalogue.hub import FetchedTable
     from embassay.data.check.files import (
         CheckedFile,
@@ -91,9 +90,11 @@ def list_datasets(chosen: CatalogueFilter, shown: PrintOptions) -> None:
     Example: embassay data list --task retrieval
     """
 
+    from embassay.data.catalogue.entries import list_dataset_overviews
+
     listed = list(list_dataset_overviews(chosen.protocol or "", chosen.task or ""))
     if shown.json:
-        typer.echo(dumps([asdict(overview) for overview in listed], ensure_ascii=False))
+        print_as_json([asdict(overview) for overview in listed])
         return
     columns = [
         "name",
@@ -120,6 +121,7 @@ def show(
 
     Example: embassay data show sample
     """
+    from embassay.data.catalogue.entries import make_dataset_card
     from embassay.data.sources import prefer_path_over_catalogue
 
     name = prefer_path_over_catalogue(name)
@@ -128,7 +130,7 @@ def show(
         return
     facts = make_dataset_card(name)
     if shown.json:
-        typer.echo(dumps(facts.as_dict(), ensure_ascii=False))
+        print_as_json(facts.as_dict())
         return
     typer.echo("\n".join(facts.lines()))
 
@@ -137,7 +139,7 @@ def _show_suite(suite: DatasetSuite, *, json: bool) -> None:
     members = [member.as_dict() for member in suite.members]
     if json:
         facts = {"name": suite.name, "title": suite.title, "source": suite.source, "protocol": suite.protocol}
-        typer.echo(dumps({**facts, "sets": len(suite.sets), "members": members}, ensure_ascii=False))
+        print_as_json({**facts, "sets": len(suite.sets), "members": members})
         return
     source = f" ({suite.source})" if suite.source else ""
     _print_folded_lines(
@@ -200,6 +202,7 @@ def check(
 
 def _check_and_report_data_path(path: str, asked: DataCheckOptions, shown: PrintOptions) -> bool:
     """Whether a run can use what lies there, once its report is printed: with --json one line."""
+    from embassay.cli.progress import StderrProgressNotice
     from embassay.data.check import DataCheck, NearDuplicateRule
 
     nearness = (
@@ -218,7 +221,7 @@ def _check_and_report_data_path(path: str, asked: DataCheckOptions, shown: Print
         )
         report = check.report()
     if shown.json:
-        typer.echo(dumps(report.as_dict(), ensure_ascii=False))
+        print_as_json(report.as_dict())
     else:
         print_data_check_report(report, wide=shown.wide)
     return report.usable
@@ -497,6 +500,9 @@ def fetch_datasets(names: Sequence[str], protocol: str, task: str, *, json: bool
     DataError at the end if one could not be fetched, Interrupted on Ctrl-C; the others are kept.
     """
 
+    from embassay.cli.progress import StderrProgressNotice
+    from embassay.data.catalogue.entries import find_data_mirror_folder
+
     fetched: list[FetchedTable] = []
     failed: list[DataError] = []
     try:
@@ -536,6 +542,8 @@ def _fetch_one_dataset(
 
 
 def _find_dataset_records(names: Sequence[str], protocol: str, task: str) -> list[CatalogueDatasetRecord]:
+
+    from embassay.data.catalogue.entries import list_dataset_overviews, read_catalogue_entries
 
     if bool(names) == bool(protocol or task):
         raise UsageError(

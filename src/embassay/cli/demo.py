@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from embassay.cli.options import WorkerOptions, add_record_options
-from embassay.cli.session import DisplayOptions, run_and_show_results, show_run_verdict
 from embassay.cli.terminal import (
     format_command_line,
     measure_stdout_screen,
@@ -31,6 +30,7 @@ from embassay.protocols.kernel.request import OUTPUT, option, redeclare_option
 from embassay.runs.execution import tie_worker_to_parent
 
 if TYPE_CHECKING:
+    from embassay.cli.session import DisplayOptions
     from embassay.protocols.rag.golden.options import GoldenRequest
 
 BUNDLED = ("wordllama", "bm25", "jaccard", "levenshtein")
@@ -75,6 +75,7 @@ def demo(asked: DemoOptions) -> None:
 
     Example: embassay demo --out runs/demo
     """
+    from embassay.cli.session import DisplayOptions
     from embassay.report import write_report
 
     out, workers = asked.out, asked.workers
@@ -173,6 +174,7 @@ def show_run_headlines(runs: Sequence[Path]) -> None:
 
 
 def _run_sage_demo(systems: tuple[str, ...], out: Path, display: DisplayOptions, workers: int) -> None:
+    from embassay.cli.session import run_and_show_results
     from embassay.protocols import sage
     from embassay.protocols.sage.protocol import SageProtocol
 
@@ -185,6 +187,7 @@ def _run_sage_demo(systems: tuple[str, ...], out: Path, display: DisplayOptions,
 
 
 def _run_pteb_demo(systems: tuple[str, ...], out: Path, display: DisplayOptions, workers: int) -> None:
+    from embassay.cli.session import run_and_show_results
     from embassay.protocols import pteb
     from embassay.protocols.pteb.protocol import PtebProtocol
 
@@ -200,6 +203,7 @@ def _run_pteb_demo(systems: tuple[str, ...], out: Path, display: DisplayOptions,
 
 
 def _run_hteb_demo(systems: tuple[str, ...], out: Path, display: DisplayOptions, workers: int) -> None:
+    from embassay.cli.session import run_and_show_results
     from embassay.protocols import hteb
     from embassay.protocols.hteb.protocol import HtebProtocol
 
@@ -225,6 +229,7 @@ def _run_rag_golden_set_demo(systems: tuple[str, ...], out: Path, display: Displ
     """A golden set for a dozen of the sample's questions, and what the bundled systems retrieve scored with it."""
     from embassay.cli.rag.golden import run_golden_set_request
     from embassay.cli.rag.score import run_and_print_scoring
+    from embassay.cli.session import show_run_verdict
     from embassay.protocols.rag.golden.options import GoldenOptions, GoldenRequest
     from embassay.protocols.rag.scoring.options import ScoreRequest
     from embassay.protocols.rag.scoring.protocol import score_request

@@ -18,7 +18,7 @@ from embassay.cli.options import (
     add_record_options,
     choose_cell_executor,
 )
-from embassay.cli.terminal import print_table_to_fit_screen
+from embassay.cli.terminal import print_as_json, print_table_to_fit_screen
 from embassay.errors import UsageError
 from embassay.machine import find_cache_folder, find_corpus_folder
 from embassay.protocols.kernel.request import SYSTEMS, option
@@ -68,7 +68,7 @@ def show(
     else:
         rows, shown = list(_list_registry_entries(what)), []
     if printed.json:
-        typer.echo(dumps(rows, ensure_ascii=False))
+        print_as_json(rows)
         return
 
     facts = list(dict.fromkeys(key for row in rows for key in row if key not in ("name", "summary")))
@@ -205,7 +205,7 @@ def _show_ray_cluster(address: str | None, json: bool) -> None:
     choose_cell_executor(1, "ray", address)
     facts = examine_ray_cluster(address)
     if json:
-        typer.echo(dumps(asdict(facts), ensure_ascii=False))
+        print_as_json(asdict(facts))
     else:
         _print_cluster_facts(facts)
     if facts.check.state == "broken":
@@ -300,7 +300,7 @@ def _print_machine_json(
         "extras": [{**asdict(extra), "installed": extra.is_installed} for extra in known],
         "checks": [asdict(check) for check in checks],
     }
-    typer.echo(dumps(facts, ensure_ascii=False))
+    print_as_json(facts)
 
 
 caches = TitledCommandApp("Show or empty the caches.")

@@ -22,7 +22,13 @@ from embassay.cli.options import (
     make_default_run_folder,
     stopping_at_memory,
 )
-from embassay.cli.session import add_out_option
+from embassay.cli.session import (
+    DisplayOptions,
+    add_out_option,
+    run_or_plan_protocol,
+    show_run_plan,
+    stop_on_signal,
+)
 from embassay.cli.terminal import format_command_line, print_table_to_fit_screen
 from embassay.protocols.hteb.options import HtebRequest, apply_reference_value
 from embassay.protocols.kernel.request import (
@@ -66,7 +72,6 @@ def run(request: HtebRequest, running: WorkerOptions, reference: Reference = Fal
 
     Example: embassay hteb run -s minilm --transformer ollama:gemma3:27b --limit 50
     """
-    from embassay.cli.session import run_or_plan_protocol
     from embassay.protocols.hteb.protocol import HtebProtocol
 
     run_or_plan_protocol(
@@ -98,7 +103,6 @@ def transform(request: HtebRequest, running: RunOptions, reference: Reference = 
     Example: embassay hteb transform --transformer ollama:gemma3:27b -d sample
     """
     from embassay.cli.progress import make_progress_listener
-    from embassay.cli.session import DisplayOptions, show_run_plan, stop_on_signal
     from embassay.protocols.hteb.protocol import forecast_transform_cost, transform
     from embassay.protocols.kernel.session import open_spending_ledger
     from embassay.runs.folder import RunFolder

@@ -24,7 +24,12 @@ from embassay.cli.options import (
     stopping_at_memory,
 )
 from embassay.cli.session import DisplayOptions, run_or_plan_protocol, show_run_plan
-from embassay.cli.terminal import format_command_line, print_table_to_fit_screen, print_view_blocks
+from embassay.cli.terminal import (
+    format_command_line,
+    print_as_json,
+    print_table_to_fit_screen,
+    print_view_blocks,
+)
 from embassay.errors import Interrupted
 from embassay.protocols.kernel.request import (
     OUTPUT,
@@ -279,10 +284,8 @@ def score(folder: StudyFolder, asked: RatingScoreOptions, files: RatingFiles = N
     )
     written = scoring.write_study_run(scored, command=format_command_line())
     if json:
-        from json import dumps
-
         results = [row.as_dict() for row in written.read_results()]
-        typer.echo(dumps({"results": results, "warnings": scored.warnings}, ensure_ascii=False))
+        print_as_json({"results": results, "warnings": scored.warnings})
         return
     _show_scored_study(scored, wide, asked.price)
 

@@ -28,7 +28,6 @@ from embassay.protocols.kernel.request import (
     redeclare_option,
 )
 from embassay.protocols.live import RetrieverOption
-from embassay.runs.folder import format_value_as_json, write_file_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,6 +84,8 @@ def compare(
 
 def _print_records_json(records: dict[str, Any]) -> None:
     from math import isfinite
+
+    from embassay.runs.folder import format_value_as_json
 
     def make_json_safe(value: Any) -> Any:
         if is_dataclass(value) and not isinstance(value, type):
@@ -171,6 +172,7 @@ def gate(folder: Folder, asked: BuildGateOptions, now: LiveRetrieverOptions, sho
 
     from embassay.protocols import gate as gating
     from embassay.report.terminal import gate_verdicts_view
+    from embassay.runs.folder import format_value_as_json, write_file_atomically
 
     if asked.listed:
         _print_gate_scores(folder, asked, shown)
@@ -383,6 +385,7 @@ def export(folders: Folders, asked: RunExportTarget, shown: PrintOptions) -> Non
 
 def _log_runs_to_tracker(folders: list[Path], asked: RunExportTarget, *, json: bool) -> None:
     from embassay.interchange import log_to_mlflow, log_to_trackio, log_to_wandb
+    from embassay.runs.folder import format_value_as_json
 
     if asked.to == "mlflow":
         logged = log_to_mlflow(folders, asked.out, experiment=asked.project)
@@ -403,6 +406,8 @@ def _print_left_out_results(done: Exported) -> None:
 
 
 def _print_export_json(done: Exported) -> None:
+
+    from embassay.runs.folder import format_value_as_json
 
     left_out = [vars(out) for out in done.left_out]
     typer.echo(format_value_as_json({**vars(done), "out": str(done.out), "left_out": left_out}, indent=1))
@@ -442,6 +447,7 @@ def import_(source: Source, asked: ResultsImportOptions, shown: PrintOptions) ->
 
     from embassay.cli.progress import StderrProgressNotice
     from embassay.interchange import import_results
+    from embassay.runs.folder import format_value_as_json
 
     with StderrProgressNotice() as waiting:
         done = import_results(

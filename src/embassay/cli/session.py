@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import shlex
 import signal
@@ -31,6 +30,7 @@ from embassay.cli.progress import make_progress_listener as progress
 from embassay.cli.terminal import (
     format_command_line,
     make_name_shortener,
+    print_as_json,
     print_table_to_fit_screen,
     print_view_blocks,
 )
@@ -211,9 +211,7 @@ def show_run_plan(
     with allow_models_without_keys(), announce_slow_opening(systems):
         forecasts = forecast(NoCallsLedger())
     if display.json:
-        import json
-
-        typer.echo(json.dumps(forecasts.as_dict(), ensure_ascii=False))
+        print_as_json(forecasts.as_dict())
         return
     shorten = make_name_shortener([cell.system for cell in forecasts.cells]) if not display.wide else str
     if forecasts.cells:
@@ -239,7 +237,7 @@ def print_results_json(path: Path, written: Path | None, **more: Any) -> None:
     """Print the results of a run as JSON, with `more` and where its report was written."""
     rows = [row.as_dict() for row in RunFolder(path).read_results()]
     facts = {"results": rows, **more, "report": str(written) if written else None}
-    typer.echo(json.dumps(facts, ensure_ascii=False))
+    print_as_json(facts)
 
 
 def add_out_option(command: str, out: Path) -> str:

@@ -104,6 +104,15 @@ def measure_stdout_screen() -> ScreenWidthAndCharset:
     return ScreenWidthAndCharset(shutil.get_terminal_size((80, 24)).columns, encoding == "utf8")
 
 
+def print_as_json(value: Any) -> None:
+    """Print a value as one line of JSON."""
+    import json
+
+    import typer
+
+    typer.echo(json.dumps(value, ensure_ascii=False))
+
+
 def print_rendered_text(text: Any) -> None:
     """Print a rendered text on stdout, coloured only where that is a terminal."""
     # Lines are folded to the screen already; a path or a wide table must stay whole.

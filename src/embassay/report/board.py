@@ -29,15 +29,7 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import select_above_references
 from embassay.protocols.kernel.tables import POINTS, SCORE, MeasureFormat
 from embassay.records import Result
-from embassay.report.record import (
-    APART,
-    FEW,
-    KINDS,
-    OVERALL,
-    RunCellStatus,
-    RunRecord,
-    SystemOfRun,
-)
+from embassay.report.record import APART, FEW, KINDS, OVERALL, RunCellStatus, RunRecord, SystemOfRun
 
 PLACES = {
     "sage": "embassay.report.sage.tables",

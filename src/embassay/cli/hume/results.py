@@ -11,18 +11,13 @@ import typer
 
 from embassay.cli.hume.study import STUDY
 from embassay.cli.options import WorkerOptions, add_record_options, make_default_run_folder
-from embassay.cli.session import (
-    DisplayOptions,
-    run_and_show_results,
-    show_run_plan,
-    write_report_and_show_run,
-)
 from embassay.cli.terminal import format_command_line
 from embassay.errors import UsageError
 from embassay.protocols.hume.options import PublishedRequest, StudyRequest
 from embassay.protocols.kernel.request import declare_label_price_option
 
 if TYPE_CHECKING:
+    from embassay.cli.session import DisplayOptions
     from embassay.protocols.kernel.outcome import Run
 
 Study = Annotated[Path | None, typer.Argument(metavar="[STUDY]", help=STUDY)]
@@ -49,6 +44,8 @@ def score(
 
     Example: embassay hume score study -s minilm
     """
+
+    from embassay.cli.session import DisplayOptions
 
     out, display = running.out, DisplayOptions(running.json, running.wide)
     crew = 1 if running.dry_run else running.choose_cell_workers()
@@ -89,6 +86,8 @@ def score_result_files(
 ) -> None:
     """Carry out a request for result files: with systems, evaluate these on the items that people answered and place
     them among people and published models, or show what that would take."""
+    from embassay.cli.session import run_and_show_results
+
     out = running.out
     if not request.systems:
         _refuse_unused_options(
@@ -126,6 +125,7 @@ def show_plan_for_own_systems(request: PublishedRequest, display: DisplayOptions
     """Show what evaluating own systems would take."""
     from tempfile import TemporaryDirectory
 
+    from embassay.cli.session import show_run_plan
     from embassay.protocols.hume.results.protocol import SystemScoring, study_request, write_annotated_items
 
     with TemporaryDirectory() as folder:
@@ -145,6 +145,7 @@ def run_hume_study_request(
     **arguments: Any,
 ) -> None:
     """Carry out a request for a study, and say what more labels would cost at a `price` each."""
+    from embassay.cli.session import run_and_show_results
     from embassay.protocols.hume.results.protocol import StudyScoring
 
     run_and_show_results(
@@ -155,12 +156,14 @@ def run_hume_study_request(
 
 def show_study_plan(request: StudyRequest, out: Path, display: DisplayOptions) -> None:  # noqa: ARG001
     """Show what a request would take."""
+    from embassay.cli.session import show_run_plan
     from embassay.protocols.hume.results.protocol import StudyScoring
 
     show_run_plan(partial(StudyScoring().forecast_request_cost, request), display)
 
 
 def _show_scored_run(path: Path, display: DisplayOptions, report: bool, price: float | None = None) -> None:
+    from embassay.cli.session import write_report_and_show_run
     from embassay.report.hume.conclusions import hume_view
 
     write_report_and_show_run(path, display, report, view=partial(hume_view, price=price))

@@ -16,7 +16,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from embassay.cli.options import PrintOptions, RunOptions, ServerOptions, add_record_options
-from embassay.cli.terminal import format_command_line, print_table_to_fit_screen, print_view_blocks
+from embassay.cli.terminal import (
+    format_command_line,
+    print_as_json,
+    print_table_to_fit_screen,
+    print_view_blocks,
+)
 from embassay.errors import BudgetExceeded, ModelError, UsageError
 from embassay.protocols.hume.options import (
     AnnotateRequest,
@@ -27,7 +32,6 @@ from embassay.protocols.hume.options import (
     StudyDataOptions,
     TaskDrawOptions,
 )
-from embassay.protocols.hume.study import StudyTask, read_study, write_annotations, write_study
 from embassay.protocols.kernel.request import (
     OUTPUT,
     SERVER,
@@ -37,12 +41,12 @@ from embassay.protocols.kernel.request import (
     option,
     redeclare_option,
 )
-from embassay.runs.folder import format_value_as_json, write_file_atomically
 
 if TYPE_CHECKING:
     from embassay.protocols.hume.exchange.intake import AnswerImportResult
     from embassay.protocols.hume.llms.protocol import AnnotationSessionOutcome
     from embassay.protocols.hume.sampling import SampledStudy, StudySampleRequest
+    from embassay.protocols.hume.study import StudyTask
     from embassay.web.annotation.service import StudyServerOptions, StudyService
 
 STUDY = "A study folder from `embassay hume sample`."
@@ -70,6 +74,7 @@ def sample(asked: StudyDataOptions, writing: StudyOutputOptions) -> None:
     from embassay.cli.progress import StderrProgressNotice
     from embassay.protocols.hume.sampling import draw_study as drawn
     from embassay.protocols.hume.sampling import write_miniature_datasets
+    from embassay.protocols.hume.study import write_study
     from embassay.protocols.kernel.absentees import describe_catalogue_planning
 
     out, dry_run = writing.out, writing.dry_run
@@ -163,7 +168,7 @@ def _print_sample_json(out: Path | None, sampled: SampledStudy, absent: Sequence
         "study": None if out is None else str(out), "content": sampled.study.content, "tasks": tasks,
         "left_out": sampled.left_out, **({"not_fetched": absent} if absent else {})
     }  # fmt: skip
-    typer.echo(dumps(study, ensure_ascii=False))
+    print_as_json(study)
 
 
 @dataclass(frozen=True)
@@ -391,6 +396,7 @@ def _show_annotation_plan(
 ) -> None:
     from embassay.cli.session import DisplayOptions, show_run_plan
     from embassay.protocols.hume.llms.protocol import forecast_annotation, plan_annotation_work
+    from embassay.protocols.hume.study import read_study
 
     show_run_plan(
         lambda ledger: forecast_annotation(study, request, ledger, replace=replace),
@@ -422,6 +428,7 @@ def _run_annotation_session(
 
 
 def _show_session_outcome(outcome: AnnotationSessionOutcome, *, json: bool, wide: bool) -> None:
+    from embassay.runs.folder import format_value_as_json
     from embassay.runs.spending import format_dollars, summarise_spending
 
     if json:
@@ -481,6 +488,7 @@ def hybrid(study: Study, asked: LlmHumanSplitOptions) -> None:
         write_hybrid_answers,
     )
     from embassay.protocols.hume.record import write_divided_tasks
+    from embassay.protocols.hume.study import read_study
     from embassay.report.hume.conclusions import divided_items_view
 
     if asked.by == "agreement":
@@ -492,7 +500,7 @@ def hybrid(study: Study, asked: LlmHumanSplitOptions) -> None:
     rows = convert_to_divided_record(splits)
     write_divided_tasks(study, rows)
     if asked.json:
-        typer.echo(dumps([asdict(split) for split in splits], ensure_ascii=False))
+        print_as_json([asdict(split) for split in splits])
         return
     print_view_blocks(divided_items_view(rows), asked.wide)
     typer.echo(f"Items: {path}")
@@ -502,7 +510,9 @@ def hybrid(study: Study, asked: LlmHumanSplitOptions) -> None:
 def _show_task_owners(study: Path, asked: LlmHumanSplitOptions) -> None:
 
     from embassay.protocols.hume.llms.protocol import decide_task_owners
+    from embassay.protocols.hume.study import read_study
     from embassay.report.hume.conclusions import task_owners_view
+    from embassay.runs.folder import format_value_as_json, write_file_atomically
 
     tasks = decide_task_owners(read_study(study), asked.llm)
     lines = [format_value_as_json(asdict(task)) for task in tasks]
@@ -537,6 +547,7 @@ def simulate(study: Study, scripts: ScriptedAnnotatorOptions, shown: PrintOption
     Example: embassay hume simulate study
     """
     from embassay.protocols.hume.collection import KIND, check_nobody_answered, simulate_annotators
+    from embassay.protocols.hume.study import read_study, write_annotations
 
     annotators, noise = scripts.annotators, scripts.noise
     folder = read_study(study)
@@ -545,7 +556,7 @@ def simulate(study: Study, scripts: ScriptedAnnotatorOptions, shown: PrintOption
     file = write_annotations(study, KIND, rows)
     if shown.json:
         facts = {"file": str(file), "annotators": annotators, "answers": len(rows), "kind": KIND}
-        typer.echo(dumps(facts, ensure_ascii=False))
+        print_as_json(facts)
         return
     typer.echo(f"{len(rows)} answers of {annotators} simulated annotators, noise {noise:g}: {file}")
     typer.echo(
@@ -565,6 +576,7 @@ def import_(study: Study, files: Files, asked: AnnotationImportOptions, shown: P
     Example: embassay hume import study ann.answers.jsonl
     """
     from embassay.protocols.hume.exchange.intake import import_files
+    from embassay.runs.folder import format_value_as_json
 
     form = None if asked.form == "auto" else asked.form
     done = import_files(study, files, form=form, annotator=asked.annotators, replace=asked.replace)

@@ -20,8 +20,14 @@ from embassay.cli.options import (
     add_record_options,
     stopping_at_memory,
 )
-from embassay.cli.session import print_results_json
-from embassay.cli.terminal import print_table_to_fit_screen, print_view_blocks
+from embassay.cli.session import (
+    DisplayOptions,
+    RunOnDisk,
+    print_results_json,
+    run_and_show_results,
+    show_run_plan,
+)
+from embassay.cli.terminal import print_as_json, print_table_to_fit_screen, print_view_blocks
 from embassay.protocols.kernel.request import DATA, OUTPUT, SPEED, RunRequest, option, redeclare_option
 from embassay.protocols.live import RetrieverOption
 from embassay.protocols.rag.golden.options import (
@@ -34,7 +40,6 @@ from embassay.runs.folder import format_value_as_json
 from embassay.stats import Estimate
 
 if TYPE_CHECKING:
-    from embassay.cli.session import DisplayOptions, RunOnDisk
     from embassay.protocols.rag.golden.summary import GoldenRunRecord, HumanCheckOfJudge
 
 
@@ -78,7 +83,6 @@ def golden(
 
     Example: embassay rag golden -d sample -s minilm -j ollama:gemma3:27b
     """
-    from embassay.cli.session import DisplayOptions, show_run_plan
     from embassay.protocols.rag.golden.protocol import GoldenSetAttempt
 
     settings = resolve_golden_settings(
@@ -120,7 +124,6 @@ def run_golden_set_request(
     **how: Any,
 ) -> None:
     """Carry out a request; `how` is what `Making` takes."""
-    from embassay.cli.session import run_and_show_results
     from embassay.protocols.rag.golden.protocol import GoldenSetAttempt
 
     do = partial(GoldenSetAttempt(**how).carry_out, request)
@@ -362,9 +365,7 @@ def prompts(shown: PrintOptions) -> None:
     from embassay.protocols.rag.judges.chat import KINDS, load_judge_prompt
 
     if shown.json:
-        from json import dumps
-
-        typer.echo(dumps([load_judge_prompt(kind).as_dict() for kind in KINDS], ensure_ascii=False))
+        print_as_json([load_judge_prompt(kind).as_dict() for kind in KINDS])
         return
     for kind in KINDS:
         text = load_judge_prompt(kind)

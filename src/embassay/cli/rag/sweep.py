@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embassay.cli.options import MatrixPrintOptions, RunOptions, add_record_options, make_default_run_folder
-from embassay.cli.session import print_results_json
-from embassay.cli.terminal import print_table_to_fit_screen, print_view_blocks
+from embassay.cli.session import DisplayOptions, print_results_json, run_and_show_results, show_rank_matrix
+from embassay.cli.terminal import print_as_json, print_table_to_fit_screen, print_view_blocks
 from embassay.protocols.kernel.request import (
     SPEED,
     RunRequest,
@@ -22,7 +22,6 @@ from embassay.protocols.kernel.request import (
 from embassay.protocols.live import RetrieverOption
 
 if TYPE_CHECKING:
-    from embassay.cli.session import DisplayOptions
     from embassay.protocols.rag.sweep.config import SweepRequest
 
 Config = Annotated[
@@ -81,7 +80,6 @@ def sweep(config: Config, asked: SweepOverrides, running: SweepRunOptions) -> No
 
     Example: embassay rag sweep sweep.yaml --sla-ms 200
     """
-    from embassay.cli.session import DisplayOptions, show_rank_matrix
     from embassay.protocols.rag.sweep.config import read_sweep_config
     from embassay.protocols.rag.sweep.protocol import override_sweep_request
 
@@ -128,7 +126,6 @@ def run_sweep_request(
     **how: Any,
 ) -> None:
     """Carry out a request, and say what more labels would cost at a `price` each; `how` is what `Sweeping` takes."""
-    from embassay.cli.session import run_and_show_results
     from embassay.protocols.rag.sweep.protocol import SweepAttempt
 
     do = partial(SweepAttempt(**how).carry_out, request)
@@ -158,9 +155,7 @@ def _show_sweep_plan(request: SweepRequest, display: DisplayOptions) -> None:
     with allow_models_without_keys():
         forecast = forecast_sweep(request, NoCallsLedger())
     if display.json:
-        import json
-
-        typer.echo(json.dumps(forecast.as_dict(), ensure_ascii=False))
+        print_as_json(forecast.as_dict())
         return
 
     print_table_to_fit_screen(*build_forecast_table(forecast.work), wide=display.wide, numbers=True)

@@ -14,7 +14,6 @@ from embassay.cli.terminal import format_command_line, print_view_blocks
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import OUTPUT, SPEED, option
 from embassay.protocols.watch.options import FingerprintCheckRequest, FingerprintRequest, SystemCompareRequest
-from embassay.runs.folder import format_value_as_json, write_file_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -54,6 +53,7 @@ def record(request: FingerprintRequest, target: FingerprintOutputOptions, asking
     from embassay.protocols.watch.answers import find_partial_folder
     from embassay.protocols.watch.plan import plan_recording
     from embassay.protocols.watch.recording import record_fingerprint_to_file
+    from embassay.runs.folder import format_value_as_json
 
     if asking.dry_run:
         _show_asking_plan(lambda: plan_recording(request), asking)
@@ -115,6 +115,7 @@ def check(
         is_check_failed,
     )
     from embassay.report.watch.checks import watch_check_view
+    from embassay.runs.folder import format_value_as_json, write_file_atomically
 
     fingerprint = read_fingerprint(file)
     history = request.history or find_history_file(file)
@@ -150,6 +151,7 @@ def compare(request: SystemCompareRequest, asking: AskingCostOptions) -> None:
     from embassay.protocols.watch.compare import compare_systems
     from embassay.protocols.watch.plan import plan_comparison
     from embassay.report.watch.checks import conformance_view
+    from embassay.runs.folder import format_value_as_json
 
     if asking.dry_run:
         _show_asking_plan(lambda: plan_comparison(request), asking)
@@ -185,6 +187,7 @@ def _open_ledger(asking: AskingCostOptions) -> Any:
 
 def _show_asking_plan(make: Callable[[], Sequence[PlannedStep]], asking: AskingCostOptions) -> None:
     from embassay.report.watch.checks import watch_plan_view
+    from embassay.runs.folder import format_value_as_json
     from embassay.systems.remote import allow_models_without_keys
 
     with allow_models_without_keys():

@@ -30,8 +30,7 @@ from embassay.data.retrieval import GainTable
 from embassay.data.rows import Row, RowOrigin, RowSource
 from embassay.data.shapes import OTHERWISE, PARTS, RETRIEVAL_PARTS, SHAPES
 from embassay.data.sources import assemble_dataset_parts, split_table_by_shape
-from embassay.data.tables import FORMATS
-from embassay.data.tables import open_table_file as open_table_file
+from embassay.data.tables import FORMATS, open_table_file
 from embassay.data.views import (
     ALIASES,
     ChainedSourcesView,

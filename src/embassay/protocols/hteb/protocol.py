@@ -74,11 +74,7 @@ from embassay.protocols.wordings.protocol import (
     open_and_count_dataset,
 )
 from embassay.protocols.wordings.records import ParaphraseOutcome, SourceText
-from embassay.protocols.wordings.scores import (
-    RunLayout,
-    TaskInRun,
-    list_systems_and_datasets,
-)
+from embassay.protocols.wordings.scores import RunLayout, TaskInRun, list_systems_and_datasets
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import find_registered_task
 from embassay.records import LoadedDataset, Result

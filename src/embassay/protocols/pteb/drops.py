@@ -19,11 +19,14 @@ from embassay.errors import UsageError
 from embassay.measures import edit_distances, spearman
 from embassay.measures.summary import resample_average_precision, resample_spearman
 from embassay.protocols.pteb.ratings import bin_by_word_count
-from embassay.protocols.wordings.records import BOTH as BOTH
-from embassay.protocols.wordings.records import ENGLISH as ENGLISH
-from embassay.protocols.wordings.records import OTHER as OTHER
-from embassay.protocols.wordings.records import Outcome, ParaphraseOutcome
-from embassay.protocols.wordings.records import find_language_group as find_language_group
+from embassay.protocols.wordings.records import (
+    BOTH,
+    ENGLISH,
+    OTHER,
+    Outcome,
+    ParaphraseOutcome,
+    find_language_group,
+)
 from embassay.randomness import make_seeded_generator
 from embassay.records import Result, SkippedItems
 from embassay.stats import Estimate, percentile_interval, resample_means

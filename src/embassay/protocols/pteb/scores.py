@@ -24,20 +24,17 @@ from embassay.protocols.kernel.tables import (
     whole_number_column,
 )
 from embassay.protocols.pteb.drops import (
-    BOTH,
-    ENGLISH,
     HEADLINES,
-    OTHER,
     DatasetUsed,
     LengthBin,
     WordsPerText,
     average_word_count,
     compare_drops_with_distance,
-    find_language_group,
     is_paraphrase_run,
     list_used_datasets,
     parse_variant_source,
 )
+from embassay.protocols.wordings.records import BOTH, ENGLISH, OTHER, find_language_group
 from embassay.protocols.wordings.scores import CONTROLS, OVERALL
 from embassay.protocols.wordings.tables import (
     convert_to_points,

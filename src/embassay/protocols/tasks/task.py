@@ -329,10 +329,7 @@ def measure_pair_similarity(
 
 
 def compare_gold_pairs(
-    system: Similarity,
-    data: LabelledTextPairs | ScoredTextPairs,
-    gold: NDArray[Any],
-    name: str = "gold",
+    system: Similarity, data: LabelledTextPairs | ScoredTextPairs, gold: NDArray[Any], name: str = "gold"
 ) -> tuple[NDArray[np.float64], Lost, Items]:
     """The similarity of each pair, (n,), the pairs that were lost, and the items: `similarity` and what people say."""
     similar = measure_pair_similarity(system, data.first, data.second)

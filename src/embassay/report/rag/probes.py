@@ -32,9 +32,7 @@ from embassay.document.plots import MOST_LINES, NamedPlotLine, draw_line_chart
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, make_change_claim, make_count_claim
 from embassay.protocols.kernel.tables import SCORE, MeasureFormat
-from embassay.protocols.rag.probes import names as names
-from embassay.protocols.rag.probes import noise as noise
-from embassay.protocols.rag.probes import signatures
+from embassay.protocols.rag.probes import names, noise, signatures
 from embassay.protocols.rag.probes.bundles import CONDITIONS
 from embassay.protocols.rag.probes.names import HEADLINE, PERCENT
 from embassay.protocols.rag.probes.noise import ACROSS, COSINE, OVERLAP, RECOVERED, SHARE, TAU

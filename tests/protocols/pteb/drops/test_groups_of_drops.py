@@ -15,11 +15,11 @@ from embassay.protocols.pteb.drops import (
     ScoreDrop,
     analyse_drops_by_language,
     compare_drops_with_original,
-    find_language_group,
     list_used_datasets,
     measure_score_drops,
     parse_variant_source,
 )
+from embassay.protocols.wordings.records import find_language_group
 from embassay.records import Result, SkippedItems
 
 SEEDS = (1337, 1338, 1339)

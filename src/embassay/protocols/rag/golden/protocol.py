@@ -72,14 +72,7 @@ from embassay.protocols.rag.judges.chat import build_grading_messages, build_ord
 from embassay.protocols.rag.ranking.engines import ENGINES, estimate_engine_calls
 from embassay.protocols.rag.scoring.inputs import parse_named_path
 from embassay.runs.execution import Workers
-from embassay.runs.folder import (
-    CellRecord,
-    RunCell,
-    RunFolder,
-    digest_json,
-    write_json,
-    write_json_lines,
-)
+from embassay.runs.folder import CellRecord, RunCell, RunFolder, digest_json, write_json, write_json_lines
 from embassay.runs.forecast import CellForecast, RunForecast, estimate_server_seconds, find_remote_encoder
 from embassay.runs.memory import PeakMemory
 from embassay.systems.remote import Ledger

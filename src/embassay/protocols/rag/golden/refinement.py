@@ -30,12 +30,7 @@ from typing import Any
 from embassay.errors import ModelError
 from embassay.limits import parse_record_json
 from embassay.protocols.rag.judges import Judge, Passage, PassageOrdering, Question
-from embassay.protocols.rag.ranking import (
-    CandidateRanking,
-    JudgeOrderAnswer,
-    PoolPassage,
-    RankingEngine,
-)
+from embassay.protocols.rag.ranking import CandidateRanking, JudgeOrderAnswer, PoolPassage, RankingEngine
 from embassay.protocols.rag.ranking.engines import order_by_grade
 from embassay.runs.execution import CallFailure, run_concurrent_jobs
 from embassay.runs.folder import digest_json, format_value_as_json, write_file_atomically

@@ -14,11 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.ranking.engines import (
-    JudgeOrderAnswer,
-    PoolPassage,
-    convert_grades_to_scores,
-)
+from embassay.protocols.rag.ranking.engines import JudgeOrderAnswer, PoolPassage, convert_grades_to_scores
 from embassay.randomness import make_seeded_generator
 from embassay.stats import Estimate, percentile_interval, resample_means
 from embassay.stats.resampling import draw_all_resample_rows
