@@ -15,15 +15,15 @@ from embassay.data.catalogue.entries import CatalogueDatasetRecord, read_catalog
 PAGE = Path(__file__).parents[1] / "docs" / "catalogue.md"
 HEAD = """# Catalogue
 
-{entries} datasets that `-d NAME` takes, by protocol and task. {pinned} are pinned to a commit, so that everybody reads
-the same bytes; those with † may change, or you get them yourself. [Data](data.md#mirror-and-hub) says how to fetch
-them; `embassay data list` shows the shapes of each, `embassay data show NAME` its repository, commit, files
-and columns.
+`-d NAME` accepts these {entries} datasets, listed by protocol and task. {pinned} are pinned to a commit, so everybody
+reads the same bytes; those marked † can change or must be downloaded by hand. [Data](data.md#mirror-and-hub) shows how
+to fetch them. `embassay data list` shows each dataset's shapes; `embassay data show NAME` shows its repository, commit,
+files and columns.
 
-In parentheses: size, licence, and languages unless only English. Size counts what is scored: pairs, texts, queries or
-documents. Licences are as stated by the publisher; – if none is stated, or it is unclear.
+Parentheses show size, licence and languages (if not only English). Size counts what is scored: pairs, texts, queries
+or documents. Licences are as stated by the publisher; – means none stated, or unclear.
 
-*Made from `src/embassay/data/catalogue/*.yaml` by `benchmarks/catalogue_page.py --write`.*
+*Generated from `src/embassay/data/catalogue/*.yaml` by `benchmarks/catalogue_page.py --write`.*
 """
 TITLES = {"sage": "SAGE", "pteb": "PTEB", "hteb": "HTEB", "hume": "HUME"}
 FAMILIES = ("cqadupstack",)
@@ -58,8 +58,8 @@ def _section(protocol: str, title: str, records: Iterable[CatalogueDatasetRecord
     for members in families.values():
         tasks.setdefault("retrieval", []).append(_family(members))
     lines = [f"- **{task}**: {', '.join(found)}" for task, found in tasks.items()]
-    lines += ["", "By hand:", "", *by_hand] if by_hand else []
-    lines += ["", f"Also, from above: {', '.join(again)}."] if again else []
+    lines += ["", "To download by hand:", "", *by_hand] if by_hand else []
+    lines += ["", f"Also listed above: {', '.join(again)}."] if again else []
     return "\n".join([f"## {title}", "", *lines, ""])
 
 

@@ -16,10 +16,10 @@ DOCS = Path(__file__).parents[1] / "docs"
 PAGE, TABLE = DOCS / "papers.md", DOCS / "papers.csv"
 HEAD = """# The papers, item by item
 
-{items} items of the four papers and HTEB, each with its command. The file is that of the run which `embassay demo`
-makes of the item; where there is none, the item needs a language model, people or data that the demo lacks.
-[Published figures](published.md) says which printed numbers come out the same. `tests/docs/test_papers_page.py` types
-every command on the sample, with options that keep it short, and looks for what it gives{untyped}.
+This page lists {items} items from the four papers and HTEB, with the command for each. The last column names the file
+that `embassay demo` writes; where there is none, the item needs a language model, people or data that the demo lacks.
+[Published figures](published.md) lists the printed numbers that are reproduced. A test runs every command on the
+sample{untyped}.
 
 *Made from `docs/papers.csv` by `benchmarks/papers_page.py --write`.*
 """
@@ -36,7 +36,7 @@ def page() -> str:
     items = read_items()
     untyped = (f"`{row['command']}`, which {row['reason']}" for row in items if row["reason"])
     rest = "; ".join(untyped)
-    head = HEAD.format(items=len(items), untyped=f"; all but {rest}" if rest else "")
+    head = HEAD.format(items=len(items), untyped=f", except {rest}" if rest else "")
     return "\n".join([head, *_sections(items)])
 
 

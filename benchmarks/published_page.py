@@ -96,7 +96,7 @@ def overview(papers: dict[str, str], figures: Sequence[ReproducedFigure]) -> str
         lines.append(
             f"| [{paper}](#{paper.lower()}) | {counted(one for one in figures if one.paper == paper)} |"
         )
-    return "\n".join([*lines, f"| Together | {counted(iter(figures))} |"])
+    return "\n".join([*lines, f"| Total | {counted(iter(figures))} |"])
 
 
 def counted(figures: Iterator[ReproducedFigure]) -> str:
@@ -121,7 +121,7 @@ def differing(
         one for one in found if one.table not in whole or abs(float(one.ours) - float(one.published)) > FAR
     ]
     left = len(found) - len(far)
-    rest = f"The other {left} that differ are off by at most {FAR}." if left else ""
+    rest = f"The other {left} differing figures are off by at most {FAR}." if left else ""
     return "\n\n".join(part for part in (f"## {paper}", about, listed(far, reasons, True), rest) if part)
 
 

@@ -71,7 +71,7 @@ class SizeLimit:
 
 WHOLE = SizeLimit(
     "whole", 4 * 2**30, "a file",
-    "runs and judgements are held in memory; ten million lines of a run are 500 MB"
+    "runs and judgements are held in memory; ten million lines of a run take 500 MB"
 )  # fmt: skip
 DOCUMENT = SizeLimit(
     "document", 256 * 2**20, "a document",
@@ -80,12 +80,12 @@ DOCUMENT = SizeLimit(
 )  # fmt: skip
 LINE = SizeLimit(
     "line", 64 * 2**20, "a line",
-    "a line of JSON Lines, or a row of CSV, is one item: the longest novels have 10 MB"
+    "a line of JSON Lines, or a row of CSV, is one item; the longest novels are 10 MB"
 )  # fmt: skip
 COLUMNS = SizeLimit("columns", 10_000, "columns", "wide tables have hundreds of columns", bytes=False)
 FILES = SizeLimit(
     "files", 1_000_000, "files in a folder",
-    "the published results of MTEB are some hundred thousand files",
+    "the published MTEB results are several hundred thousand files",
     bytes=False
 )  # fmt: skip
 ROWS = SizeLimit(
@@ -95,7 +95,7 @@ ROWS = SizeLimit(
 )  # fmt: skip
 TIMES = SizeLimit(
     "times", 100, "times a packed file's own size",
-    "text unpacks to 3 to 20 times its packed size, a bomb to a thousand",
+    "text unpacks to 3 to 20 times its packed size, a zip bomb to 1,000 times",
     bytes=False
 )  # fmt: skip
 TABLE = SizeLimit(
@@ -104,11 +104,11 @@ TABLE = SizeLimit(
 )  # fmt: skip
 PROSE = SizeLimit(
     "prose", 64 * 2**20, "a text, Markdown or HTML document",
-    "the longest novels have 10 MB; converted PDF and Word files may be as long"
+    "the longest novels are 10 MB; converted PDF and Word files can be as long"
 )  # fmt: skip
 CONVERTED = SizeLimit(
     "converted", 256 * 2**20, "a PDF, Word, PowerPoint or EPUB file",
-    "scanned books have 100 MB, nearly all of it pictures"
+    "scanned books are 100 MB, nearly all of it images"
 )  # fmt: skip
 CONVERTER = SizeLimit(
     "converter", 2 * 2**30, "a document in memory",
@@ -116,15 +116,15 @@ CONVERTER = SizeLimit(
 )  # fmt: skip
 SECONDS = SizeLimit(
     "seconds", 60, "seconds for one document",
-    "a PDF of a thousand pages takes ten", bytes=False
+    "a PDF of a thousand pages takes ten seconds", bytes=False
 )  # fmt: skip
 CONVERSIONS = SizeLimit(
     "conversions", 1_800, "seconds for all documents of a folder",
-    "five thousand PDF files take half an hour, once: converted documents are kept", bytes=False
+    "five thousand PDF files take half an hour, but only once: converted documents are kept", bytes=False
 )  # fmt: skip
 READING = SizeLimit(
     "reading", 1_800, "seconds to read one file, or to list a folder",
-    "twenty million rows take a quarter of an hour", bytes=False
+    "twenty million rows take 15 minutes", bytes=False
 )  # fmt: skip
 NODES = SizeLimit(
     "nodes", 100_000, "values in a YAML file, aliases written out,",
@@ -133,7 +133,7 @@ NODES = SizeLimit(
 )  # fmt: skip
 ANSWER = SizeLimit(
     "answer", 256 * 2**20, "a server's answer",
-    "2,048 vectors of 4,096 numbers are 180 MB of JSON"
+    "2,048 vectors of 4,096 numbers take 180 MB as JSON"
 )  # fmt: skip
 
 LIMITS: tuple[SizeLimit, ...] = (
@@ -448,7 +448,7 @@ def _parse_json(content: str | bytes) -> Any:
         # These two are kinds of ValueError and say what is wrong; what is left is Python's limit on digits.
         raise
     except ValueError:
-        raise ValueError("an integer of over 4,000 digits") from None
+        raise ValueError("an integer with more than 4,000 digits") from None
 
 
 def _count_signs(content: str | bytes, sign: str) -> int:
@@ -487,14 +487,14 @@ def _check_numbers(value: Any) -> None:
         try:
             float(value)
         except OverflowError:
-            raise ValueError(f"an integer of {len(str(value)):,} digits") from None
+            raise ValueError(f"an integer with {len(str(value)):,} digits") from None
     for inner in _list_nested_values(value):
         _check_numbers(inner)
 
 
 def _check_finite(value: Any) -> None:
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{value} is no number")
+        raise ValueError(f"{value} is not a finite number")
     for inner in _list_nested_values(value):
         _check_finite(inner)
 
@@ -504,7 +504,7 @@ def _check_characters(value: Any) -> None:
         # JSON can spell one half of a pair, as "\ud83d", but UTF-8 cannot hold it.
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
-        raise ValueError("half of a surrogate pair, as from an emoji cut in two") from None
+        raise ValueError("half of a surrogate pair, such as half of an emoji") from None
 
 
 def walk_bounded_folder(
@@ -553,4 +553,4 @@ def find_forbidden_path(path: Path) -> Path | None:
 
 def advise_on_denied_reading(path: Path) -> str:
     """What to do about a file or folder that this user may not read."""
-    return f"Ask its owner; if that is you: chmod u+rX {shlex.quote(str(path))}."
+    return f"Ask the owner for read access. If you are the owner: chmod u+rX {shlex.quote(str(path))}."

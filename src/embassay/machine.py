@@ -75,7 +75,7 @@ def choose_cuda_card() -> str | None:
     missing = _explain_missing_card(named)
     if named is not None and missing:
         raise UsageError(
-            f"{VARIABLE} is {named}, and {missing}.",
+            f"{VARIABLE} is {named}, but {missing}.",
             mend=f"Install torch for CUDA (pip install 'embassay[torch]'), or set {VARIABLE}=cpu.",
         )
     return None if missing else named or "cuda"

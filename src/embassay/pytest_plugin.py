@@ -140,14 +140,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """The folder of runs, and whether dear tests run."""
     group = parser.getgroup("embassay")
     group.addoption(
-        "--embassay-runs", metavar="DIR", help="folder of the runs that tests make (default: .embassay)"
+        "--embassay-runs", metavar="DIR", help="folder for the runs that tests create (default: .embassay)"
     )
     group.addoption("--embassay-dear", action="store_true", help="also run tests marked embassay_dear")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """The mark of tests that take too long, or cost too much, for each push."""
-    config.addinivalue_line("markers", f"{_DEAR}: too expensive for every push; runs with --embassay-dear")
+    config.addinivalue_line("markers", f"{_DEAR}: too expensive for every push; needs --embassay-dear")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -156,4 +156,4 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     for item in items:
         if item.get_closest_marker(_DEAR):
-            item.add_marker(pytest.mark.skip(reason="expensive: runs with --embassay-dear"))
+            item.add_marker(pytest.mark.skip(reason="expensive: runs only with --embassay-dear"))

@@ -180,9 +180,9 @@ class RegistryEntry(Generic[T]):
             if not self.package:
                 raise
             raise UsageError(
-                f"The package {self.package!r} brings {self.name!r}, and {doing} failed: "
+                f"The package {self.package!r} provides {self.name!r}, but {doing} failed: "
                 f"{type(error).__name__}: {error}{locate_error_in_package(error, self.module)}.",
-                mend=f"Fix or uninstall {self.package!r}; with --debug, the traceback is shown.",
+                mend=f"Fix or uninstall {self.package!r}; --debug shows the traceback.",
             ) from error
 
 
@@ -264,9 +264,9 @@ class Registry(Generic[T]):
             # What another package keeps in a registry of its own, the command does not list.
             listed = self.group.startswith("embassay.")
             where = (
-                f"`embassay list {self.plural}` shows all."
+                f"`embassay list {self.plural}` lists all of them."
                 if listed
-                else f"There is {', '.join(self._entries)}."
+                else f"Available: {', '.join(self._entries)}."
             )
             raise UsageError(
                 f"There is no {self.kind} called {name!r}.",
@@ -347,7 +347,7 @@ class Registry(Generic[T]):
                 raise UsageError(
                     f"The {self.kind} {spec.name!r} has no parameter {key!r}.",
                     mend=(f"Did you mean {near[0]}? " if near else "")
-                    + f"It takes {', '.join(settable) or 'none'}.",
+                    + f"Its parameters: {', '.join(settable) or 'none'}.",
                 )
             arguments[key] = _convert_parameter(self.kind, spec.name, key, value, takes[key].annotation)
         for name, record in records.items():
@@ -449,7 +449,7 @@ def _convert_parameter(kind: str, name: str, key: str, value: Value, annotation:
         if not allowed.holds(converted):
             raise UsageError(
                 f"The {kind} {name!r} does not accept {key}={format_spec_value(converted)}.",
-                mend=f"{key} is {allowed}.",
+                mend=f"{key} must be {allowed}.",
             )
     return converted
 

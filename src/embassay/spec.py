@@ -151,7 +151,7 @@ def _parse_keywords(text: str, call: str) -> dict[str, Value]:
         pass
     raise UsageError(
         f"Cannot read the parameters of the measure {text!r}.",
-        mend="Write them as (name=value, ...), each once.",
+        mend="Write (name=value, ...), with each name once.",
     )
 
 

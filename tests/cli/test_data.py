@@ -65,7 +65,7 @@ def test_show_a_file(embassay, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "line"),
     [
-        (["fetch"], 2, "Name datasets to fetch, or a protocol or task"),
+        (["fetch"], 2, "Name datasets, a protocol or a task"),
         (["fetch", "stsbench"], 2, "Did you mean stsbenchmark?"),
         (["fetch", "robust04"], 4, "Sign NIST's agreement"),
         (["show", "nowhere.csv"], 2, "The catalogue has no dataset called 'nowhere.csv'"),

@@ -55,5 +55,5 @@ def test_the_page_has_the_command() -> None:
     """What the page tells to type is what the script takes."""
     page = (ROOT / "docs" / "real_data.md").read_text(encoding="utf-8")
     assert "python benchmarks/real_report.py --data DATA --out runs/real --workers 2 --hume-results" in page
-    assert "Nobody paraphrased" in page
-    assert "Nobody annotated" in page
+    assert "No paraphrases" in page
+    assert "No annotators" in page

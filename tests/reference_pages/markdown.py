@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from embassay.registry import RegistryEntry
 
-MADE = "*Made from the code by `PYTHONPATH=tests python -m reference_pages --write`.*"
+MADE = "*Generated from the code by `PYTHONPATH=tests python -m reference_pages --write`.*"
 
 
 RAISES = re.compile(

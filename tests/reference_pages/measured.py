@@ -61,13 +61,13 @@ HEAD = """# Measures, one by one
 
 {made}
 
-[Measures and statistics](../measures.md) explains ties, documents that nobody judged, queries without an answer, grades
-and pools. An undefined value is NaN: averages leave it out and count it. `help(FUNCTION)` shows shapes, errors and an
+[Measures and statistics](../measures.md) explains ties, unjudged documents, queries without an answer, grades and
+pools. An undefined value is NaN; averages leave it out and count it. `help(FUNCTION)` shows shapes, errors and an
 example.
 
 {rows}
 
-The examples use
+The examples use these values:
 
 ```python
 from embassay.measures import MEASURES
@@ -77,7 +77,7 @@ from embassay.measures import MEASURES
 """
 REST = """## Other functions
 
-Agreement, overlaps, edit distances and helpers, all in `embassay.measures`.
+These functions of `embassay.measures` compute agreement, overlap and edit distance, or are helpers.
 """
 RANDOM = ("n_resamples", "confidence", "seed", "rng")
 """Parameters of many statistics, told once."""
@@ -85,8 +85,8 @@ STATISTICS = """# Statistics, one by one
 
 {made}
 
-All are in `embassay.stats`. [Measures and statistics](../measures.md#statistics) says which answers which question;
-`help(FUNCTION)` shows shapes, ties, errors and an example, and the usual `n_resamples`, `confidence`, `seed` and `rng`.
+All are in `embassay.stats`. [Measures and statistics](../measures.md#statistics) shows when to use which function.
+`help(FUNCTION)` shows shapes, ties, errors, an example, and the common `n_resamples`, `confidence`, `seed` and `rng`.
 """
 
 
@@ -101,7 +101,7 @@ def measures_page() -> str:
 
 def _rows() -> str:
     """A row for the measures that take the same things and have the same range and gaps."""
-    rows = ["| measures | take | range | better | undefined where |", "|---|---|---|---|---|"]
+    rows = ["| Measures | Input | Range | Better | Undefined if |", "|---|---|---|---|---|"]
     found = [(one.name, dict(one.facts)) for one in MEASURES if not one.package]
     order = list(dict.fromkeys(facts["needs"] for _, facts in found))
     alike: dict[tuple[str, ...], list[str]] = {}
@@ -148,7 +148,7 @@ def _section(one: RegistryEntry[Any]) -> str:
     told = "" if first != one.name else _untold(prose(function.__doc__ or ""))
     about = told or plain(one.summary)
     source = "" if "Source" in about or told == "" else f" Source: {plain(dict(one.facts)['source'])}."
-    said = f"{path}: {told}{source}" if told else f"{about} By {path}, as [{first}](#{_anchor(first)})."
+    said = f"{path}: {told}{source}" if told else f"{about} See [{first}](#{_anchor(first)})."
     lines = [f"## {one.name} {{ #{_anchor(one.name)} }}", "", said, ""]
     lines += [f"`{call}` gives **{value}**. {_parameters(one)}".rstrip(), ""]
     return "\n".join(lines)
@@ -160,7 +160,7 @@ def _parameters(one: RegistryEntry[Any]) -> str:
     if one.name == "RA-nWG" or "`cap4=" not in said:
         return said
     told = options(one.load(), ["cutoff", *(field.name for field in fields(Weighting))])
-    return f"{told.removesuffix('.')}, and the weights' of [RA-nWG](#ra-nwg)."
+    return f"{told.removesuffix('.')}, and the weight parameters of [RA-nWG](#ra-nwg)."
 
 
 def _untold(text: str) -> str:

@@ -51,14 +51,12 @@ HEAD = """# Perturbations, one by one
 
 {made}
 
-[Perturbations](../perturbations.md) explains what they are for and how random choices are drawn. The *identity* is part
-of the keys of results. The examples are what the code makes of
+[Perturbations](../perturbations.md) explains their purpose and how random choices are drawn. The *identity* is part
+of the keys of results. The examples use the seed {seed}, the id `{id}`, the tokenizer `{tokens}` and this text:
 
 ```text
 {text}
 ```
-
-with the seed {seed}, the id `{id}` and the tokens of `{tokens}`.
 """
 
 
@@ -85,7 +83,7 @@ def _section(one: RegistryEntry[Any]) -> str:
     lines += [f"Kind: {made.kind}. Identity: `{_version(made.identity)}`.", ""]
     if one.name == "negate":
         lines += [
-            "Each becomes the first in its brackets; what is in brackets becomes the word before them:",
+            "A word becomes the first form in its brackets; a form in brackets becomes the word before them:",
             "",
             "; ".join(f"{plain(word)} ({plain(', '.join(negated))})" for word, negated in _by_word()) + ".",
             "",

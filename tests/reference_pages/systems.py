@@ -35,9 +35,10 @@ HEAD = """# Systems, one by one
 
 {made}
 
-A spec string names a system: a name, for some a colon and a target, then parameters: `bm25?k1=1.2`,
-`st:ORG/MODEL?truncate_dim=256`. [Models](../models.md), [remote models](../remote.md) and [vendors](../vendors.md) say
-how to use them and which parameters every encoder takes; [extending](../extending.md) says how to add one. {remote}
+A spec string names a system. It has a name, for some systems a colon and a target, and parameters: `bm25?k1=1.2`,
+`st:ORG/MODEL?truncate_dim=256`. [Models](../models.md), [remote models](../remote.md) and [vendors](../vendors.md)
+explain how to use systems and which parameters every encoder takes; [extending](../extending.md) explains how to add
+one. {remote}
 """
 
 
@@ -59,7 +60,7 @@ def _of_remote() -> str:
     found = [one for one in SYSTEMS if not one.package and _is_remote(one)]
     other = [name for name in re.findall(r"`(\w+)=", options(found[0].load())) if name not in REMOTE]
     names = ", ".join(f"`{one.name}`" for one in found)
-    return f"Also of {names}: {options(found[0].load(), other).removeprefix('Parameters: ')}"
+    return f"{names} also take {options(found[0].load(), other).removeprefix('Parameters: ')}"
 
 
 def _section(one: RegistryEntry[Any]) -> str:

@@ -173,7 +173,7 @@ def test_nobody_leads_for_search_over_a_run_that_is_judged_less(tmp_path: Path) 
 def test_scripts_are_no_people() -> None:
     """What they answered is shown, and the question is not asked."""
     found = _answer_from_evidence(BY_NAME["people"], evidence(9, [(1, 1), (2, 2)], note="scripts answered"))
-    assert (found.level, found.answer, len(found.top)) == ("not run", "not asked", 2)
+    assert (found.level, found.answer, len(found.top)) == ("not run", "not tested", 2)
 
 
 def test_people_stand_among_the_systems_with_how_often_they_lead() -> None:

@@ -243,11 +243,11 @@ def test_what_is_not_known_is_told(plain_run: Path, make_run: MakeRun) -> None:
     """Questions that no run asked, tasks that are missing, small n, values without interval."""
     card = cards(plain_run)["birch-base"]
     assert card.unknown[0].startswith(
-        "Not tested here: what paraphrases cost (PTEB), the cost of other styles, lengths"
+        "Not tested here: how much paraphrases lower its scores (PTEB), how much other styles, lengths"
     )
-    assert "No score where cells have failed: retrieval on sample." in card.unknown
-    assert "Has no interval: Clustering on sample." in card.unknown
-    assert "Whether it was trained on this data is unknown." in card.unknown
+    assert "No score because of failed cells: retrieval on sample." in card.unknown
+    assert "No interval: Clustering on sample." in card.unknown
+    assert "It is unknown whether it was trained on this data." in card.unknown
     few = cards(make_run(tasks=("robustness", "sensitivity"), documents=12))["bm25"]
     assert "Preference, Clustering and Retrieval were not part of the run." in few.unknown
     assert (
@@ -285,13 +285,13 @@ def test_price_and_time_are_those_of_the_manifest(make_run: MakeRun) -> None:
     (run / "manifest.json").write_text(json.dumps(manifest))
     found = cards(run)
     price = found["aster-large"].price
-    assert price.price == "Price: $0.1300 per million tokens, as known on 20 Nov 2026."
+    assert price.price == "Price: $0.1300 per million tokens, as of 20 Nov 2026."
     assert (price.runs[0].paid, price.runs[0].encoded, price.runs[0].pace) == ("$0.0016", "15,000", "2,500")
     assert [convert_sentence_to_text(one) for one in price.sentences] == [
-        "Faster than its 2,500 texts per second, and not beaten by it overall in SAGE: birch-base (5,000 texts per "
+        "It encodes 2,500 texts per second. Faster, and not beaten by it overall in SAGE: birch-base (5,000 texts per "
         "second)."
     ]
-    assert found["birch-base"].price.price == "Price: none; it runs on your machine."
+    assert found["birch-base"].price.price == "Price: none, because it runs on your machine."
     assert found["birch-base"].price.sentences == ()
     assert found["jaccard"].price.runs[0].pace == ""
 
@@ -304,7 +304,7 @@ def test_an_unknown_price_is_told(make_run: MakeRun) -> None:
     (run / "manifest.json").write_text(json.dumps(manifest))
     card = cards(run)["aster-large"]
     assert card.price.price == "Price: not known."
-    assert "Its price is unknown: give price= in its name." in card.unknown
+    assert "Its price is unknown; add price= to its name." in card.unknown
 
 
 def test_datasets_are_ranked_by_the_tests_of_tasks(tmp_path: Path, make_run: MakeRun) -> None:

@@ -135,7 +135,7 @@ def test_nothing_is_recommended_by_what_is_kept_or_by_grouping_alone() -> None:
         use, _ = recommend_systems([ReportAnswer(BY_NAME["search"], "not run"), *answers])
         assert "use levenshtein" not in use
         assert "rag score" in use
-        assert "out everywhere: minilm" in use
+        assert "ruled out everywhere: minilm" in use
 
 
 def test_what_search_rules_out_is_not_recommended_for_anything() -> None:

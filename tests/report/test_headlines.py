@@ -80,7 +80,7 @@ def test_a_system_of_one_run_alone_is_counted_not_shown() -> None:
     more = replace(SAGE, leaders={**SAGE.leaders, "c": _leader(0.2, 0.1, 0.3)})
     text = printed(headlines_view([HUME, more], width=100), width=100)
     assert "\nc " not in text
-    assert "1 system only in a later run" in text
+    assert "Only in a later run: 1 system" in text
     assert "\nc " in printed(headlines_view([more, HUME], width=100), width=100)
 
 

@@ -190,7 +190,7 @@ def test_the_rule_chooses_as_in_the_paper(make_step: MakeStep) -> None:
     assert told["gemma"] == "✓ chosen"
     assert "copies" in told["copier"]
     (figure,) = every(page, Figure)
-    assert "the rule: at least 4" in figure.drawing
+    assert "rule: at least 4" in figure.drawing
     assert all(f">{name}</text>" in figure.drawing for name, *_ in CANDIDATES)
 
 
@@ -244,7 +244,7 @@ def test_languages_are_accepted_one_by_one(make_step: MakeStep) -> None:
     found = validation_verdict(record, board)
     assert convert_sentence_to_text(found.heading) == "People accept the paraphrases in 1 of 2 languages"
     assert [convert_sentence_to_text(one) for one in found.lede] == [
-        "The mean rating is 3.10 (95% interval 3.05–3.15) of 5, the threshold 3.",
+        "The mean rating is 3.10 (95% interval 3.05–3.15) of 5; the threshold is 3.",
         "Not accepted: hau.",
     ]
 

@@ -36,7 +36,7 @@ def test_cut_texts_are_counted_with_the_limit(plain_run: Path) -> None:
     """How many, of how many, where, at which limit."""
     cut = next(note for note in list_run_notes(read_run_record(plain_run)) if note.kind == "truncated")
     assert cut.what.startswith(
-        "7.1% (856 of 12,000) texts were cut at the input limit of birch-base, 512 tokens"
+        "7.1% (856 of 12,000) of the texts were cut at the input limit of birch-base, 512 tokens"
     )
 
 

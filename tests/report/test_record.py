@@ -82,7 +82,7 @@ def test_a_manifest_without_systems_is_an_error(make_run: MakeRun) -> None:
     manifest = json.loads((run / "manifest.json").read_text())
     del manifest["systems"]
     (run / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(DataError, match="do not fit together"):
+    with pytest.raises(DataError, match="are inconsistent"):
         read_run_record(run)
 
 

@@ -43,6 +43,7 @@ from .random_studies import of_fields, random_run
 
 STATES = re.compile(
     r"\b(beats?|scores (higher|lower)|more|less|fewer|better|worse|ahead|behind|cannot be told apart|lies? within|"
+    r"reorders|hybrid pool|"
     r"fastest|slowest|cheapest|highest|lowest|largest|smallest|most|least|best|loses|helps?|enough|tell the two)\b",
     re.IGNORECASE,
 )
@@ -148,21 +149,21 @@ class ScoredWorld:
             b, a, k, gain, way, advice = match.groups()
             apart = self.value(b, f"RA-nWG@{k}") - self.value(a, f"RA-nWG@{k}")
             same = all(self.runs[a][query].keys() == self.runs[b][query].keys() for query in self.runs[a])
-            if way == "no more":
+            if way == "no higher":
                 return same and abs(apart) < 5e-4 and advice != "It helps."
-            is_so = (way == "more") == (apart > 0) and abs(abs(apart) - float(gain)) < 1.1e-3
+            is_so = (way == "higher") == (apart > 0) and abs(abs(apart) - float(gain)) < 1.1e-3
             return same and is_so and (advice != "It helps." or apart > 0)
 
         def pool(match: re.Match[str]) -> bool:
             depth, a, b, k, ceiling, gain, way, advice = match.groups()
             alone = max(self.value(run, f"PROC@{k}") for run in (a, b))
             apart = float(ceiling) - alone
-            is_so = abs(apart) < 1e-3 if way == "no more" else (way == "more") == (apart > 0)
+            is_so = abs(apart) < 1e-3 if way == "no higher" else (way == "higher") == (apart > 0)
             return (
                 int(depth) > 0
                 and is_so
                 and (advice != "It helps." or apart > 0)
-                and (way == "no more" or abs(abs(apart) - float(gain)) < 1.1e-3)
+                and (way == "no higher" or abs(abs(apart) - float(gain)) < 1.1e-3)
             )
 
         def loses(match: re.Match[str]) -> bool:
@@ -179,11 +180,11 @@ class ScoredWorld:
             rf"^{name} beats {name} on (\S+) by {gap}, p (\S+) \(Holm\)": beats,
             rf"^{name} scores (higher|lower) than {name} on \S+ by {gap}.*fewer graded passages": scores,
             rf"^{name} and {name} cannot be told apart on \S+: {gap}, p (\S+) \(Holm\)": level,
-            rf"^{name} reorders the documents of {name}: RA-nWG@(\d+) is (?:{gap} )?(no more|more|less).* "
+            rf"^{name} reorders the documents of {name}: RA-nWG@(\d+) is (?:{gap} )?(no higher|higher|lower).* "
             r"(It helps\.|It does not help\.|Undecided on these queries\.)$": orders,
-            rf"^A hybrid pool of (\d+) distinct documents, of {name} and {name} in turn, PROC@(\d+) {gap}: (?:{gap} )?"
-            r"(no more|more|less).* than the better one alone\. (It helps\.|It does not help\.|Undecided on .*)$": pool,
-            rf"^{name}@(\d+): (the pool|the ordering|both|undecided on these queries)\.(.*loses.*)$": loses,
+            rf"^A hybrid pool of (\d+) distinct documents, alternating {name} and {name}, PROC@(\d+) {gap}: (?:{gap} )?"
+            r"(no higher|higher|lower).* better run alone\. (It helps\.|It does not help\.|Undecided on .*)$": pool,
+            rf"^{name}@(\d+): (the pool|the ordering|both|undecided[^.]*?)(?: loses more| lose)?\.(.*loses.*)$": loses,
         }  # fmt: skip
 
 

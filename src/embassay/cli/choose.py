@@ -14,7 +14,7 @@ from embassay.protocols.kernel.request import OUTPUT, option
 from embassay.runs.folder import format_value_as_json
 
 Corpus = Annotated[
-    str, typer.Argument(help="Your documents: a folder, a table with a column text, or a catalogue name.")
+    str, typer.Argument(help="Your documents: a folder, a table with a `text` column, or a catalogue name.")
 ]
 
 
@@ -24,7 +24,7 @@ class ChoicePrintOptions(MatrixPrintOptions):
 
     show_passages: int = option(
         0,
-        "Print this many passages with their ids and questions, and stop.",
+        "Print this many passages with their ids and questions, and exit.",
         least=0,
         value="N",
         group=OUTPUT,

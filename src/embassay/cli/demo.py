@@ -61,7 +61,9 @@ HEADED = ("sage", "pteb", "hteb", "rag", "hume")
 class DemoOptions:
     """Where the runs are kept, and how they are carried out and shown."""
 
-    out: Path = option(Path("runs/demo"), "Folder of the runs; the same command resumes them.", group=OUTPUT)
+    out: Path = option(
+        Path("runs/demo"), "Folder for the runs. Repeat the command to resume them.", group=OUTPUT
+    )
     workers: int = redeclare_option(WorkerOptions, "workers")
     wide: bool = redeclare_option(WorkerOptions, "wide")
 
@@ -71,7 +73,7 @@ def demo(asked: DemoOptions) -> None:
     """Try every protocol on the sample data, in about a minute.
 
     Uses the bundled systems, and minilm if it is installed. HUME's answers come from scripts and are marked
-    as simulated. --wide shows whole tables.
+    as simulated. --wide shows full tables.
 
     Example: embassay demo --out runs/demo
     """
@@ -178,7 +180,7 @@ def _run_sage_demo(systems: tuple[str, ...], out: Path, display: DisplayOptions,
     from embassay.protocols import sage
     from embassay.protocols.sage.protocol import SageProtocol
 
-    _announce_next_step("SAGE: does similarity agree with people, and notice changes to a text?")
+    _announce_next_step("SAGE: does similarity agree with people and detect changes to a text?")
     options = sage.SageOptions(document_cap=DOCUMENTS, retrieval_edits=EDITS, text_tokens=TOKENS)
     request = sage.Request(systems, tokenizer=TOKENIZER, options=options)
     run_and_show_results(
@@ -207,7 +209,7 @@ def _run_hteb_demo(systems: tuple[str, ...], out: Path, display: DisplayOptions,
     from embassay.protocols import hteb
     from embassay.protocols.hteb.protocol import HtebProtocol
 
-    _announce_next_step(f"HTEB: which axis lowers scores: style, length or language? {PAIRS} pairs")
+    _announce_next_step(f"HTEB: which lowers scores most: style, length or language? ({PAIRS} pairs)")
     options = hteb.HtebOptions(languages="reference")
     request = hteb.HtebRequest(
         systems, tasks=("sts",), limit=PAIRS, tokenizer=TOKENIZER, runs=1, options=options
@@ -235,14 +237,14 @@ def _run_rag_golden_set_demo(systems: tuple[str, ...], out: Path, display: Displ
     from embassay.protocols.rag.scoring.protocol import score_request
 
     _announce_next_step(
-        f"RAG: a golden set of {QUESTIONS} questions, from a judge with recorded answers. Nothing is sent."
+        f"RAG: a golden set of {QUESTIONS} questions, from a judge's recorded answers. Nothing is sent."
     )
     golden = GoldenRequest(
         "wordllama", "recorded:sample", dataset="sample", limit=QUESTIONS, tokenizer=TOKENIZER,
         options=GoldenOptions(depth=DEPTH, top=TOP)
     )  # fmt: skip
     run_golden_set_request(golden, out / "golden", display, report=False)
-    _announce_next_step("RAG: these systems' results, scored with that golden set")
+    _announce_next_step("RAG: search results of these systems, scored against that golden set")
     runs = _write_retrieval_runs(golden, [name for name in RETRIEVERS if name in systems], out / "runs")
     qrels = str(out / "golden" / "export" / "qrels.tsv")
     request = ScoreRequest(qrels, tuple(map(str, runs)), cutoffs=(5, 10))
@@ -297,7 +299,7 @@ def _run_name_and_noise_probes(systems: tuple[str, ...], out: Path, display: Dis
     _announce_next_step("RAG: do names matter? A probe on bundled authors and topics")
     names = NamesRequest(encoders, queries=BUNDLES, runs=SAID, tokenizer=TOKENIZER)
     run_probe_request(names, out / "names", display, report=False)
-    _announce_next_step("RAG: does small talk matter? The second probe")
+    _announce_next_step("RAG: does small talk matter? A second probe")
     noise = NoiseRequest(encoders, queries=BUNDLES, runs=SAID, tokenizer=TOKENIZER)
     run_probe_request(noise, out / "noise", display, report=False)
 
@@ -312,8 +314,8 @@ def _run_simulated_hume_study(systems: tuple[str, ...], out: Path, display: Disp
     from embassay.protocols.hume.study import read_study, write_annotations, write_study
 
     _announce_next_step(
-        f"HUME: a study of {ITEMS} items per task. No people took part: {SCRIPTS} scripts answer, right except "
-        "for random errors."
+        f"HUME: a study of {ITEMS} items per task. No people took part: {SCRIPTS} scripts answer, "
+        "with random errors."
     )
     study = out / "study"
     # Of seven candidates some would be French.

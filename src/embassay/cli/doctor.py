@@ -174,13 +174,13 @@ def _print_machine_report(
 
     typer.echo(f"embassay {__version__}, Python {machine.python}, {machine.platform}")
     typer.echo(
-        f"{_describe_cpu_cores(machine)}; memory {_format_gib(machine.memory)}, {_format_gib(machine.free)} of it free"
+        f"{_describe_cpu_cores(machine)}; memory: {_format_gib(machine.memory)}, {_format_gib(machine.free)} free"
     )
     typer.echo(f"Accelerators: {'; '.join(machine.accelerators) or 'the NVIDIA driver finds none'}")
     typer.echo(f"Vectors are computed and searched on: {machine.device_words}")
     typer.echo(f"Cache: {machine.cache}, {_format_gib(machine.disk_free)} free on its disk\n")
     print_table_to_fit_screen(
-        ["Extra", "State", "What it is for"],
+        ["Extra", "State", "Purpose"],
         [
             [
                 extra.name,
@@ -196,7 +196,7 @@ def _print_machine_report(
         [check.name, _SIGNS[check.state], f"{check.told}{f'. {check.mend}' if check.mend else ''}"]
         for check in checks
     ]
-    print_table_to_fit_screen(["Check", "State", "What was found"], rows, wide=False)
+    print_table_to_fit_screen(["Check", "State", "Result"], rows, wide=False)
 
 
 def _show_ray_cluster(address: str | None, json: bool) -> None:
@@ -250,27 +250,27 @@ def _describe_node_installations(nodes: Sequence[ClusterNodeFacts]) -> list[str]
             ", ".join(sorted({node_facts.seen.node.host for node_facts in alike})),
             f"  Accelerators: {'; '.join(accelerators) or 'the NVIDIA driver finds none'}",
             f"  Extras: {', '.join(extras)}",
-            f"  Disk of the cache: {free} free",
+            f"  Cache disk: {free} free",
         ]
         if lacks:
-            lines.append(f"  Missing there, installed here: pip install 'embassay[{','.join(lacks)}]'")
+            lines.append(
+                f"  Installed on this machine but missing there: pip install 'embassay[{','.join(lacks)}]'"
+            )
     return lines
 
 
 def _describe_cluster_use(facts: ClusterFacts) -> str:
     """What a run would use."""
-    pools = f"{facts.encoders} process{'es' * (facts.encoders != 1)} on {facts.threads} threads each"
-    cells = (
-        f"A run would compute {facts.cells} cell{'s' * (facts.cells != 1)} at a time; an encoder has {pools}."
-    )
+    pools = f"{facts.encoders} process{'es' * (facts.encoders != 1)} with {facts.threads} threads each"
+    cells = f"A run would compute {facts.cells} cell{'s' * (facts.cells != 1)} at a time; each encoder has {pools}."
     gpus = f"{facts.gpus} GPU{'s' * (facts.gpus != 1)}"
     if facts.accelerated:
-        return f"{cells}\ntorch models (st:, mteb:) would use {gpus}, with a process on each."
+        return f"{cells}\ntorch models (st:, mteb:) would use {gpus}, with one process per GPU."
     if not facts.gpus:
-        return f"{cells}\nNo GPU: Ray reports none on these nodes."
+        return f"{cells}\nRay reports no GPU on these nodes."
     return (
-        f"{cells}\n{gpus} would stay idle: all nodes compute like this machine, on the CPU (torch finds no "
-        "card here, or EMBASSAY_DEVICE is cpu)."
+        f"{cells}\n{gpus} would stay idle, because all nodes use the CPU, as this machine does (torch finds no "
+        "GPU here, or EMBASSAY_DEVICE is cpu)."
     )
 
 
@@ -284,7 +284,7 @@ def _describe_missing_extra(extra: PackageExtra) -> str:
 def _describe_cpu_cores(machine: MachineFacts) -> str:
     if machine.cores == machine.cores_built_in:
         return f"{machine.cores} core{'s' if machine.cores > 1 else ''}"
-    return f"{machine.cores} of {machine.cores_built_in} cores may be used"
+    return f"{machine.cores} of {machine.cores_built_in} cores can be used"
 
 
 def _format_gib(size: int | None) -> str:
@@ -367,12 +367,12 @@ def _print_cache_contents(held: Any, entries: str, of: str, owners: Any) -> None
 class CacheClearOptions:
     """What goes; all without a word."""
 
-    encoder: str | None = option(None, "Only this encoder's vectors.", group=SYSTEMS)
-    llm: str | None = option(None, "Only this language model's answers.", group=SYSTEMS)
-    reranker: str | None = option(None, "Only this reranker's scores.", group=SYSTEMS)
-    indexes: bool = option(False, "Only the indexes of sweeps.", name="--indexes")
-    corpora: bool = option(False, "Only the texts of large corpora.", name="--corpora")
-    documents: bool = option(False, "Only converted documents.", name="--documents")
+    encoder: str | None = option(None, "Remove only this encoder's vectors.", group=SYSTEMS)
+    llm: str | None = option(None, "Remove only this language model's answers.", group=SYSTEMS)
+    reranker: str | None = option(None, "Remove only this reranker's scores.", group=SYSTEMS)
+    indexes: bool = option(False, "Remove only the indexes of sweeps.", name="--indexes")
+    corpora: bool = option(False, "Remove only the texts of large corpora.", name="--corpora")
+    documents: bool = option(False, "Remove only converted documents.", name="--documents")
 
 
 @caches.command("clear")

@@ -308,13 +308,13 @@ class MatrixPrintOptions:
 class RunOptions(PrintOptions):
     """How a run is carried out in this process: where it is kept, and for how much."""
 
-    out: Path | None = option(None, "Folder of the run; the same command resumes it.", group=OUTPUT)
+    out: Path | None = option(None, "Folder for the run; repeat the command to resume it.", group=OUTPUT)
     max_cost: float | None = option(
         None, "Stop before the run, including earlier sessions, costs more than this.",
         least=0, value="USD", group=SPEED
     )  # fmt: skip
     dry_run: bool = option(
-        False, "Show the plan with its time and cost, and stop.", name="--dry-run", group=SPEED
+        False, "Show the plan with its time and cost, and exit.", name="--dry-run", group=SPEED
     )
 
     def choose_cell_workers(self) -> Any:
@@ -329,7 +329,10 @@ class WorkerOptions(RunOptions):
     workers: int = option(1, "Worker processes.", least=1, group=SPEED)
     engine: Literal["local", "ray"] = option("local", "Run on this machine or a Ray cluster.", group=SPEED)
     address: str | None = option(
-        None, "The Ray cluster to join, or auto. Default: start one.", value="HOST:PORT", group=SPEED
+        None,
+        "The Ray cluster to join, or auto. Default: start a new cluster.",
+        value="HOST:PORT",
+        group=SPEED,
     )
 
     def choose_cell_workers(self) -> int | RayWorkers:
@@ -341,7 +344,7 @@ class WorkerOptions(RunOptions):
 class ServerOptions:
     """Where pages are served."""
 
-    port: int = option(8000, "Port; 0 takes a free one.", least=0, most=65535, group=SERVER)
+    port: int = option(8000, "Port; 0 selects a free port.", least=0, most=65535, group=SERVER)
     host: str = option("127.0.0.1", "Address to listen on.", group=SERVER)
     allow_host: tuple[str, ...] = option((), "Another host name that the server accepts.", group=SERVER)
     proxy_headers: bool = option(
@@ -358,7 +361,7 @@ def choose_cell_executor(workers: int, engine: str, address: str | None) -> int 
         return workers
     if workers != 1:
         raise UsageError(
-            "--workers is for --engine local: a cluster runs as many cells at a time as it has CPUs.",
+            "--workers needs --engine local, because a cluster runs as many cells at a time as it has CPUs.",
             mend="Leave --workers out.",
         )
     from embassay.runs.cluster.connection import check_cluster_address, import_ray

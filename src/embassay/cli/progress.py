@@ -174,7 +174,7 @@ class _ProgressTally(SilentListener):
         low, high = format_duration(self.total * 0.7), format_duration(self.total * 1.5)
         whole = getattr(plan.request, "limit", 0) is None  # a study has none
         return f"about {low} to {high}" + (
-            "; for a first answer sooner: --limit 200, with another --out" if whole else ""
+            "; for a quicker first answer, use --limit 200 with another --out" if whole else ""
         )
 
     def started(self, cell: RunCell) -> None:
@@ -276,7 +276,9 @@ class ProgressLines(_ProgressTally):
         if time.monotonic() - self._last >= PERIOD:
             self._last = time.monotonic()
             done = f"{_format_cell_name(cell)}, {self.running[cell.key]:,} of {cell.units:,} texts"
-            _print_line(f"{self.ended_cells} of {self.cells} cells; in work: {done}  {self.left()}".rstrip())
+            _print_line(
+                f"{self.ended_cells} of {self.cells} cells; in progress: {done}  {self.left()}".rstrip()
+            )
 
     def ended(self, cell: RunCell, record: CellRecord) -> None:
         super().ended(cell, record)

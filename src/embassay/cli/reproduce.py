@@ -25,13 +25,15 @@ class PaperReproductionOptions:
     """A paper, what of it is carried out, and with which tables its own are compared."""
 
     paper: Literal["sage", "pteb", "hteb", "rag", "hume"] = option(
-        MISSING, "sage, pteb, hteb, rag or hume.", name="PAPER"
+        MISSING, "The paper: sage, pteb, hteb, rag or hume.", name="PAPER"
     )
     more: tuple[str, ...] = option(
-        (), "Options of that command, overriding the paper's: -s minilm --limit 100.", name="OPTIONS"
+        (),
+        "Options that override those of the paper's command, such as -s minilm --limit 100.",
+        name="OPTIONS",
     )
     step: str = option("", "Another of the paper's commands.", value="NAME")
-    run: bool = option(False, "Run it; without this, only show what it needs.", name="--run")
+    run: bool = option(False, "Run the command; without --run, only show what it needs.", name="--run")
     out: Path | None = redeclare_option(RunOptions, "out")
     finished: tuple[Path, ...] = option(
         (), "Compare the paper's tables with finished runs.", name="--from", value="RUN"
@@ -43,7 +45,7 @@ class PaperReproductionOptions:
     def __post_init__(self) -> None:
         if self.finished and (self.run or self.more or self.out):
             flag = "--run" if self.run else "--out" if self.out else self.more[0]
-            raise UsageError("--from compares finished runs.", mend=f"Leave {flag} out.")
+            raise UsageError("--from only compares finished runs.", mend=f"Leave {flag} out.")
         if self.out is not None and not self.run:
             raise UsageError("--out needs --run.", mend="Add --run, or leave it out.")
         if "--dry-run" in self.more:
@@ -125,7 +127,7 @@ def _describe_local_suite_sets(suite: DatasetSuite) -> str:
         return line
     items = sum(member.record.size for member in absent if member.record)
     return (
-        f"{line} The others hold {items:,} items: `embassay data fetch {suite.name}` fetches the public ones."
+        f"{line} The others have {items:,} items; `embassay data fetch {suite.name}` fetches the public ones."
     )
 
 

@@ -134,7 +134,7 @@ def make_file_access_error(error: OSError) -> EmbassayError:
         blocked = find_forbidden_path(path)
         if blocked is not None:
             return DataError(
-                "You have no permission to read it", path=blocked, mend=advise_on_denied_reading(blocked)
+                "You do not have permission to read it", path=blocked, mend=advise_on_denied_reading(blocked)
             )
     reason = error.strerror or str(error) or type(error).__name__
     where = f"{error.filename}: " if error.filename else ""
@@ -145,9 +145,7 @@ def make_file_access_error(error: OSError) -> EmbassayError:
     elif error.errno in _FILES:
         mend = "Allow more open files: ulimit -n 4096."
     elif path is not None:
-        return DataError(
-            reason, path=path, mend="Check the path, and that you have permission to write there."
-        )
+        return DataError(reason, path=path, mend="Check the path and your permission to write there.")
     else:
         mend = ""
     return EmbassayError(f"{where}{reason}.", mend=mend)
@@ -159,9 +157,9 @@ def check_failed_cells(run: RunOnDisk, out: Path) -> None:
     if failed:
         first = failed[0]
         raise ModelError(
-            f"{len(failed)} of {len(run.manifest['cells'])} cells failed; the first: {first['task']} on "
+            f"{len(failed)} of {len(run.manifest['cells'])} cells failed. First failure: {first['task']} on "
             f"{first['dataset']} with {first['system']}: {first['reason']}",
-            mend=f"The rest is kept in {out}; the same command tries the failed cells again.",
+            mend=f"The rest is kept in {out}; repeat the command to retry the failed cells.",
         )
 
 
@@ -189,7 +187,7 @@ def show_rank_matrix(path: Path | None, *, wide: bool) -> None:
     from embassay.report.matrix import question_matrix_view
 
     if path is None:
-        raise UsageError("--matrix reads the folder of the results.", mend="Add --out FOLDER.")
+        raise UsageError("--matrix needs a results folder.", mend="Add --out FOLDER.")
     print_view_blocks(question_matrix_view(path), wide)
 
 

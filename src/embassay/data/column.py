@@ -209,7 +209,7 @@ class TextColumnFile:
         while length > 0:
             part = self._read_bytes(start, length)
             if not part:
-                raise self.make_damage_error("it has become shorter")
+                raise self.make_damage_error("a truncated file")
             parts.append(part)
             start, length = start + len(part), length - len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
@@ -254,7 +254,7 @@ class TextColumnFile:
             path=self.path,
             found=error.strerror or str(error),
             mend="If they were deleted, run again; on a cluster, set EMBASSAY_CACHE to a folder that all "
-            "machines see.",
+            "machines can read.",
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -271,7 +271,7 @@ def reopen_column_file(path: Path, checksum: bytes) -> TextColumnFile:
         return file_
     file = TextColumnFile(path)
     if file.footer.checksum != checksum:
-        raise file.make_damage_error("texts that differ from those sent")
+        raise file.make_damage_error("different texts from those sent")
     _open[str(path), checksum] = file
     return file
 
@@ -549,7 +549,7 @@ def open_kept_corpus(folder: Path) -> CorpusOnDisk:
     whole = all(len(column) == corpus.about.documents for column in corpus.columns)
     if not whole or (corpus.about.langs and not corpus.langs):
         raise DataError(
-            "the cached corpus is damaged", path=folder, found="columns of different lengths, or one missing"
+            "the cached corpus is damaged", path=folder, found="columns that are missing or differ in length"
         )
     return corpus
 

@@ -194,9 +194,9 @@ class CorpusGatherer:
 def make_unwritable_folder_error(shelf: Path, error: OSError) -> UsageError:
     """The error for a folder that cannot be written."""
     return UsageError(
-        f"The texts of a corpus of over {IN_MEMORY / 2**20:,.0f} MiB are kept in {shelf}, which cannot be written: "
-        f"{error.strerror or error}.",
-        mend="Free the disk, or set EMBASSAY_CACHE to a writable folder.",
+        f"A corpus of over {IN_MEMORY / 2**20:,.0f} MiB is cached in {shelf}, but that folder cannot be "
+        f"written: {error.strerror or error}.",
+        mend="Free disk space, or set EMBASSAY_CACHE to a writable folder.",
     )
 
 

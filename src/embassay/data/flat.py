@@ -325,7 +325,7 @@ class LabelSpellings:
         for label, spelt in ways.items():
             if len(spelt) > 1:
                 intake.tally.note(
-                    "labels written in several ways, read as one", f"{label}: {', '.join(spelt)}"
+                    "labels with several spellings, read as one", f"{label}: {', '.join(spelt)}"
                 )
         return [same.get(label, label) for label in labels]
 
@@ -339,7 +339,7 @@ def read_labelled_texts(
     `limit` counts texts per set, drawn in proportion to the labels (spec sage 7).
     """
     if limit is not None and limit < 2:
-        raise UsageError(f"The limit is {limit}, but a set of labelled texts needs 2.", mend="Raise --limit.")
+        raise UsageError(f"The limit is {limit}, but labelled texts need at least 2.", mend="Raise --limit.")
     source = unroll_list_columns(source, ("text", "label"))
     has_sets, spellings = "set" in source.columns(), LabelSpellings()
 
@@ -426,8 +426,8 @@ def read_labelled_pairs(
         texts = intake.texts(row, key, "text", "text2")
         label = read_binary_label(
             row, "label",
-            "If labels are words, name the one for pairs that mean the same: --map same=VALUE (all "
-            "others count as different). If it is a typo, correct it or leave the row out."
+            "If labels are words, give the label of pairs that mean the same: --map same=VALUE (all "
+            "others count as different). If it is a typo, correct it or remove the row."
         )  # fmt: skip
         if texts is not None and label is None:
             intake.tally.count_skipped_item("no label", key)
@@ -442,7 +442,7 @@ def read_labelled_pairs(
         raise DataError(
             "all pairs have the same label", path=source.path, expected="pairs with label 0 and pairs with label 1",
             found=f"{len(labels)} of label {labels[0]}" + (f": {', '.join(islice(others, 5))}" if others else ""),
-            mend=("Check the column read as label (--map label=COLUMN), and which of its values is 1 "
+            mend=("Check the label column (--map label=COLUMN), and which of its values means 1 "
                 "(--map same=VALUE).")
         )  # fmt: skip
     if len(others) > 1:
@@ -470,7 +470,7 @@ def _note_repeated_pairs(
     before: dict[str, float] = {}
     for key, pair, value in zip(ids, pairs, given, strict=True):
         if before.setdefault(pair, value) != value:
-            intake.tally.note("pairs that were judged differently before", key)
+            intake.tally.note("pairs with a different earlier judgement", key)
 
 
 TRAIN, TEST = "train", "test"
@@ -528,7 +528,7 @@ def read_classification_texts(
         raise DataError(
             "the training texts have only one label", path=source.path, expected="two or more labels",
             found=train.labels[0],
-            mend="Check the columns read as label and split (--map label=COLUMN), and that --limit is not too small."
+            mend="Check the label and split columns (--map label=COLUMN), and that --limit is not too small."
         )  # fmt: skip
     for key, label in zip(test.ids, test.labels, strict=True):
         if label not in trained:
@@ -548,9 +548,9 @@ def _read_classification_side(
     if not rows:
         reasons = ", ".join(skip.reason for skip in intake.tally.skipped())
         raise DataError(
-            f"there is no usable row of the split {side!r}", path=source.path,
-            expected="a column split with train or test", found=reasons or f"{len(taken)} of the other",
-            mend="Name the test split with --split, and call the other one train."
+            f"the split {side!r} has no usable rows", path=source.path,
+            expected="a split column with train or test", found=reasons or f"{len(taken)} of the other",
+            mend="Pass the test split with --split; the training split must be called train."
         )  # fmt: skip
     chosen = draw_stratified([key for key, _, _ in rows], [label for _, _, label in rows], limit, seed)
     ids, texts, labels = zip(*(rows[k] for k in chosen), strict=True)
@@ -611,6 +611,6 @@ def _read_rows_with_wordings(
 
 def _make_differing_wordings_error(row: Row, text: str) -> DataError:
     return DataError(
-        f"the text {text[:40]!r} appeared before with other paraphrases", path=row.path, line=row.line,
-        mend="Give a text the same paraphrases wherever it appears."
+        f"the text {text[:40]!r} appeared earlier with different paraphrases", path=row.path, line=row.line,
+        mend="Use the same paraphrases wherever a text appears."
     )  # fmt: skip

@@ -184,11 +184,11 @@ def make_no_usable_rows_error(source: RowSource, count: int, skipped: tuple[Skip
     """The error for a source with no usable row, with the reasons."""
     reasons = "; ".join(f"{skip.reason}: {skip.count}" for skip in skipped)
     return DataError(
-        "there is no row under the header" if not count else "no row can be used",
+        "there are no rows below the header" if not count else "no row can be used",
         path=source.path,
         expected="at least one usable row",
         found=reasons or f"{count} rows",
-        mend="Fill the column, or name another with --map; `embassay data check` shows the rows.",
+        mend="Fill the column, or choose another with --map. `embassay data check` shows the rows.",
     )
 
 

@@ -55,7 +55,7 @@ def grade_map(text: str) -> Mapping[float, int | None]:
         if not readable:
             raise UsageError(
                 f"Cannot read {part!r} in --grades {text}.",
-                mend=f"Write {', '.join(GRADE_MAPS)}, or value=grade,... with grades from 1 to 5.",
+                mend=f"Use {', '.join(GRADE_MAPS)}, or value=grade,... with grades from 1 to 5.",
             )
     return grades
 
@@ -93,7 +93,7 @@ class GainTable:
                 "the judgement is not in the grade map", path=row.path, line=row.line,
                 expected=", ".join(f"{graded:g}" for graded in self.table),
                 found=format_value_for_error(row.cells["relevance"]),
-                mend="Name a fitting map with --grades, or write one as value=grade,..."
+                mend="Choose a matching map with --grades, or write one as value=grade,..."
             )  # fmt: skip
         gain = self.table.get(value)
         if gain is None:
@@ -158,15 +158,15 @@ def advise_grade_map(values: Iterable[float]) -> str:
     """What to do about judgements of these values: the map that fits them, or what somebody has to decide."""
     levels = sorted(set(values))
     if fitting := suggest_grade_map(levels):
-        return f"The file's values fit --grades {fitting}; or write a map as value=grade,..."
+        return f"Use --grades {fitting}, which fits the file's values, or write a map as value=grade,..."
     if set(levels) <= set(GRADE_MAPS["cranfield"]) and levels[0] < 0:
         return (
             "If 1 is the best value, as in Cranfield, add --grades cranfield; if it is the worst, write a map as "
             "value=grade,... that gives irrelevant documents grade 1."
         )
     return (
-        "No map certainly fits these values: write one with --grades, as value=grade,... with grades from 1 to 5; "
-        "irrelevant documents have grade 1."
+        "No predefined map clearly fits these values. Write --grades value=grade,... with grades from 1 to 5 "
+        "(1 for irrelevant documents)."
     )
 
 
@@ -276,13 +276,13 @@ def _make_judged_twice_error(row: Row, query: str, doc: str, before: float, gain
         line=row.line,
         expected=f"a gain of {before:g}, as before",
         found=f"{gain:g}",
-        mend="Keep one judgement of each query and document.",
+        mend="Keep one judgement per query and document.",
     )
 
 
 def _make_foreign_ids_error(source: RowSource, what: str, ids: Iterable[str]) -> DataError:
     return DataError(
-        f"no judgement names a known {what}",
+        f"no judgement has a known {what} id",
         path=source.path,
         expected=f"ids of the {what} file",
         found=", ".join(islice(ids, 3)),
@@ -439,7 +439,7 @@ def _group_candidate_rows(
 def _read_candidate_gain(row: Row, key: str, intake: SkipRecordingReader) -> float | None:
     value = read_number_cell(row, "label")
     if value is not None and value < 0:
-        raise make_cell_error(row, "label", "0 for not relevant, or a gain above it")
+        raise make_cell_error(row, "label", "0 for not relevant, or a positive gain")
     if value is None:
         intake.tally.count_skipped_item("candidates without a label", key)
     return value

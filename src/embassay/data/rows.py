@@ -149,15 +149,15 @@ def make_missing_column_error(source: RowSource, column: str, *, target: str = "
     likely = called[0] if len(called) == 1 else "" if called else find_nearest_name(column, names, LIKE)
     pair = target or column, likely or "COLUMN"
     mend = (
-        f"Name it with --map {pair[0]}={pair[1]} (in Python, mapping={{{pair[0]!r}: {pair[1]!r}}}; in a description, "
-        f"map: {{{pair[0]}: {pair[1]}}})."
+        f"Map it with --map {pair[0]}={pair[1]} (in Python, mapping={{{pair[0]!r}: {pair[1]!r}}}; in a "
+        f"description, map: {{{pair[0]}: {pair[1]}}})."
     )
     if pair[1] == pair[0] and column != pair[0]:
-        mend = f"The column {pair[0]!r} is there: leave {pair[0]}={column} out of --map."
+        mend = f"The column {pair[0]!r} exists, so leave {pair[0]}={column} out of --map."
     elif " " in column and "=" in column:
-        mend = f"Put commas between pairs: --map '{target}={','.join(column.split())}'."
+        mend = f"Separate pairs with commas: --map '{target}={','.join(column.split())}'."
     elif len(called) > 1:
-        mend += f" It may be {' or '.join(called)}: `embassay data check` shows what they contain."
+        mend += f" It could be {' or '.join(called)}: `embassay data check` shows what they contain."
     if len(names) == 1 and (marks := [name for mark, name in _DELIMITERS.items() if mark in names[0]]):
         mend = f"The fields seem to be separated by {marks[0]}: add --map delimiter={marks[0].removesuffix('s')}."
     elif offer := _advise_on_missing_header(source):
@@ -272,9 +272,9 @@ def read_number_cell(row: Row, column: str) -> float | None:
 def _suggest_number_spelling(text: str) -> str:
     """How a number that a spreadsheet wrote is to be written; empty for what is none."""
     if re.fullmatch(r"[+-]?\d+,\d+", text):
-        return f"Write decimals with a point in the whole column: {text.replace(',', '.')}."
+        return f"In the whole column, write decimals with a point: {text.replace(',', '.')}."
     if re.fullmatch(r"[+-]?[\d.]+ ?%", text):
-        return f"Write numbers without a sign in the whole column: {text.rstrip(' %')}."
+        return f"In the whole column, write numbers without %: {text.rstrip(' %')}."
     return ""
 
 
@@ -298,7 +298,7 @@ def read_pairwise_choice(row: Row, column: str) -> int | None:
     if number is None:
         return None
     if number not in (0, 1):
-        mend = "If yours are 1 and 2, write 0 and 1: the numbers alone are ambiguous." if number == 2 else ""
+        mend = "If yours are 1 and 2, write 0 and 1, because 1 alone is ambiguous." if number == 2 else ""
         raise make_cell_error(row, column, "0 (the first summary) or 1 (the second)", mend)
     return int(number)
 
@@ -373,7 +373,7 @@ def make_cell_error(row: Row, column: str, expected: str, mend: str = "") -> Dat
         line=row.line,
         expected=expected,
         found=format_value_for_error(row.cells.get(column)),
-        mend=mend or "Correct it, or leave the row out.",
+        mend=mend or "Correct the value, or remove the row.",
     )
 
 

@@ -215,7 +215,7 @@ def check_mapping_targets(mapping: Mapping[str, str]) -> None:
             raise UsageError(
                 f"No task reads a column called {target!r} (in --map {target}={mapping[target]}).",
                 mend=(f"Did you mean {near}? " if near else "")
-                + f"Columns are {', '.join(sorted(columns))}, axis.NAME.",
+                + f"Columns are {', '.join(sorted(columns))} and axis.NAME.",
             )
 
 

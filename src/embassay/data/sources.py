@@ -380,7 +380,7 @@ def _find_qrels_file(folder: Path, split: str | None) -> tuple[Path, bool]:
             else "there are several splits, none called test",
             path=folder / "qrels",
             found=", ".join(files) or "no qrels file",
-            mend=f"Name a split with --split {near or next(iter(files), 'NAME')}.",
+            mend=f"Choose a split with --split {near or next(iter(files), 'NAME')}.",
         )
     return files[chosen], False
 
@@ -395,7 +395,7 @@ def _find_only_file(folder: Path, stem: str, suffixes: tuple[str, ...]) -> Path:
         path=folder,
         expected="corpus.jsonl, queries.jsonl and qrels/<split>.tsv, qrels.tsv or qrels.jsonl, plain or .gz",
         found=", ".join(names[:8]) + (", ..." if len(names) > 8 else "") if names else "nothing",
-        mend="Give a folder in BEIR's layout, or one file of it.",
+        mend="Pass a folder in BEIR's layout, or one of its files.",
     )
 
 
@@ -455,8 +455,8 @@ def prefer_path_over_catalogue(spec: str, place: Path | None = None) -> str:
         return spec
     kind = "suite" if name in read_all_suites() else "dataset"
     warnings.warn(
-        f"{name!r} is your own {place or './' + name}. The catalogue has a {kind} of that name, too: to use that, work "
-        "in another folder, or rename yours.", RuntimeWarning, stacklevel=2
+        f"{name!r} is read from your own {place or './' + name}. To use the catalogue's {kind} of that name, "
+        "run in another folder, or rename yours.", RuntimeWarning, stacklevel=2
     )  # fmt: skip
     return f"./{spec}"
 
@@ -481,7 +481,7 @@ def split_tasks_from_spec(spec: str) -> tuple[str, tuple[str, ...]]:
     if not mark or Path(spec).expanduser().exists():
         return spec, ()
     if tail.startswith("task="):
-        raise UsageError(f"{spec!r} names tasks by task=.", mend=f"Write {head}?tasks={tail[5:]}.")
+        raise UsageError(f"{spec!r} uses task= instead of tasks=.", mend=f"Write {head}?tasks={tail[5:]}.")
     if "tasks=" not in tail:
         return spec, ()
     parts = tail.split("&")
@@ -501,7 +501,7 @@ def _open_dataset_spec(
     path = Path(spec).expanduser()
     if (blocked := find_forbidden_path(path)) is not None:
         raise DataError(
-            "You have no permission to read it", path=blocked, mend=advise_on_denied_reading(blocked)
+            "you have no permission to read this", path=blocked, mend=advise_on_denied_reading(blocked)
         )
     if not path.exists():
         if documents := _open_chunked_documents(spec, mapping, split, grades):
@@ -513,9 +513,7 @@ def _open_dataset_spec(
         from embassay.data.description import open_described_dataset
 
         if mapping:
-            raise UsageError(
-                f"{spec} has its own column names, so --map cannot be used.", mend="Edit its `map`."
-            )
+            raise UsageError(f"{spec} maps its own columns, so --map cannot be used.", mend="Edit its `map`.")
         return open_described_dataset(path, split, grades)
     return _open_table_dataset(path, mapping, split, grades)
 
@@ -547,7 +545,7 @@ def _open_documents(
         if value:
             raise UsageError(
                 f"{folder} is read as a folder of documents, so {flag} cannot be used.",
-                mend=f"Leave {flag} out, or name a table in the folder.",
+                mend=f"Leave {flag} out, or pass a table in the folder.",
             )
     return open_document_folder(
         folder, parse_chunking_options(query, f"{folder}?{query}") if query else USUAL
@@ -567,7 +565,7 @@ def parse_mapping(text: str) -> dict[str, str]:
         if not target or nothing or target in mapping:
             raise UsageError(
                 f"Cannot read {part!r} in --map {text}.",
-                mend="Write target=source, with each target once: --map text=body,label=topic; id= for no ids.",
+                mend="Write each target once: --map text=body,label=topic. If there are no ids, write id=.",
             )
         mapping[target] = column
     return mapping
@@ -593,7 +591,7 @@ def _open_catalogue_dataset(spec: str, options: Mapping[str, Any]) -> Dataset:
     for option, value in options.items():
         if value and option not in taken:
             flag = {"mapping": "--map"}.get(option, f"--{option}")
-            raise UsageError(f"The dataset {name!r} takes no {flag}.", mend=f"Leave {flag} out.")
+            raise UsageError(f"The dataset {name!r} does not accept {flag}.", mend=f"Leave {flag} out.")
     return DATASETS.build(spec, **options)
 
 
@@ -603,13 +601,13 @@ def _make_unknown_dataset_error(spec: str, path: Path) -> UsageError:
     if spec in read_all_suites():
         return UsageError(
             f"{spec!r} is a suite of {len(read_all_suites()[spec].members)} datasets, but one dataset is needed here.",
-            mend=f"`embassay data show {spec}` lists them.",
+            mend=f"Run `embassay data show {spec}` to list them.",
         )
     if "://" in spec:
         hub = "hub:" + "/".join(spec.partition("datasets/")[2].split("/")[:2])
         on_hub = spec.startswith(("hf://datasets/", "https://huggingface.co/datasets/"))
         return UsageError(
-            f"{spec!r} is an address; Embassay does not download data from addresses.",
+            f"{spec!r} is a URL, but Embassay does not download data from URLs.",
             mend=f"Read it from the Hugging Face hub: -d {hub}"
             if on_hub
             else f"Download it first: curl -LO {spec}",
@@ -618,8 +616,8 @@ def _make_unknown_dataset_error(spec: str, path: Path) -> UsageError:
     several = spec.replace(",", " ").split()
     if len(several) > 1 and all(name in names or Path(name).expanduser().exists() for name in several):
         return UsageError(
-            f"{spec!r} names {len(several)} datasets at once.",
-            mend=f"Every dataset has its own -d: {' '.join(f'-d {name}' for name in several)}",
+            f"{spec!r} contains {len(several)} datasets.",
+            mend=f"Give each dataset its own -d: {' '.join(f'-d {name}' for name in several)}",
         )
     folder = path.parent
     files = (
@@ -633,6 +631,6 @@ def _make_unknown_dataset_error(spec: str, path: Path) -> UsageError:
     hint = f"Did you mean {' or '.join(near)}? " if near else ""
     return UsageError(
         f"The catalogue has no dataset called {spec!r}, and there is no file or folder {str(path)!r}.",
-        mend=f"{hint}`embassay data list` shows the catalogue; a path is a folder in BEIR's layout, "
+        mend=f"{hint}Run `embassay data list` to see the catalogue, or pass a folder in BEIR's layout, "
         f"a description (.yaml) or a table ({', '.join(FORMATS)}).",
     )

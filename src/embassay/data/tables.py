@@ -71,9 +71,7 @@ class JsonLinesTable(SingleFileTable):
             for number, line in read_text_lines(self.path):
                 if line.strip():
                     self._parse_object(number, line)
-            raise DataError(
-                "no line holds anything.", path=self.path, mend="Check that the file was written."
-            )
+            raise DataError("all lines are blank.", path=self.path, mend="Check that the file was written.")
         return tuple(names)
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
@@ -116,11 +114,11 @@ class JsonLinesTable(SingleFileTable):
         return value
 
     def _make_invalid_json_error(self, number: int, line: str, found: str) -> DataError:
-        mend = "JSONL holds one complete JSON object per line."
+        mend = "JSONL needs one complete JSON object per line."
         if line.strip() in _OPENINGS:
             name = self.path.name.partition(".")[0]
             path = ".[]" if line.strip().startswith("[") else "."
-            mend = f"It spans several lines: jq -c '{path}' {self.path.name} > {name}-lines.jsonl"
+            mend = f"It spans several lines. Run jq -c '{path}' {self.path.name} > {name}-lines.jsonl"
         return DataError(f"the line is not valid JSON ({found})", path=self.path, line=number, mend=mend)
 
 
@@ -177,12 +175,12 @@ _UNREAD = {
     ".xz": "Unpack it: unxz {name}",
     ".xlsx": "Save the sheet as CSV.",
     ".xls": "Save the sheet as CSV.",
-    ".feather": "Write it as Parquet.",
-    ".arrow": "Write it as Parquet.",
-    ".pkl": "Write it as Parquet or JSON Lines: pickles are never opened.",
-    ".pickle": "Write it as Parquet or JSON Lines: pickles are never opened.",
-    ".npy": "Embassay reads texts, not vectors: give JSON Lines, CSV or Parquet with a column of texts.",
-    ".npz": "Embassay reads texts, not vectors: give JSON Lines, CSV or Parquet with a column of texts.",
+    ".feather": "Convert it to Parquet.",
+    ".arrow": "Convert it to Parquet.",
+    ".pkl": "Convert it to Parquet or JSON Lines: pickles are never opened.",
+    ".pickle": "Convert it to Parquet or JSON Lines: pickles are never opened.",
+    ".npy": "Embassay reads texts, not vectors: pass JSON Lines, CSV or Parquet with a column of texts.",
+    ".npz": "Embassay reads texts, not vectors: pass JSON Lines, CSV or Parquet with a column of texts.",
 }
 """Suffixes of files that strangers give and that are not read, and what makes one that is."""
 
@@ -199,11 +197,11 @@ def open_table_file(path: Path, reading: DelimitedReadOptions = USUAL) -> RowSou
     for packed, unpack in _UNREAD.items():
         if path.name.lower().endswith(packed):
             raise DataError(
-                f"{packed} files are not read", path=path, mend=unpack.format(name=path.name, stem=path.stem)
+                f"cannot read {packed} files", path=path, mend=unpack.format(name=path.name, stem=path.stem)
             )
     near = find_nearest_suffix(path.name, tuple(FORMATS))
     mark = detect_delimiter(path)
-    read_so = f" Or read it under this name: --map delimiter={mark}." if mark else ""
+    read_so = f" To read it as it is, add --map delimiter={mark}." if mark else ""
     raise DataError(
         "the file name has no known suffix", path=path, expected=", ".join(FORMATS),
         mend=f"Convert or rename it{f' (to {near}?)' if near else ''}.{read_so}"
@@ -235,7 +233,7 @@ def _open_text_file(path: Path, reading: DelimitedReadOptions) -> RowSource:
 def _check_reading_unused(path: Path, reading: DelimitedReadOptions) -> Path:
     if settings := reading.as_map_options():
         raise UsageError(
-            f"{path} is not a delimited text file, so it has no {next(iter(settings))}.",
+            f"{path} is not a delimited text file, so {next(iter(settings))} cannot be set.",
             mend=f"Leave {next(iter(settings))} out of --map.",
         )
     return path
@@ -298,7 +296,7 @@ class UnrolledListsSource(SourceView):
                 raise DataError(
                     f"the lists in {', '.join(self.lists)} differ in length",
                     path=row.path, line=row.line, expected=f"{length} in {name!r}", found=str(len(cell)),
-                    mend="Correct it, or leave the row out."
+                    mend="Correct the lists, or remove the row."
                 )  # fmt: skip
         places = zip(*(row.cells[name] for name in self.lists), strict=True)
         return [dict(zip(self.lists, values, strict=True)) for values in places]

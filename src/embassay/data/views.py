@@ -115,7 +115,7 @@ def check_limit(limit: int | None) -> None:
     """UsageError unless there is no limit or it is at least 1."""
     if limit is not None and limit < 1:
         raise UsageError(
-            f"The limit is {limit}, but at least 1 item is needed.", mend="Leave --limit out for all."
+            f"The limit is {limit}, but it must be at least 1.", mend="Leave --limit out to use all items."
         )
 
 
@@ -240,7 +240,7 @@ class FilteredRowsView(SourceView):
                 path=self.path,
                 expected=text,
                 found=", ".join(sorted(seen)),
-                mend="Choose values that occur.",
+                mend="Choose values that occur in the data.",
             )
 
 
@@ -261,7 +261,7 @@ class JoinedColumnsView(SourceView):
             raise DataError(
                 f"the joined column {taken[0]!r} is also a column of {self.source.path.name}.",
                 path=self.other.path,
-                mend="Leave it out of the join's columns.",
+                mend="Remove it from the join's columns.",
             )
 
     def list_origins(self) -> tuple[RowOrigin, ...]:

@@ -144,7 +144,7 @@ def read_yaml(path: Path) -> Any:
             "the file cannot be read",
             path=path,
             found=str(error),
-            mend="Save it as UTF-8, with read permission.",
+            mend="Save it as UTF-8 and check your read permission.",
         ) from error
     return parse_yaml(text, path)
 

@@ -78,7 +78,7 @@ def export(folders: Sequence[Path], form: Form, out: Path, *, table: str = "", s
         raise UsageError(f"{out} is a {'folder' if single else 'file'}.", mend="Choose another --out.")
     if table and form not in ("latex", "figures"):
         raise UsageError(
-            f"--table selects one table, but {form} always has all results.", mend="Export it as latex."
+            f"--table selects one table, but {form} always exports all results.", mend="Export it as latex."
         )
     runs = find_runs_in_folders(folders)
     if form in WRITERS:
@@ -133,7 +133,7 @@ def _export_mteb(runs: Sequence[LoadedRunFolder], out: Path, single: bool) -> Ex
         entries, files = written.entries, written.files + written.models
     if not entries:
         raise UsageError(
-            f"Nothing here fits the layout of MTEB: {left_out[0].reason if left_out else 'no results'}.",
+            f"Nothing here fits MTEB's layout: {f'rows {left_out[0].reason}' if left_out else 'no results'}.",
             mend="Export it as csv, parquet or latex.",
         )
     rows = sum(len(run.rows) for run in runs) - sum(lost.rows for lost in left_out)
@@ -191,7 +191,7 @@ def _export_latex(runs: Sequence[LoadedRunFolder], out: Path, single: bool) -> E
             write_file_atomically(out / f"{name}.tex", write_latex_table(table))
     left = [
         LeftOut(table.run.name, len(table.run.rows) - sum(row is not None for cells in table.cells for row in cells),
-                "not in the table of headlines; csv and parquet have every row")
+                "that are not headlines; csv and parquet contain every row")
         for table in tables.values()
     ]  # fmt: skip
     return Exported(
@@ -207,9 +207,9 @@ def _export_one_table(runs: Sequence[LoadedRunFolder], table: str, out: Path, si
         folders = [run.path / "tables" for run in runs]
         names = sorted({path.stem for folder in folders for path in folder.glob("*.tex")})
         if any((folder / f"{table}.csv").exists() for folder in folders):
-            mend = "The run is from an earlier version: repeat its command with the same --out to write it."
+            mend = "The run is from an earlier version. Repeat its command with the same --out to add it."
         else:
-            mend = f"There is {', '.join(names) or 'none'}."
+            mend = f"Available tables: {', '.join(names) or 'none'}."
         raise UsageError(f"No run has a table {table!r}.", mend=mend)
     if single:
         write_file_atomically(
@@ -233,7 +233,7 @@ def _list_figure_names(runs: Sequence[LoadedRunFolder]) -> str:
     numbers = {NAME: NUMBER, **{drawing.table: drawing.number for drawing in DRAWINGS if drawing.number}}
     names = dict.fromkeys(drawn.name for run in runs for drawn in make_run_figures(run))
     said = [f"{name} ({numbers[name]})" if numbers.get(name, name) != name else name for name in names]
-    return f"There is {', '.join(said)}." if said else "Export it as csv."
+    return f"Available figures: {', '.join(said)}." if said else "Export it as csv."
 
 
 def _export_figures(runs: Sequence[LoadedRunFolder], out: Path, single: bool, table: str) -> Exported:
@@ -243,7 +243,7 @@ def _export_figures(runs: Sequence[LoadedRunFolder], out: Path, single: bool, ta
     ]
     if not figures:
         raise UsageError(
-            f"No run here has numbers for {f'the figure {table}' if table else 'a figure'}.",
+            f"No run here has data for {f'the figure {table}' if table else 'a figure'}.",
             mend=_list_figure_names(runs) if table else "Export it as csv.",
         )
     if single and len(figures) > 1:
@@ -264,7 +264,7 @@ def _export_figures(runs: Sequence[LoadedRunFolder], out: Path, single: bool, ta
     for path, content in files.items():
         write_file_atomically(path, content)
     left = tuple(
-        LeftOut(f"{run}, figure {drawn.name}", drawn.left, "without a value, or beyond what it shows")
+        LeftOut(f"{run}, figure {drawn.name}", drawn.left, "without a value, or too many for the figure")
         for run, drawn in figures
         if drawn.left
     )

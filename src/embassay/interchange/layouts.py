@@ -203,7 +203,7 @@ def _find_mean_over_seven_sets(row: str, column: str) -> PaperMeanScope | None:
 PTEB = (
     PaperTableLayout("table 1", "words per text", "pteb_table1",
         _make_cell_reader("dataset", _format_set_title), label="dataset"),
-    PaperTableLayout("table 2", "judges: Spearman with people x 100", "pteb_table2",
+    PaperTableLayout("table 2", "judges: Spearman correlation with people x 100", "pteb_table2",
         _make_cell_reader("Dataset", _format_set_title),
            format_judge_model_title, "Dataset",
            over=make_suite_mean_rule("pteb-sts", "sts", "Average")),
@@ -215,7 +215,7 @@ PTEB = (
         _make_cell_reader("Paraphraser", format_judge_model_title),
            make_paper_column_renamer(_PARAPHRASERS), "Paraphraser",
            over=_MEAN_STS),
-    PaperTableLayout("table 5", "the paraphraser by judge", "pteb_table5",
+    PaperTableLayout("table 5", "paraphraser scores by judge", "pteb_table5",
         _make_cell_reader("Judge", format_judge_model_title),
            make_paper_column_renamer(_JUDGES), "Judge",
            over=_MEAN_STS),
@@ -334,7 +334,7 @@ RAG = (
     _make_stack_layout("5.1 dense", "dense pools", "rag_table1", _format_unreranked_title, {
         **_MEASURES, "Embed ms": "embedding_latency_ms", "Retrieve ms": "retrieval_latency_median_ms"}),
     _make_stack_layout("5.1 stacks", "stacks with 50 candidates", "rag_stacks", _format_method_title, _MEASURES),
-    _make_stack_layout("5.1 hybrid ceiling", "the best order of hybrid pools", "rag_table3",
+    _make_stack_layout("5.1 hybrid ceiling", "best possible order of hybrid pools", "rag_table3",
               lambda row: _format_method_title({**row, "Reranker": "none"}), _CEILINGS),
     _make_stack_layout("5.2 %PROC", "actual and possible", "rag_table4", _name_reached_measure,
         {"%PROC": "percent_proc"}),
@@ -350,28 +350,29 @@ RAG = (
               {**_MEASURES, "USD per 1,000": "cost_usd_per_1000_queries"}),
     _make_stack_layout("A.1 efficiency", "efficiency", "rag_table9", format_stack_title, {
         "Per second of reranking": "efficiency", "AvgPerf": "avg_performance", "Rerank ms": "latency_ms"}),
-    PaperTableLayout("A.2 margins", "margins of names and topics", "rag_table10", _make_probe_titler(_PROBED),
+    PaperTableLayout("A.2 margins", "name and topic margins", "rag_table10", _make_probe_titler(_PROBED),
            make_paper_column_renamer(_MARGINS)),
     PaperTableLayout("A.3 name over topic", "names over topics", "rag_table11", _make_probe_titler(_PROBED),
            make_paper_column_renamer({"name/topic": "name_topic_ratio"})),
-    PaperTableLayout("4.1 names, EN", "changes of names, in percent of the margin", "name_margin_en",
+    PaperTableLayout("4.1 names, EN", "change of the name margin, in percent", "name_margin_en",
         _make_ablation_titler("EN"),
            make_paper_column_renamer({"percent": "delta_name_change_percent"}), others=False),
-    PaperTableLayout("4.2 names, FR", "changes of names, in percent of the margin", "name_margin_fr",
+    PaperTableLayout("4.2 names, FR", "change of the name margin, in percent", "name_margin_fr",
         _make_ablation_titler("FR"),
            make_paper_column_renamer({"percent": "delta_name_change_percent"}), others=False),
-    PaperTableLayout("4.4 similarity", "similarity by small talk", "rag_table12", _format_unnoised_probe_title),
-    PaperTableLayout("4.4 noise", "its drop in percent", "rag_table13", _format_unnoised_probe_title,
+    PaperTableLayout("4.4 similarity", "similarity by small-talk level", "rag_table12",
+        _format_unnoised_probe_title),
+    PaperTableLayout("4.4 noise", "similarity drop in percent", "rag_table13", _format_unnoised_probe_title,
         make_paper_column_renamer({"drop %": "drop_percent"})),
     _make_stack_layout("A.5 tokens", "tokens per candidate", "rag_table14",
         lambda row: f"{format_paper_model_title(row['Reranker'])}, K={row['K']}" if format_stack_title(row) else "",
               {"Tokens per candidate": "mean_tokens", "SD": "std"}),
     _make_stack_layout("A.6 reranking time", "time of reranking", "rag_table1[56]", format_stack_title,
               {"Rerank p50 ms": "median_latency_ms"}),
-    _make_stack_layout("A.8 rerank-2.5-lite", "the lesser reranker by depth", "rag_stacks", format_stack_title,
+    _make_stack_layout("A.8 rerank-2.5-lite", "rerank-2.5-lite by depth", "rag_stacks", format_stack_title,
         _MEASURES),
-    _make_stack_layout("A.9 ceilings", "the best order of dense pools", "rag_table2[1-9]", format_stack_title,
-        _CEILINGS)
+    _make_stack_layout("A.9 ceilings", "best possible order of dense pools", "rag_table2[1-9]",
+        format_stack_title, _CEILINGS)
 )  # fmt: skip
 
 # HUME ---------------------------------------------------------------------------------------------------------------
@@ -408,13 +409,13 @@ _HUME_SETS = ((4, "clustering"), (5, "classification"), (6, "reranking"), (7, "S
 HUME = (
     PaperTableLayout(
         "table 1",
-        "people among models, by family and language",
+        "people compared with models, by task family and language",
         "hume_table1",
         _make_cell_reader("model", format_paper_model_title),
         label="model",
     ),
     PaperTableLayout(
-        "table 2", "language models by family", "hume_table2", _format_family_title, label="category"
+        "table 2", "language models by task family", "hume_table2", _format_family_title, label="category"
     ),
     *(
         PaperTableLayout(
@@ -428,7 +429,7 @@ HUME = (
     ),
     PaperTableLayout(
         "table 8",
-        "people, pair by pair",
+        "people, by task and language",
         "hume_table8",
         _format_pair_title,
         make_paper_column_renamer({"outside_interval": "significant"}),
@@ -447,7 +448,7 @@ HUME = (
     ),
     PaperTableLayout(
         "table 13",
-        "language models and people: same difficulty?",
+        "do language models and people find the same pairs hard?",
         "hume_table13",
         lambda row: _LLMS.get(row["llm"], row["llm"]),
         label="llm",

@@ -136,7 +136,7 @@ def _write_table_caption(table: SystemScoreTable, unit: MeasureFormat, of: str) 
     if unit.factor != 1:
         sentences.append(rf"Values are times {unit.factor:g}.")
     if any(table.ranks):
-        sentences.append("Rank: the ranks that the tests allow, among the systems between two rules.")
+        sentences.append("Rank: the ranks that the tests allow, among systems between the same two rules.")
     if any(table.first):
         sentences.append("Bold: may be first.")
     return " ".join(sentences)
@@ -243,12 +243,12 @@ DRAWINGS = (
         "similarity",
         ("system",), over=("insertion", "removal")),
     TableDrawingPlan("robustness_by_edit", "lines", "Similarity after each edit", "similarity", ("system",)),
-    TableDrawingPlan("judge_error_by_gold", "lines", "PTEB, figure 3: error of ratings by gold score",
+    TableDrawingPlan("judge_error_by_gold", "lines", "PTEB, figure 3: rating error by gold score",
         "mean absolute error", ("Judge",)),
-    TableDrawingPlan("judge_by_words", "lines", "PTEB, figure 4: Spearman correlation by words of a pair", POINTS,
-        ("Dataset",)),
-    TableDrawingPlan("rating_distribution", "lines", "PTEB, figure 6: ratings by people",
-        "ratings, or pairs by their mean",
+    TableDrawingPlan("judge_by_words", "lines", "PTEB, figure 4: Spearman correlation by words per pair",
+        POINTS, ("Dataset",)),
+    TableDrawingPlan("rating_distribution", "lines", "PTEB, figure 6: human ratings",
+        "number of ratings, or of pairs by mean rating",
         ("lang", "of")),
     TableDrawingPlan("scores_by_dataset", "intervals", "PTEB, figure 7: change under paraphrase", POINTS,
         ("task", "dataset", "system"), "delta", "delta_low", "delta_high", zero=True),
@@ -271,15 +271,15 @@ DRAWINGS = (
         ("dataset", "lang"), "human", "low", "high"),
     TableDrawingPlan("hume_figure7", "intervals", "HUME, figure 7: range of the models", POINTS,
         ("dataset", "lang"), "range"),
-    TableDrawingPlan("hume_figure8", "scatter", "HUME, figure 8: agreement and the lead of the best model", "agreement",
-        ("dataset", "lang"), "agreement", y="best_minus_human", up=POINTS),
-    TableDrawingPlan("rag_frontier", "scatter", "Quality and time on the frontier", "p50, ms a query",
+    TableDrawingPlan("hume_figure8", "scatter", "HUME, figure 8: agreement and the best model's lead",
+        "agreement", ("dataset", "lang"), "agreement", y="best_minus_human", up=POINTS),
+    TableDrawingPlan("rag_frontier", "scatter", "Quality and latency on the frontier", "p50, ms per query",
         ("Encoder", "Reranker"),
         "p50 ms", y="RA-nWG@10", up="RA-nWG@10", is_log=True),
     TableDrawingPlan("rag_table12", "lines", "Similarity as small talk is added", "similarity",
         ("system", "lang", "wording"),
         over=("level",)),
-    TableDrawingPlan("name_margin_en", "intervals", "The margin of a name, English", "change", ("system", "condition"),
+    TableDrawingPlan("name_margin_en", "intervals", "Name margin, English", "change", ("system", "condition"),
         "change", "change low", "change high", zero=True)
 )  # fmt: skip
 
@@ -298,7 +298,7 @@ class PaperFigure:
         """Write it to a file that ends in .svg or .pdf; where it is. UsageError for another end."""
         target = Path(path)
         if (end := target.suffix.lstrip(".")) not in self.files:
-            raise UsageError(f"{target} is not a valid name for a figure.", mend="End it in .svg or .pdf.")
+            raise UsageError(f"{target} is not a figure file.", mend="Use a name that ends in .svg or .pdf.")
         write_file_atomically(target, self.files[end])
         return target
 
@@ -315,8 +315,8 @@ def make_run_figures(run: LoadedRunFolder, only: str = "") -> list[PaperFigure]:
     try:
         import matplotlib as mpl
     except ImportError as error:
-        mend = "Install it: pip install 'embassay[figures]'."
-        raise UsageError("Figures as files need matplotlib.", mend=mend) from error
+        mend = "Install it with: pip install 'embassay[figures]'."
+        raise UsageError("Exporting figures needs matplotlib, which is not installed.", mend=mend) from error
     with mpl.rc_context(STYLE):
         scored = only in ("", "scores") and run.kind not in WITHOUT_SCORES
         drawn = [*(_draw_score_panels(run) if scored else ()), *_draw_table_figures(run, only)]

@@ -78,7 +78,7 @@ def _clean_path_part(text: str) -> str:
 
 Lost = tuple[str, int, str]
 """Of a run so many rows, and why they were left out."""
-_VALUELESS = "without a value; their reasons are in source_metadata"
+_VALUELESS = "without a value; source_metadata gives the reasons"
 _BASELINE = "of baselines that ignore the text, which are not models"
 
 
@@ -305,7 +305,7 @@ def write_hub_results_and_cards(
     rows = sum(map(len, systems.values()))
     if not rows:
         raise UsageError("These runs have no headlines.", mend="Export them as csv.")
-    why = f"only in {CARD}: without a value, or not on a dataset on the hub"
+    why = f"only in {CARD}: without a value, or for a dataset that is not on the Hugging Face Hub"
     return files, rows, [(name, many, why) for name, many in beside.items() if many]
 
 

@@ -123,8 +123,8 @@ _PROBED = ("openai:text-embedding-3-large", "voyage:voyage-3.5")
 _NOISED = ("openai:text-embedding-3-large", "openai:text-embedding-3-small")
 
 _LOREM = (
-    "the Lorem Ipsum of the first author's earlier code, 25,526 tokens, which docs/published.md uses; without it, "
-    "Embassay's own text is inserted, and tables 5 and 6 will differ"
+    "the Lorem Ipsum from the first author's earlier code (25,526 tokens), which docs/published.md uses; "
+    "without it, Embassay inserts its own text, and tables 5 and 6 differ"
 )
 _NEEDLE = "8045a309bb0a3293"
 """The digest of that text, as manifests have it."""
@@ -191,10 +191,10 @@ PTEB = PaperRecipe(
             "prompts", ("pteb", "prompts"), (("-d", "pteb-sts"), *_WORDS, ("-s", _MPNET)), "table 12", {}
         ),
     ),
-    "The paper's prompts and its paraphrases are not published; table 10 of the paper pools languages. Table 11 is of "
-    "people: `embassay pteb validate`.",
+    "The paper's prompts and paraphrases are not published. Its table 10 pools languages. For table 11 "
+    "(human ratings), use `embassay pteb validate`.",
 )
-_HTEB_SYSTEMS = {"-s": "a system: the names of the paper's 16 models are in tables that could not be read"}
+_HTEB_SYSTEMS = {"-s": "any system: the paper's 16 models are named only in tables that could not be read"}
 _HTEB_STEPS = tuple(
     PaperCommand(
         name,
@@ -204,15 +204,15 @@ _HTEB_STEPS = tuple(
         _HTEB_SYSTEMS,
     )
     for name, suite, transformer, tables in (
-        ("english", "hteb-en", "ollama:gemma3:27b", "scores of the English sets"),
-        ("multilingual", "hteb-multi", "ollama:gemma3:27b", "scores of the multilingual sets"),
-        ("texts", "banking77", "stored:TEXTS", "outcomes of the published texts of Banking77"),
+        ("english", "hteb-en", "ollama:gemma3:27b", "scores on the English datasets"),
+        ("multilingual", "hteb-multi", "ollama:gemma3:27b", "scores on the multilingual datasets"),
+        ("texts", "banking77", "stored:TEXTS", "outcomes for the published Banking77 texts"),
     )
 )
 HTEB = PaperRecipe(
     "HTEB", "Frank, Afli: HTEB, EMNLP 2026, arXiv 2605.28190", "hteb", _HTEB_STEPS,
-    "Its tables of scores could not be read. The counts in the authors' Banking77 files, written by Gemma 4 31B, "
-    "can be compared: `embassay hteb import FOLDER --out TEXTS` reads these files."
+    "The paper's score tables could not be read, but the counts in the authors' Banking77 files (generated "
+    "by Gemma 4 31B) can be compared. Import these files with `embassay hteb import FOLDER --out TEXTS`."
 )  # fmt: skip
 RAG = PaperRecipe(
     "RAG",
@@ -224,7 +224,7 @@ RAG = PaperRecipe(
             ("rag", "sweep", "paper"),
             (),
             "sections 5.1 to 5.5, A.1, A.5 to A.9",
-            {"-d": "your corpus with queries and grades: the paper's is not published"},
+            {"-d": "your corpus with queries and grades: the paper's corpus is not published"},
         ),
         PaperCommand(
             "names",
@@ -237,15 +237,15 @@ RAG = PaperRecipe(
             "noise", ("rag", "probe", "noise"), _repeat_option("-s", *_NOISED), "sections 4.4 and A.4", {}
         ),
     ),
-    "The paper's corpus and questions are not published: prices and sizes can be compared; quality depends on your "
-    "data.",
+    "The paper's corpus and questions are not published. Prices and sizes can be compared, but quality "
+    "depends on your data.",
 )
 HUME = PaperRecipe(
     "HUME", "HUME, 2025", "hume",
     (PaperCommand("score", ("hume", "score"), (), "tables 1 to 13",
-          {"--from-mteb": "the public result files (embeddings-benchmark/results: a bundle, or its folders)",
+          {"--from-mteb": "the public files of embeddings-benchmark/results (a bundle or its folders)",
            "--llm-scores": "a folder with tables 10 to 12 as CSV"}),),
-    "Add -s MODEL to place your own among people and the published models."
+    "Add -s MODEL to compare your own model with people and the published models."
 )  # fmt: skip
 
 RECIPES: Mapping[str, PaperRecipe] = {"sage": SAGE, "pteb": PTEB, "hteb": HTEB, "rag": RAG, "hume": HUME}
@@ -392,13 +392,13 @@ class ReproducedTable:
         """How many figures have one here, and how far off these are."""
         lines = [line for _, line in self.figures()]
         cells = {(line.row, line.column) for line in lines}
-        told = f"{len(cells)} of {len(self.printed)} printed figures have a counterpart here"
+        told = f"{len(cells)} of {len(self.printed)} published values have a counterpart here"
         if apart := sum(bool(line.row) * len(line.apart & line.values.keys()) for line in self.lines):
-            told += f"; {apart} more here {'is' if apart == 1 else 'are'} from other data, and not compared"
+            told += f"; {apart} more {'is' if apart == 1 else 'are'} from other data and not compared"
         if not lines:
             return f"{told}."
         same = sum(line.verdict == "exact" for line in lines)
-        told = f"{told}; {same} of {len(lines)} comparisons are the same as printed."
+        told = f"{told}; {same} of {len(lines)} comparisons match exactly."
         far = max(lines, key=lambda line: abs(line.difference) / line.unit)
         return (
             told
@@ -463,7 +463,7 @@ def compare_paper_tables(paper: str, runs: Sequence[Path]) -> list[ReproducedTab
         told = ", ".join(f"{run} ({manifest.get('protocol', 'no protocol')})" for run, manifest in of_runs)
         raise UsageError(
             f"No table of {paper} can be computed from {told}.",
-            mend=f"`embassay reproduce {paper.lower()}` lists the commands that make them.",
+            mend=f"For the commands that create its tables, run `embassay reproduce {paper.lower()}`.",
         )
     return tables
 
@@ -471,7 +471,7 @@ def compare_paper_tables(paper: str, runs: Sequence[Path]) -> list[ReproducedTab
 def find_differing_settings(recipe: PaperRecipe, runs: Iterable[Path]) -> list[str]:
     """Of every run that was made otherwise than by the paper's command what it was told in its place."""
     return [
-        f"{run} was made with {' and '.join(told)}: means over its sets are not compared."
+        f"{run} was made with {' and '.join(told)}, so means over its datasets are not compared."
         for run in runs
         if (told := list_setting_deviations(recipe, _read_manifest(run)))
     ]
@@ -486,15 +486,15 @@ def _read_manifest(run: Path) -> Mapping[str, Any]:
     path = run / "manifest.json"
     if not path.is_file():
         raise UsageError(
-            f"{run} is not the folder of a run: it has no manifest.json.",
+            f"{run} is not a run folder: it has no manifest.json.",
             mend="Name a folder written by --out.",
         )
     try:
         content = parse_bounded_json(read_bounded_file(path))
     except ValueError as error:
-        raise DataError(f"is not JSON: {error}", path=path, mend="Use the run's unchanged folder.") from error
+        raise DataError(f"is not JSON: {error}", path=path, mend="Use the original run folder.") from error
     if not isinstance(content, dict):
-        raise DataError("is no object", path=path, mend="Use the run's unchanged folder.")
+        raise DataError("is not a JSON object", path=path, mend="Use the original run folder.")
     return content
 
 
@@ -600,7 +600,7 @@ def _find_paper_row(row: Row, layout: PaperTableLayout, path: Path) -> str:
         raise DataError(
             f"has no column {error.args[0]!r}",
             path=path,
-            mend="The run is from a different version: run it again.",
+            mend="The run was made by a different version. Run it again.",
         ) from error
 
 

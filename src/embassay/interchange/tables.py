@@ -97,7 +97,7 @@ def find_runs_in_folders(folders: Sequence[Path]) -> list[LoadedRunFolder]:
         paths = list(find_run_folders(Path(folder)))
         if not paths:
             raise DataError(
-                "There is no run here", path=folder, mend="Give the folder of a run, or one above runs."
+                "There is no run here", path=folder, mend="Give a run folder, or a folder that contains runs."
             )
         runs |= {path.resolve(): path for path in paths}
     return [read_run_tables(path) for path in runs.values()]
@@ -128,7 +128,7 @@ def _read_comparison_scopes(path: Path) -> Mapping[str, Mapping[str, Any]]:
     except (ValueError, AttributeError) as error:
         raise DataError(
             "The comparisons cannot be read", path=path, found=str(error)[:80],
-            mend="Run the same command again: it rebuilds them from the finished cells."
+            mend="Run the same command again to rebuild them from the finished cells."
         ) from error  # fmt: skip
     return scopes if isinstance(scopes, dict) else {}
 

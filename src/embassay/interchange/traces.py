@@ -46,19 +46,19 @@ class TraceImportSummary:
     def notes(self) -> Iterator[str]:
         """What is to be known of them."""
         for count, why in (
-            (self.merged, "questions repeat others, or nearly do, and were merged"),
+            (self.merged, "duplicate or near-duplicate questions were merged"),
             (
                 self.several,
-                f"traces search several times; they are in {SESSIONS} only, for rag score --sessions",
+                f"traces contain several searches; they are only in {SESSIONS}, for rag score --sessions",
             ),
-            (self.failed, "searches failed; their traces have no list"),
-            (self.without_query, "searches have no query text, and were left out"),
-            (self.without_documents, "searches do not list their results, and were left out"),
+            (self.failed, "searches failed, so their traces have no result list"),
+            (self.without_query, "searches have no query text and were left out"),
+            (self.without_documents, "searches do not list their results and were left out"),
         ):
             if count:
                 yield f"{count:,} {why}"
         if not self.masked:
-            yield "nothing was masked: users' questions may contain personal data (--mask)"
+            yield "nothing was masked, but users' questions can contain personal data; to mask it, use --mask"
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def import_traces(
     files, DataError as `read_searches_from_traces` raises it.
     """
     if not 0.3 <= near <= 1:
-        raise UsageError(f"--near is {near:g}.", mend="Use a share from 0.3 to 1.")
+        raise UsageError(f"--near is {near:g}.", mend="Use a number from 0.3 to 1.")
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(f"{out} is not empty.", mend="Name a new folder.")
     read = read_searches_from_traces(paths)

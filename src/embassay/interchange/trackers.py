@@ -196,7 +196,7 @@ def log_to_mlflow(folders: Sequence[Path], store: str, *, experiment: str = "emb
     except (library.exceptions.MlflowException, OSError) as error:
         raise ModelError(
             f"MLflow failed: {str(error).splitlines()[0]}",
-            mend="Correct it and export again: nothing is logged twice.",
+            mend="Fix the problem and export again; nothing is logged twice.",
         ) from error
 
 
@@ -247,7 +247,7 @@ def _open_mlflow_client(library: Any, address: str) -> Any:
     except Exception as error:  # a store may be anything, and so may what its driver raises
         raise UsageError(
             f"MLflow cannot use this store: {str(error).splitlines()[0]}",
-            mend="Give a folder, sqlite:///FILE or the address of a server.",
+            mend="Give a folder, sqlite:///FILE or a server address.",
         ) from error
     return client
 
@@ -527,8 +527,8 @@ def _import_trackio(out: Path) -> Any:
         ) from error
     if Path(TRACKIO_DIR).resolve() != out.resolve():
         raise UsageError(
-            f"Trackio uses the folder {TRACKIO_DIR} in this process.",
-            mend=f"Unset {_TRACKIO_FOLDER}, or name its folder with --out.",
+            f"Trackio already uses the folder {TRACKIO_DIR} in this process.",
+            mend=f"Unset {_TRACKIO_FOLDER}, or pass its folder as --out.",
         )
     return trackio
 

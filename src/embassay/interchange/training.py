@@ -86,7 +86,7 @@ class TrainingProgress:
         **arguments: Any,
     ) -> None:
         if protocol not in ("sage", "pteb"):
-            raise UsageError(f"{protocol!r} cannot be run while training.", mend="Use sage or pteb.")
+            raise UsageError(f"{protocol!r} cannot run during training.", mend="Use sage or pteb.")
         self.task, self.out, self.protocol, self.name = task, Path(out), protocol, name
         # Machines that train often have no network, which the papers' tokenizer needs once.
         self._arguments = {"tokenizer": "words", **arguments}
@@ -125,7 +125,7 @@ class TrainingProgress:
         recent = self.evaluations[-patience:]
         gains = [evaluation.most_gain for evaluation in recent]
         if len(recent) == patience and all(gain is not None and gain <= margin for gain in gains):
-            return f"the last {patience} evaluations gain at most {margin:g} on the best"
+            return f"each of the last {patience} evaluations gains at most {margin:g} over the best"
         return ""
 
     def evaluator(self) -> Any:

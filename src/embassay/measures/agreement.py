@@ -46,7 +46,7 @@ class Pairwise:
 
 
 def align(answers: Answers) -> Aligned:
-    """Every rater's answers over all rated items, in the order of item ids.
+    """Every rater's answers to all rated items, in the order of item ids.
 
     >>> align({"ann": {"b": 1}, "bob": {"a": 2, "b": 3}}).rows
     ((None, 1), (2, 3))
@@ -61,8 +61,8 @@ def convert_ratings_to_rows(ratings: Ratings) -> list[list[Hashable | None]]:
     rows = [[None if _is_missing(value) else value for value in row] for row in ratings]
     if len({len(row) for row in rows}) != 1:
         raise UsageError(
-            f"The raters have {[len(row) for row in rows]} items.",
-            mend="Give every rater a rating or None per item.",
+            f"Every rater needs the same number of items, but the numbers are {[len(row) for row in rows]}.",
+            mend="Pass a rating or None per item for every rater.",
         )
     return rows
 
@@ -70,7 +70,7 @@ def convert_ratings_to_rows(ratings: Ratings) -> list[list[Hashable | None]]:
 def mean_pairwise(
     ratings: Ratings, measure: Callable[[Any, Any], Values], *, min_shared: int = 1
 ) -> Pairwise:
-    """The mean over pairs of raters of `measure`, applied to the items both rated.
+    """The mean of `measure` over pairs of raters, applied to the items that both rated.
 
     A pair weighs as many items as it shares, and nothing below `min_shared`. Made for `ari`, `v_measure`,
     `spearman`, `pearson`, `cohen_kappa`, `percent_agreement` and `absolute_difference`. A pair whose value is NaN
@@ -83,7 +83,7 @@ def mean_pairwise(
     rows = convert_ratings_to_rows(ratings)
     if len(rows) < 2:
         raise UsageError(
-            "Agreement needs two raters.", mend="Give two or more raters, or report the agreement as NA."
+            "Agreement needs two raters.", mend="Pass two or more raters, or report the agreement as NA."
         )
     shared = [pick_items_both_rated(first, second) for first, second in combinations(rows, 2)]
     items = tuple(len(pair[0]) for pair in shared)
@@ -109,7 +109,7 @@ def pick_items_both_rated(
 
 
 def absolute_difference(x: ArrayLike, y: ArrayLike) -> float:
-    """Mean absolute difference of two series of numbers (n,), 0 or more, lower is better; NaN for none.
+    """Mean absolute difference of two series of numbers (n,): 0 or more, lower is better, NaN if empty.
 
     Raises UsageError for shapes that differ.
 
@@ -120,7 +120,7 @@ def absolute_difference(x: ArrayLike, y: ArrayLike) -> float:
     if left.shape != right.shape or left.ndim != 1:
         raise UsageError(
             f"Differences need two series of the same shape, found {left.shape} and {right.shape}.",
-            mend="Give two of the same shape, one number per item.",
+            mend="Pass two series of the same shape, with one number per item.",
         )
     return float(np.abs(left - right).mean()) if len(left) else math.nan
 
@@ -163,7 +163,7 @@ def _encode_ratings_as_positions(ratings: Ratings, level: Level) -> tuple[Floats
     there, -1 where it is missing, (raters, items)."""
     rows = convert_ratings_to_rows(ratings)
     if level not in ("nominal", "ordinal", "interval"):
-        raise UsageError(f"The level is {level!r}.", mend="Use nominal, ordinal or interval.")
+        raise UsageError(f"Unknown level {level!r}.", mend="Use nominal, ordinal or interval.")
     seen = dict.fromkeys(value for row in rows for value in row if value is not None)
     codes_by = {value: code for code, value in enumerate(seen if level == "nominal" else _sort_values(seen))}
     codes = [[-1 if value is None else codes_by[value] for value in row] for row in rows]
@@ -175,7 +175,7 @@ def _encode_ratings_as_positions(ratings: Ratings, level: Level) -> tuple[Floats
 def _sort_values(known: dict[Hashable, None]) -> list[float]:
     numbers = [float(value) for value in known if isinstance(value, int | float | np.number)]
     if len(numbers) < len(known):
-        raise UsageError("A rating is not a number.", mend="Give numbers, or use the level nominal.")
+        raise UsageError("A rating is not a number.", mend="Pass numbers, or use the level nominal.")
     return sorted(numbers)
 
 
@@ -195,7 +195,7 @@ def _resample_coincidences(counts: ArrayLike, coincidences: Floats) -> Floats:
     if drawn.ndim != 2 or drawn.shape[1] != len(coincidences):
         raise UsageError(
             f"Counts of shape {drawn.shape} do not match {len(coincidences)} items.",
-            mend="Give one row per resample, one count per item.",
+            mend="Pass one row per resample, with one count per item.",
         )
     return np.tensordot(drawn, coincidences, axes=1)
 
@@ -251,7 +251,7 @@ def fleiss_kappa(ratings: Ratings) -> float:
 
 
 def fleiss(ratings: Ratings) -> Fleiss:
-    """`fleiss_kappa` with the number of items behind it.
+    """`fleiss_kappa` with the number of items used.
 
     Every item must have the same number of ratings. So the commonest number from two on is used (the larger of two
     equally common ones), and the other items are left out.
@@ -304,14 +304,14 @@ def cohen_kappa(
     0.552239
     """
     if weights not in (None, "linear", "quadratic"):
-        raise UsageError(f"The weights are {weights!r}.", mend="Use linear, quadratic or None.")
+        raise UsageError(f"Unknown weights {weights!r}.", mend="Use linear, quadratic or None.")
     left, right = pick_items_both_rated(x, y)
     codes_of = {
         value: code for code, value in enumerate(_check_rating_scale({*left, *right}, weights, scale))
     }
     unknown = {*left, *right} - codes_of.keys()
     if unknown:
-        raise UsageError(f"{sorted(map(str, unknown))} is not on the scale.", mend="Name every value there.")
+        raise UsageError(f"The scale lacks {sorted(map(str, unknown))}.", mend="Include every rating in it.")
     table = np.zeros((len(codes_of), len(codes_of)))
     for a, b in zip(left, right, strict=True):
         table[codes_of[a], codes_of[b]] += 1
@@ -327,7 +327,7 @@ def _check_rating_scale(
         return sorted(found)  # type: ignore[type-var]
     except TypeError:
         raise UsageError(
-            "The ratings have no common order.", mend="Name the values in order as the scale."
+            "The ratings cannot be sorted.", mend="Pass the values in order as the scale."
         ) from None
 
 
@@ -352,7 +352,7 @@ def gwet_ac2(
     counts: ArrayLike | None = None,
 ) -> Values:
     """Gwet's AC2 of `ratings` on an ordered `scale`, a row per rater and a column per item: (raters, items); without
-    weights his AC1.
+    weights, Gwet's AC1.
 
     None or NaN is a missing rating; an item with one rating counts for how often values are given, and not for
     agreement. Disagreements weigh by their distance on the scale ("linear") or its square ("quadratic"). At most 1
@@ -366,12 +366,12 @@ def gwet_ac2(
     0.9408
     """
     if weights not in (None, "linear", "quadratic"):
-        raise UsageError(f"The weights are {weights!r}.", mend="Use linear, quadratic or None.")
+        raise UsageError(f"Unknown weights {weights!r}.", mend="Use linear, quadratic or None.")
     places = {float(value): place for place, value in enumerate(scale)}
     rows = convert_ratings_to_rows(ratings)
     given = {value for row in rows for value in row if value is not None}
     if unknown := sorted(str(value) for value in given if value not in places):
-        raise UsageError(f"{unknown} is not on the scale.", mend="Name every value there.")
+        raise UsageError(f"The scale lacks {unknown}.", mend="Include every rating in it.")
     codes = np.array([[-1 if v is None else places[v] for v in row] for row in rows], dtype=np.int64)  # type: ignore[index]
     each = (codes[:, :, None] == np.arange(len(places))).sum(axis=0).astype(np.float64)
     alike = 1 - _build_disagreement_weights(len(places), weights) / max(
@@ -381,7 +381,7 @@ def gwet_ac2(
     drawn = np.ones((1, len(each))) if counts is None else np.asarray(counts, dtype=np.float64)
     if drawn.ndim != 2 or drawn.shape[1] != len(each):
         raise UsageError(
-            f"Counts of shape {drawn.shape} do not match {len(each)} items.", mend="Give one per item."
+            f"Counts of shape {drawn.shape} do not match {len(each)} items.", mend="Pass one per item."
         )
     found = _compute_gwet_ac2(drawn @ parts, alike)
     return float(found[0]) if counts is None else found
@@ -409,7 +409,7 @@ def _compute_gwet_ac2(sums: Floats, alike: Floats) -> Floats:
 
 
 def percent_agreement(ratings: Ratings, *, min_shared: int = 1) -> float:
-    """The share of equal ratings, 0 to 1, over the items that two raters share, as the mean over pairs, weighted by
+    """The share of equal ratings (0 to 1) among the items that two raters share, averaged over pairs and weighted by
     items.
 
     NaN where no two raters share `min_shared` items. Source: HUME section 6. Raises UsageError as `mean_pairwise` does.
@@ -452,8 +452,8 @@ class MarksAgreement:
 
 
 def marks_agreement(raters: Sequence[Marks], *, min_shared: int = 1) -> MarksAgreement:
-    """How well raters agree on what is relevant, over the queries that each two share; not over fewer than
-    `min_shared`.
+    """How well raters agree on relevance, over the queries that each pair shares; pairs with fewer than `min_shared`
+    are left out.
 
     Source: HUME section 6. Raises UsageError for fewer than two raters, vectors of different lengths for one query,
     or marks other than 0 and 1.
@@ -463,7 +463,7 @@ def marks_agreement(raters: Sequence[Marks], *, min_shared: int = 1) -> MarksAgr
     """
     if len(raters) < 2:
         raise UsageError(
-            "Agreement needs two raters.", mend="Give two or more raters, or report the agreement as NA."
+            "Agreement needs two raters.", mend="Pass two or more raters, or report the agreement as NA."
         )
     # Sorted, because a set has another order in each process, and a sum of floats depends on it.
     pairs = [
@@ -489,14 +489,14 @@ def _correlation(one: Sequence[int], other: Sequence[int]) -> float:
     if len(one) != len(other):
         raise UsageError(
             f"Marks for {len(one)} and for {len(other)} documents of one query cannot be compared.",
-            mend="Give one mark per document, in one order for all raters.",
+            mend="Pass one mark per document, in the same order for all raters.",
         )
     return float(spearman(one, other))
 
 
 def _check_marks(query: str, marks: Sequence[int]) -> Sequence[int]:
     if any(mark not in (0, 1) for mark in marks):
-        raise UsageError(f"The marks of query {query} are {list(marks)}.", mend="Use 0 and 1.")
+        raise UsageError(f"The marks of query {query} cannot be {list(marks)}.", mend="Use 0 and 1.")
     return marks
 
 
@@ -516,7 +516,7 @@ _BANDS = {
 
 
 def agreement_band(value: float, coefficient: Coefficient) -> str:
-    """What `value` of a coefficient is called; "NA" for NaN.
+    """The word for a coefficient's `value`, such as "fair"; "NA" for NaN.
 
     Kappa: above .8 excellent, .6 substantial, .4 moderate, .2 fair, else poor. Correlation: above .7 strong, .4
     moderate, else weak. The ARI is read as a kappa is, and below 0 as "none". A value on a limit is in the lower band.

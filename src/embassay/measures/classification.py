@@ -37,10 +37,10 @@ class BinaryScores:
 
 
 def binary_classification(predicted: Choices, actual: Choices, positive: Hashable = 1) -> BinaryScores:
-    """Accuracy, precision, recall and F1 of predicted choices (n,) against the actual ones (n,).
+    """Accuracy, precision, recall and F1 of predicted labels (n,), compared with the actual labels (n,).
 
-    `positive` is the class of precision, recall and F1; every other value is the other class. For F1 this is 2 TP / (2
-    TP + FP + FN): 0, not undefined, where there are only errors. Source: SAGE table 2; positive class [A10]. Raises
+    `positive` is the class of precision, recall and F1; every other value is the other class. F1 is 2 TP / (2 TP + FP +
+    FN), so it is 0, not undefined, if there are only errors. Source: SAGE table 2; positive class [A10]. Raises
     UsageError for unequal lengths or no items.
 
     >>> binary_classification([1, 1, 0, 0], [1, 0, 0, 0]).precision
@@ -49,7 +49,7 @@ def binary_classification(predicted: Choices, actual: Choices, positive: Hashabl
     if len(predicted) != len(actual) or not len(actual):
         raise UsageError(
             f"There are {len(predicted)} predicted and {len(actual)} actual choices.",
-            mend="Give one of each per item, for at least one item.",
+            mend="Pass one of each per item, and at least one item.",
         )
     chosen = np.array([value == positive for value in predicted], dtype=bool)
     right = np.array([value == positive for value in actual], dtype=bool)
@@ -69,21 +69,21 @@ def binary_classification(predicted: Choices, actual: Choices, positive: Hashabl
     )
 
 
-@_choice("Accuracy", undefined="there are no items (an error)")
+@_choice("Accuracy", undefined="there are no items (raises an error)")
 def _accuracy(predicted: Choices, actual: Choices) -> float:
-    """Share of the choices that are right."""
+    """Share of predictions that are correct."""
     return binary_classification(predicted, actual).accuracy
 
 
 @_choice("Precision", undefined="nothing was predicted positive")
 def _precision(predicted: Choices, actual: Choices, *, positive: int | str | bool = 1) -> float:
-    """Share of the predicted positives that are right."""
+    """Share of the predicted positives that are correct."""
     return binary_classification(predicted, actual, positive).precision
 
 
 @_choice("Recall", undefined="nothing is positive")
 def _recall(predicted: Choices, actual: Choices, *, positive: int | str | bool = 1) -> float:
-    """Share of the actual positives that were predicted."""
+    """Share of the actual positives that were predicted as positive."""
     return binary_classification(predicted, actual, positive).recall
 
 
@@ -103,13 +103,13 @@ def _share(part: int, whole: int) -> float:
     range="[0, 1]",
     needs="labels of 0 and 1, numbers",
     undefined="no label is 1",
-    source="scikit-learn average_precision_score; the measure of pair classification in MTEB and PTEB",
+    source="scikit-learn average_precision_score; used for pair classification in MTEB and PTEB",
 )
 def pair_average_precision(labels: ArrayLike, scores: ArrayLike) -> float:
-    """Average precision of `labels` (n,), 0 or 1, by `scores` (n,), higher first, over all pairs as one ranking.
+    """Average precision of `labels` (n,) of 0 and 1, with all pairs in one ranking by `scores` (n,), highest first.
 
-    The sum over distinct scores of the gain in recall there times the precision there: pairs of one score come
-    together, so their order does not count. Range 0 to 1, higher is better; chance is the share of label 1. NaN
+    The sum, over distinct scores, of the gain in recall times the precision. Pairs with equal scores count together,
+    so their order does not matter. Range 0 to 1, higher is better; chance level is the share of label 1. NaN
     where no label is 1. Source: scikit-learn, average_precision_score.
     Raises UsageError for shapes that differ, scores that are not finite or labels other than 0 and 1.
 
@@ -121,6 +121,6 @@ def pair_average_precision(labels: ArrayLike, scores: ArrayLike) -> float:
     truths = np.asarray(labels)
     if not np.isin(truths, (0, 1)).all():
         raise UsageError(
-            "A label is neither 0 nor 1.", mend="Give 1 for pairs that belong together, 0 for others."
+            "A label is neither 0 nor 1.", mend="Use 1 for pairs that belong together, 0 for others."
         )
     return float(resample_average_precision(truths, scores, np.ones((1, truths.size), dtype=np.int64))[0])

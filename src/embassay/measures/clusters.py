@@ -72,12 +72,12 @@ def _check_cluster_distances(distances: NDArray[np.float32], n: int, n_clusters:
     if distances.dtype != np.float32 or distances.shape != (n * (n - 1) // 2,):
         raise UsageError(
             f"Cannot cluster {n} items by distances of type {distances.dtype} and shape {distances.shape}.",
-            mend=f"Give condensed float32 distances, shape ({n * (n - 1) // 2},).",
+            mend=f"Pass condensed float32 distances, shape ({n * (n - 1) // 2},).",
         )
     if not (distances.flags.writeable and distances.flags.c_contiguous):
         raise UsageError("The distances are overwritten and must be a writeable, contiguous array.")
     if not 1 <= n_clusters <= n:
-        raise UsageError(f"Cannot make {n_clusters} clusters of {n} items.", mend=f"Ask for 1 to {n}.")
+        raise UsageError(f"Cannot make {n_clusters} clusters of {n} items.", mend=f"Use 1 to {n}.")
 
 
 def _label_merged_clusters(n: int, lower: NDArray[np.int64], upper: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -117,9 +117,9 @@ class _ContingencyTable:
 def v_measure(labels: Groups, clusters: Groups, *, beta: float = 1.0) -> float:
     """Weighted harmonic mean of homogeneity and completeness.
 
-    h = 1 - H(class | cluster) / H(class), 1 where there is one class; c the same with roles swapped; V = (1 + beta) h
-    c / (beta h + c), 0 where that is 0 / 0. Natural logarithms. Beta over 1 favours completeness. Range 0 to 1, higher
-    is better; one cluster for several classes (or the reverse) gives 0, one for one gives 1. Source: Rosenberg and
+    h = 1 - H(class | cluster) / H(class), or 1 if there is one class; c is the same with roles swapped; V = (1 + beta)
+    h c / (beta h + c), or 0 for 0 / 0. Logarithms are natural; beta above 1 favours completeness. Range 0 to 1, higher
+    is better; one cluster for several classes (or the reverse) gives 0, a perfect match 1. Source: Rosenberg and
     Hirschberg 2007; SAGE A.5, where the roles of C and K are swapped [A22]. Raises UsageError for unequal lengths or a
     negative beta.
 
@@ -127,7 +127,7 @@ def v_measure(labels: Groups, clusters: Groups, *, beta: float = 1.0) -> float:
     0.786013
     """
     if beta < 0:
-        raise UsageError(f"beta is {beta}.", mend="It must be 0 or more.")
+        raise UsageError(f"beta is {beta}, but it must be 0 or more.")
     return _compute_v_measure(_build_contingency_table(labels, clusters), beta)
 
 
@@ -163,9 +163,9 @@ def _compute_v_measure(table: _ContingencyTable, beta: float) -> float:
     source="Hubert and Arabie 1985",
 )
 def ari(labels: Groups, clusters: Groups) -> float:
-    """Adjusted Rand index: share of item pairs on which both agree, corrected for chance.
+    """Adjusted Rand index: share of item pairs on which both groupings agree, corrected for chance.
 
-    Range -0.5 to 1, higher is better, about 0 for random clusters; 1 also where both put all items together
+    Range -0.5 to 1, higher is better, about 0 for random clusters; also 1 if both put all items together
     or all apart. Source: Hubert and Arabie 1985; Steinley 2004. Raises UsageError for unequal lengths.
 
     >>> round(ari("aaabbbccc", "555577999"), 6)
@@ -196,7 +196,7 @@ def ari(labels: Groups, clusters: Groups) -> float:
     source="Vinh, Epps and Bailey 2010; scikit-learn",
 )
 def ami(labels: Groups, clusters: Groups) -> float:
-    """Adjusted mutual information, with the arithmetic mean of the two entropies: scikit-learn's.
+    """Adjusted mutual information with the arithmetic mean of the two entropies, as in scikit-learn.
 
     Range up to 1, higher is better, about 0 for random clusters. Source: Vinh, Epps and Bailey 2010.
     Raises UsageError for unequal lengths.
@@ -231,7 +231,7 @@ def _build_contingency_table(labels: Groups, clusters: Groups) -> _ContingencyTa
 def _check_lengths(labels: NDArray[np.int64], clusters: NDArray[np.int64]) -> None:
     if len(labels) != len(clusters):
         raise UsageError(
-            f"There are {len(labels)} labels and {len(clusters)} clusters.", mend="Give one of each per item."
+            f"There are {len(labels)} labels and {len(clusters)} clusters.", mend="Pass one of each per item."
         )
 
 

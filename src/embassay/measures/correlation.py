@@ -42,12 +42,12 @@ def pearson(x: ArrayLike, y: ArrayLike) -> Values:
     if left.shape != right.shape or not left.ndim:
         raise UsageError(
             f"Series of shapes {left.shape} and {right.shape} cannot be correlated.",
-            mend="Give two of the same shape, one number per item.",
+            mend="Pass two of the same shape, with one number per item.",
         )
     if not (np.isfinite(left).all() and np.isfinite(right).all()):
         raise UsageError(
-            "A value to be correlated is not finite.",
-            mend="Leave undefined items out on both sides, and count them.",
+            "A value to correlate is not finite.",
+            mend="Remove undefined items from both sides, and count them.",
         )
     if left.shape[-1] < 2:
         values = np.full(left.shape[:-1], np.nan)
@@ -65,12 +65,12 @@ def pearson(x: ArrayLike, y: ArrayLike) -> Values:
     range="[-1, 1]",
     needs="numbers, numbers",
     undefined="either side is constant, or there are fewer than 2 items",
-    source="Spearman 1904; the measure of the STS tasks of MTEB and PTEB",
+    source="Spearman 1904; used for STS tasks in MTEB and PTEB",
 )
 def spearman(x: ArrayLike, y: ArrayLike) -> Values:
-    """Spearman's rank correlation of `x` and `y` over their last axis: Pearson's of their ranks.
+    """Spearman's rank correlation of `x` and `y` over their last axis, which is Pearson's correlation of their ranks.
 
-    Shapes (n,) give a float; (..., n) give an array (...). Equal values share the mean of their ranks. Range -1
+    Shapes (n,) give a float; (..., n) give an array (...). Equal values get the mean of their ranks. Range -1
     to 1, higher is better. NaN where either side is constant or n is below 2. Source: Spearman 1904, with
     ties as in scipy.stats.spearmanr, which MTEB uses.
     Raises UsageError for shapes that differ or values that are not finite.
@@ -107,7 +107,7 @@ _WIDE = 80
 
 
 def overlap(a: AllRetrieved, b: AllRetrieved, k: int) -> Values:
-    """The share of `k` places that the first `k` of two rankings have in common: |A and B| / k.
+    """The share of documents that the first `k` of two rankings have in common: |A and B| / k.
 
     Rankings are ids, best first, or id -> score, of one query or, as mappings from query ids, of many: one
     value, or one per query of `a`. Range 0 to 1; short lists cannot reach 1, and a query that `b` lacks has 0.
@@ -179,7 +179,7 @@ def _list_top_ids(a: AllRetrieved, b: AllRetrieved, k: int) -> tuple[list[list[s
     check_cutoff(k)
     many = [_has_many_queries(ranking) for ranking in (a, b)]
     if True in many and False in many:
-        raise UsageError("One ranking is for one query, the other for many.", mend="Give both alike.")
+        raise UsageError("One ranking is for one query, the other for many.", mend="Use one form for both.")
     if True not in many:
         return [rank_documents(a)[:k]], [rank_documents(b)[:k]], False  # type: ignore[arg-type]
     firsts: Mapping[str, Retrieved] = a  # type: ignore[assignment]
@@ -224,7 +224,7 @@ _ALL_CORES = -1
 
 
 def edit_distance(a: str, b: str) -> float:
-    """Levenshtein distance of `a` and `b` in words, over the length of the longer one.
+    """Levenshtein distance between `a` and `b` in words, divided by the length of the longer text.
 
     Words stand between white space; case and punctuation count; an insertion, a deletion and a substitution
     cost 1 each. 0 (same words, or none in both) to 1 (no word kept). No direction: a free rewording is large,
@@ -238,14 +238,14 @@ def edit_distance(a: str, b: str) -> float:
 
 
 def edit_distances(a: Sequence[str], b: Sequence[str]) -> NDArray[np.float64]:
-    """`edit_distance` of `a[i]` and `b[i]`, (n,). Raises UsageError for unequal lengths.
+    """`edit_distance` between each `a[i]` and `b[i]`: (n,). Raises UsageError for unequal lengths.
 
     >>> edit_distances(["a b c", ""], ["a x c d", "a"]).tolist()
     [0.5, 1.0]
     """
     if len(a) != len(b):
         raise UsageError(
-            f"There are {len(a)} texts and {len(b)} paraphrases.", mend="Give one paraphrase per text."
+            f"There are {len(a)} texts and {len(b)} paraphrases.", mend="Pass one paraphrase per text."
         )
     if not len(a):
         return np.empty(0)

@@ -34,7 +34,7 @@ FacetsOf = Mapping[str, Collection[str]]
 AllFacets = FacetsOf | Mapping[str, FacetsOf]
 """Of one query, or of many by their ids."""
 WITHOUT = "the query has no facets"
-NONE_FOUND = "no document among the first has a facet"
+NONE_FOUND = "no document within the cutoff has a facet"
 _of_facets = partial(measure, range="[0, 1]", needs="facets, ranking")
 
 
@@ -53,7 +53,7 @@ def _facet_recall(graded: Graded, *, cutoff: int) -> Floats:
 def _facet_alpha_ndcg(graded: Graded, *, cutoff: int, alpha: float = 0.5) -> Floats:
     """nDCG in which a document is worth its facets, each less by `alpha` for each time that it stands above."""
     if not 0 <= alpha <= 1:
-        raise UsageError(f"alpha is {alpha}.", mend="Give a number from 0 (repeats cost nothing) to 1.")
+        raise UsageError(f"alpha is {alpha}, but it must be from 0 (repeats cost nothing) to 1.")
     return np.array(
         [_compute_facet_ndcg(query, cutoff, alpha) for query in _iterate_query_facets(graded, cutoff)],
         dtype=np.float64,
@@ -79,10 +79,10 @@ def _complementarity(graded: Graded, *, cutoff: int) -> Floats:
 
 
 def facet_recall(facets: AllFacets, retrieved: AllRetrieved, k: int) -> Values:
-    """Subtopic recall at `k`: the share of a query's facets that its first `k` documents have between them.
+    """Subtopic recall at `k`: the share of a query's facets that its first `k` documents cover.
 
-    `facets` are document -> facets, of one query, or query -> such; `retrieved` as for `ra_nwg`. Documents without
-    facets count as none. Range 0 to 1, higher is better; NaN where the query has no facet. Every query with facets
+    `facets` maps documents to facets, or query ids to such mappings; `retrieved` is as for `ra_nwg`. Documents without
+    facets cover none. Range 0 to 1, higher is better; NaN where the query has no facet. Every query with facets
     counts. Source: Zhai, Cohen and Lafferty 2003.
 
     >>> facet_recall({"a": ["x", "y"], "b": ["x"], "c": ["z"]}, ["b", "a", "c"], 2)
@@ -93,11 +93,11 @@ def facet_recall(facets: AllFacets, retrieved: AllRetrieved, k: int) -> Values:
 
 
 def facet_alpha_ndcg(facets: AllFacets, retrieved: AllRetrieved, k: int, alpha: float = 0.5) -> Values:
-    """alpha-nDCG at `k`: a facet is worth (1 - alpha) ** n where n documents above have it, and a document what its
-    facets are; by log2(1 + rank), over the same of the usual greedy ideal (ties: more facets, then ids).
+    """alpha-nDCG at `k`: a facet that n documents above have is worth (1 - alpha) ** n, a document the sum of these;
+    discounted by log2(1 + rank) and divided by the same for the usual greedy ideal (ties: more facets, then ids).
 
-    Arguments and NaN as for `facet_recall`. Range 0 to 1, higher is better; the greedy ideal is not always the best, so
-    1 may be passed by a hair and is cut off. UsageError for an `alpha` outside 0 to 1. Source: Clarke et al. 2008.
+    Arguments and NaN as for `facet_recall`. Range 0 to 1, higher is better; the greedy ideal is not always optimal, so
+    values above 1 are cut to 1. UsageError for an `alpha` outside 0 to 1. Source: Clarke et al. 2008.
 
     >>> round(facet_alpha_ndcg({"a": ["x", "y"], "b": ["x"], "c": ["z"]}, ["b", "a", "c"], 3), 4)
     0.8492
@@ -107,7 +107,7 @@ def facet_alpha_ndcg(facets: AllFacets, retrieved: AllRetrieved, k: int, alpha: 
 
 
 def redundancy(facets: AllFacets, retrieved: AllRetrieved, k: int) -> Values:
-    """Of the first `k` documents that have facets, the share that adds none: each of its facets stands above already.
+    """Of the first `k` documents that have facets, the share that adds no new facet.
 
     Arguments as for `facet_recall`. Range 0 to 1, lower is better; NaN where none of the first `k` has a facet.
 
@@ -119,10 +119,10 @@ def redundancy(facets: AllFacets, retrieved: AllRetrieved, k: int) -> Values:
 
 
 def complementarity(facets: AllFacets, retrieved: AllRetrieved, k: int) -> Values:
-    """How far the first `k` documents complete each other: the share of the facets they cover that the one with most
-    of them lacks.
+    """How well the first `k` documents complement each other: the share of the facets they cover that the document with
+    the most facets lacks.
 
-    Arguments and NaN as for `redundancy`. Range 0 (one document has all that the others have) to below 1.
+    Arguments and NaN as for `redundancy`. Range 0 (one document has all of these facets) to below 1.
 
     >>> complementarity({"a": ["x", "y"], "b": ["x"], "c": ["z"]}, ["a", "b", "c"], 3)
     0.3333333333333333
@@ -132,7 +132,7 @@ def complementarity(facets: AllFacets, retrieved: AllRetrieved, k: int) -> Value
 
 
 def grade_facets(facets: AllFacets, retrieved: AllRetrieved) -> Graded:
-    """What was retrieved, with facets in place of grades."""
+    """Look up the facets of what was retrieved, in place of grades."""
     many = are_many_queries(facets, retrieved)
     by_query: Mapping[str, FacetsOf] = facets if many else {"": facets}  # type: ignore[assignment]
     lists: Mapping[str, Retrieved] = retrieved if many else {"": retrieved}  # type: ignore[assignment, dict-item]
@@ -161,8 +161,8 @@ def _iterate_query_facets(graded: Graded, cutoff: int) -> Iterator[Query]:
     check_cutoff(cutoff)
     if graded.facets is None:
         raise UsageError(
-            "A facet measure needs to know which documents have which facets.",
-            mend="Give --facets FILE, or in Python grade_facets(facets, retrieved).",
+            "Facet measures need the facets of each document.",
+            mend="Pass --facets FILE, or in Python call grade_facets(facets, retrieved).",
         )
     table = graded.facets
     # The table is sorted by query: these are the ends of each query's stretch.

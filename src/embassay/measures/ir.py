@@ -28,7 +28,7 @@ try:
     import ir_measures
 except ImportError as error:
     raise ModelError(
-        "The measures cannot be added to ir_measures: it is not installed.",
+        "The measures cannot be added to ir_measures, which is not installed.",
         mend="Install it: pip install 'embassay[ir]'.",
     ) from error
 

@@ -58,7 +58,7 @@ class Judged:
 
 
 def judge(qrels: AllGains, retrieved: AllRetrieved) -> Judged:
-    """Place the relevant documents of one query, or of many (query id -> what one query takes).
+    """Find the ranks of the relevant documents of one query, or of many (mappings from query ids).
 
     As in trec_eval, scores are ranked highest first, in single precision, and equal scores by document id, last
     in the alphabet first. Ids without scores are ranked as they come; of a repeated id the first counts.
@@ -88,7 +88,7 @@ def judge(qrels: AllGains, retrieved: AllRetrieved) -> Judged:
 
 
 def judge_arrays(gains: ArrayLike, ideal: ArrayLike) -> Judged:
-    """Place relevant documents given as arrays.
+    """Find the ranks of relevant documents given as arrays.
 
     `gains` (q, k): the gain of what each query retrieved, best first, 0 for a document that is unjudged or
     absent. `ideal` (q, m): the gains of all judged documents of each query in any order, filled up with 0.
@@ -98,10 +98,10 @@ def judge_arrays(gains: ArrayLike, ideal: ArrayLike) -> Judged:
     if reached.ndim != 2 or best.ndim != 2 or len(reached) != len(best):
         raise UsageError(
             f"Gains of shape {reached.shape} do not match ideal gains of shape {best.shape}.",
-            mend="Give two matrices with one row per query.",
+            mend="Pass two matrices with one row per query.",
         )
     if np.isnan(reached).any() or np.isnan(best).any():
-        raise UsageError("A gain is NaN.", mend="Give 0 to unjudged documents.")
+        raise UsageError("A gain is NaN.", mend="Use 0 for unjudged documents.")
     query, column = np.nonzero(reached > 0)
     positive = best > 0
     return Judged(
@@ -114,7 +114,7 @@ def judge_arrays(gains: ArrayLike, ideal: ArrayLike) -> Judged:
 def check_cutoff(cutoff: int | None) -> None:
     """Raise UsageError for a cutoff below 1; None stands for the whole ranking."""
     if cutoff is not None and cutoff < 1:
-        raise UsageError(f"The cutoff is {cutoff}.", mend="It must be 1 or more.")
+        raise UsageError(f"The cutoff is {cutoff}, but it must be 1 or more.")
 
 
 def check_option_choice(name: str, value: str, allowed: Sequence[str]) -> None:
@@ -158,8 +158,8 @@ def convert_ranks_to_scores(ranking: Retrieved) -> Mapping[str, float]:
         return ranking
     if isinstance(ranking, str):
         raise UsageError(
-            f"What was retrieved is the text {ranking!r}.",
-            mend="Give a list of document ids, or id -> score.",
+            f"The retrieved documents are a single text: {ranking!r}.",
+            mend="Pass a list of document ids, or id -> score.",
         )
     scores = dict(zip(ranking, count(0, -1), strict=False))
     return (
@@ -239,7 +239,7 @@ def join_number_columns(columns: Iterable[Iterable[float]], n: int) -> NDArray[n
     try:
         return np.fromiter(chain.from_iterable(columns), np.float64, n)
     except ValueError as error:
-        raise UsageError(f"A gain, grade or score is not a number: {error}.", mend="Give numbers.") from error
+        raise UsageError(f"A gain, grade or score is not a number: {error}.", mend="Pass numbers.") from error
 
 
 def check_entries_by_query(
@@ -249,9 +249,9 @@ def check_entries_by_query(
     bad = np.flatnonzero(~good)
     if len(bad):
         name = names[query[bad[0]]]
-        where = f" of query {name!r}" if name else ""
+        where = f", the first for query {name!r}" if name else ""
         raise UsageError(
-            f"{len(bad)} {what}{'s' if len(bad) > 1 else ''} cannot be used, the first{where}.",
+            f"{len(bad)} {what}{'s' if len(bad) > 1 else ''} cannot be used{where}.",
             mend=f"Every {what} must be {expected}.",
         )
 
@@ -337,7 +337,7 @@ class Weighting:
         for name in ("alpha", "cap4", "cap3", "fallback_w3", "b4", "b3", "b2", "b1"):
             value = getattr(self, name)
             if not 0 <= value < np.inf:
-                raise UsageError(f"{name} is {value}.", mend="It must be a number of 0 or more.")
+                raise UsageError(f"{name} is {value}, but it must be a finite number of 0 or more.")
 
 
 DEFAULT = Weighting()
@@ -345,7 +345,7 @@ _LARGEST = np.finfo(np.float64).max  # not infinite: a grade of no use stays at 
 
 
 def weights(counts: ArrayLike, weighting: Weighting = DEFAULT) -> Floats:
-    """The weight of a document of grade 1, 2, 3, 4, 5, of counts (..., 5) of these grades in the graded pool: (..., 5).
+    """The weights of documents of grade 1 to 5, from counts (..., 5) of these grades in the graded pool: (..., 5).
 
     0 for a grade that the pool does not have, but where it has no grade 5 (`Weighting`).
 
@@ -443,12 +443,12 @@ class Graded:
         if any(len(shape) != 2 for shape in shapes) or any(columns != (len(GRADES),) for columns in width):
             raise UsageError(
                 f"Graded rankings cannot have arrays of shapes {', '.join(map(str, shapes))}.",
-                mend="Give counts (queries, 5), top (queries, ranks) and pool (queries, 5).",
+                mend="Pass counts (queries, 5), top (queries, ranks) and pool (queries, 5).",
             )
         if len({shape[0] for shape in shapes}) != 1:
             raise UsageError(
-                f"Graded rankings have {' and '.join(str(shape[0]) for shape in shapes)} queries.",
-                mend="Give one row per query in each array.",
+                f"The arrays of graded rankings have {' and '.join(str(shape[0]) for shape in shapes)} rows.",
+                mend="Pass one row per query in each array.",
             )
         if self.top.size and not ABSENT <= self.top.min() <= self.top.max() <= GRADES[-1]:
             raise UsageError(
@@ -516,7 +516,7 @@ def divide_where_positive(part: Floats | Ints, whole: Floats | Ints) -> Floats:
 
 
 def treat_unjudged(graded: Graded, how: Unjudged, k: int | None = None) -> Graded:
-    """`graded` with its unjudged documents as a measure of the first `k` is to see them.
+    """`graded` with its unjudged documents treated as `how` says, for measures at the cutoff `k`.
 
     `zero` leaves them: worth nothing and no harm. `grade1` makes them irrelevant ones. `condense` takes them out, so
     that those behind move up. `error` raises DataError where one is among the first `k`.
@@ -581,7 +581,7 @@ def grade(
     pool: AllRetrieved | None = None,
     source: Facet | None = None,
 ) -> Graded:
-    """What one query retrieved, or many (query id -> what one query takes), by grade.
+    """Look up the grades of what one query retrieved, or each of many (mappings from query ids).
 
     `grades` are document id -> 1 to 5. `retrieved` and `pool`, the restricted pool of PROC, are ids, best
     first, or id -> score; ties and repeated ids as in `judge`. Every graded query counts; a retrieved query
@@ -626,8 +626,8 @@ def _list_rankings_by_query(given: AllRetrieved, names: list[str], of_many: bool
         return [given]  # type: ignore[list-item]
     if not isinstance(given, Mapping):
         raise UsageError(
-            "The grades are for many queries, the retrieved documents for one.",
-            mend="Give query id -> document ids or scores.",
+            "The grades are for many queries, but the retrieved documents are for one.",
+            mend="Pass query id -> document ids or scores.",
         )
     return [given.get(name, ()) for name in names]  # type: ignore[misc]
 
@@ -694,7 +694,7 @@ def _make_source_function(source: Facet, query: str) -> Callable[[str], Hashable
         if document not in known:
             where = f" of query {query!r}" if nested else ""
             raise UsageError(
-                f"There is no source of the document {document!r}{where}.", mend="Name one for each."
+                f"The document {document!r}{where} has no source.", mend="Give every document a source."
             )
         return known[document]
 

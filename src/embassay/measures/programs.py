@@ -37,7 +37,7 @@ from embassay.measures.registry import measure
 from embassay.measures.sets import check_grade, count_from_grade_up, require_document_sources
 
 _of_relevant = partial(
-    measure, direction="higher", range="[0, 1]", undefined="no document has the grade `rel` or a higher one"
+    measure, direction="higher", range="[0, 1]", undefined="no document has grade `rel` or higher"
 )
 
 
@@ -45,7 +45,7 @@ _of_relevant = partial(
 def _rbp(graded: Graded, *, p: float = 0.8, rel: int = RELEVANT) -> Floats:
     """Rank-biased precision: relevant documents by the chance that a reader who goes on with `p` sees them."""
     if not 0 <= p < 1:
-        raise UsageError(f"p is {p}.", mend="The chance of reading on is at least 0 and below 1.")
+        raise UsageError(f"p is {p}, but it must be a probability of at least 0 and below 1.")
     defined = count_from_grade_up(graded.counts, rel) > 0
     seen = p ** np.arange(graded.top.shape[1], dtype=np.float64)
     # (1 - p) times the sum of p^(rank - 1) over the relevant documents.
@@ -74,8 +74,8 @@ def _nrbp(graded: Graded, *, alpha: float = 0.5, beta: float = 0.5, rel: int = R
 def rbp(grades: Pools, retrieved: AllRetrieved, p: float = 0.8, level: int = RELEVANT) -> Values:
     """Rank-biased precision over the whole list: (1 - p) times the sum of p^(rank - 1) over relevant documents.
 
-    A document is relevant from grade `level` up. Range 0 to 1, higher is better; it is not divided by what is
-    possible. NaN where no document is relevant. UsageError for a `p` outside of [0, 1). Other arguments as for
+    Documents of grade `level` or higher are relevant. Range 0 to 1, higher is better; the value is not divided by the
+    best possible. NaN where no document is relevant. UsageError for a `p` outside of [0, 1). Other arguments as for
     `ra_nwg`. Source: Moffat and Zobel 2008.
     """
     graded = grade(grades, retrieved)
@@ -85,10 +85,10 @@ def rbp(grades: Pools, retrieved: AllRetrieved, p: float = 0.8, level: int = REL
 def alpha_ndcg(
     grades: Pools, retrieved: AllRetrieved, k: int, source: Facet, alpha: float = 0.5, level: int = RELEVANT
 ) -> Values:
-    """alpha-nDCG@k: each document of a source that stands above is worth 1 - `alpha` of the one before.
+    """alpha-nDCG@k: each further document of a source is worth 1 - `alpha` times the one before it.
 
-    `source` as for `ra_nwg_novelty`, other arguments as for `rbp`. Range 0 to 1, higher is better. Source: Clarke et
-    al. 2008, by pyndeval through ir_measures; its ideal is the usual greedy one. ModelError where they are not
+    `source` is as for `ra_nwg_novelty`, other arguments as for `rbp`. Range 0 to 1, higher is better. Source: Clarke et
+    al. 2008, by pyndeval through ir_measures, with the usual greedy ideal. ModelError where they are not
     installed.
     """
     graded = grade(grades, retrieved, source=source)
@@ -103,7 +103,7 @@ def nrbp(
     beta: float = 0.5,
     level: int = RELEVANT,
 ) -> Values:
-    """NRBP: rank-biased precision with persistence `beta`, repeated sources discounted by `alpha`.
+    """NRBP: rank-biased precision with persistence `beta` and repeated sources discounted by `alpha`.
 
     Arguments as for `alpha_ndcg`. Range 0 to 1, higher is better. Source: Clarke et al. 2009, by pyndeval through
     ir_measures.
@@ -182,7 +182,7 @@ def _number_equal_entries(*keys: Ints) -> Ints:
     return numbers
 
 
-UDCG_SOURCE = "Trappolini and others 2025, arXiv 2510.21440"
+UDCG_SOURCE = "Trappolini et al. 2025, arXiv 2510.21440"
 
 
 @measure(
@@ -191,7 +191,7 @@ UDCG_SOURCE = "Trappolini and others 2025, arXiv 2510.21440"
     range="[0.4174297935376853, 0.7310585786300049]",
     needs="grades, ranking",
     undefined="nothing was retrieved",
-    source=f"{UDCG_SOURCE}; the distraction of a grade is our assumption",
+    source=f"{UDCG_SOURCE}; the distraction per grade is our assumption",
 )
 def udcg_of(
     graded: Graded,
@@ -225,8 +225,8 @@ def udcg_of(
 
 
 def measured_udcg(relevant: ArrayLike, answered: ArrayLike, *, gamma: float = 1 / 3) -> float:
-    """UDCG of one query from what a model does with each passage alone: `relevant` (k,), truth values, and `answered`
-    (k,), how surely it answers (1 minus the probability that it abstains). UsageError for other shapes, and for what
+    """UDCG of one query, from what a model does with each single passage: `relevant` (k,) are truth values, `answered`
+    (k,) is 1 minus the probability that it abstains. UsageError for other shapes, and for what
     is no probability; NaN for no passages.
 
     >>> round(measured_udcg([True, False], [0.9, 0.6]), 6)
@@ -246,10 +246,10 @@ def measured_udcg(relevant: ArrayLike, answered: ArrayLike, *, gamma: float = 1 
 def udcg(
     grades: Pools, retrieved: AllRetrieved, k: int, gamma: float = 1 / 3, unjudged: Unjudged = "zero"
 ) -> Values:
-    """UDCG@k: what the first `k` are worth to a model that reads them all, less how they distract it.
+    """UDCG@k: the utility of the first `k` documents to a model that reads them all, minus their distraction.
 
     Range 0.417 to 0.731, higher is better, NaN where nothing was retrieved. See `udcg_of`, of the measure `UDCG`, for
-    what grades stand for, and `measured_udcg` for values of a model.
+    what grades stand for, and `measured_udcg` for a model's own values.
 
     >>> round(float(udcg({"a": 5, "b": 3, "c": 1}, ["a", "b", "c"], 3)), 6)
     0.555328

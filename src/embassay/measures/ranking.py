@@ -48,10 +48,10 @@ def ndcg(qrels: AllGains, retrieved: AllRetrieved, k: int | None = None, gain: G
     """Normalised discounted cumulative gain at `k` (None: the whole ranking).
 
     The sum of gain / log2(rank + 1) over the top k, divided by that of the best possible ranking of all
-    judged documents. `gain` is the judged gain itself ("linear", as trec_eval) or 2^gain - 1 ("exponential").
-    Judgements and rankings are of one query or, as mappings from query ids, of many; one value or one per
-    judged query. Range 0 to 1, higher is better; NaN for a query without relevant documents. Ties, unjudged
-    and repeated documents: see `judge`. Source: Järvelin and Kekäläinen 2002; SAGE A.6 (linear) and A.8
+    judged documents. `gain` is the judged gain itself ("linear", as in trec_eval) or 2^gain - 1 ("exponential").
+    Judgements and rankings are for one query or, as mappings from query ids, for many, with one value per
+    judged query. Range 0 to 1, higher is better; NaN for a query without relevant documents. For ties, unjudged
+    and repeated documents, see `judge`. Source: Järvelin and Kekäläinen 2002; SAGE A.6 (linear) and A.8
     (exponential) [A21].
     Raises UsageError for k below 1, an unknown gain, or an exponential gain too large for a float.
 
@@ -65,7 +65,7 @@ def ndcg(qrels: AllGains, retrieved: AllRetrieved, k: int | None = None, gain: G
 
 
 def ndcg_arrays(gains: ArrayLike, ideal: ArrayLike, k: int, gain: Gain = "linear") -> NDArray[np.float64]:
-    """`ndcg` of many queries from arrays: gains as retrieved (q, w), of all judged (q, m) -> (q,).
+    """`ndcg` of many queries from arrays: gains of what was retrieved (q, w) and of all judged (q, m) -> (q,).
 
     Row i of `gains` is in rank order, 0 for a document that is unjudged or absent; row i of `ideal` in any
     order, filled up with 0. Range, undefined queries and errors as for `ndcg`; shapes that do not fit are a
@@ -78,10 +78,10 @@ def ndcg_arrays(gains: ArrayLike, ideal: ArrayLike, k: int, gain: Gain = "linear
 
 
 def average_precision(qrels: AllGains, retrieved: AllRetrieved, k: int | None = None) -> Values:
-    """Mean over the relevant documents of the precision at their ranks; 0 for one not in the top `k`.
+    """Mean precision at the ranks of the relevant documents; documents not in the top `k` count 0.
 
-    Divided by the number of relevant documents, also when it exceeds k (trec_eval's map_cut). Range 0 to 1, higher is
-    better; all else as for `ndcg`. Source: trec_eval.
+    Divided by the number of relevant documents, even if it exceeds k (trec_eval's map_cut). Range 0 to 1, higher is
+    better; all else is as for `ndcg`. Source: trec_eval.
 
     >>> average_precision({"a": 1, "b": 1}, ["a", "c", "b"])
     0.8333333333333333
@@ -91,9 +91,9 @@ def average_precision(qrels: AllGains, retrieved: AllRetrieved, k: int | None = 
 
 
 def reciprocal_rank(qrels: AllGains, retrieved: AllRetrieved, k: int | None = None) -> Values:
-    """1 / rank of the first relevant document; 0 where there is none in the top `k`.
+    """1 / rank of the first relevant document; 0 if there is none in the top `k`.
 
-    Range 0 to 1, higher is better; all else as for `ndcg`. Source: trec_eval.
+    Range 0 to 1, higher is better; all else is as for `ndcg`. Source: trec_eval.
 
     >>> reciprocal_rank({"a": 1, "b": 1}, ["c", "b", "a"], 10)
     0.5
@@ -103,9 +103,9 @@ def reciprocal_rank(qrels: AllGains, retrieved: AllRetrieved, k: int | None = No
 
 
 def recall(qrels: AllGains, retrieved: AllRetrieved, k: int | None = None) -> Values:
-    """Share of the relevant documents that is in the top `k` (None: was retrieved at all).
+    """Share of the relevant documents that are in the top `k` (None: anywhere in the ranking).
 
-    Range 0 to 1, higher is better; all else as for `ndcg`. Source: trec_eval.
+    Range 0 to 1, higher is better; all else is as for `ndcg`. Source: trec_eval.
 
     >>> recall({"a": 1, "b": 1}, ["c", "b", "a"], 2)
     0.5
@@ -115,9 +115,9 @@ def recall(qrels: AllGains, retrieved: AllRetrieved, k: int | None = None) -> Va
 
 
 def precision(qrels: AllGains, retrieved: AllRetrieved, k: int) -> Values:
-    """Share of relevant documents in the top `k`, divided by k also when fewer were retrieved.
+    """Number of relevant documents in the top `k`, divided by k even if fewer were retrieved.
 
-    Range 0 to 1, higher is better; all else as for `ndcg`. Source: trec_eval.
+    Range 0 to 1, higher is better; all else is as for `ndcg`. Source: trec_eval.
 
     >>> precision({"a": 1, "b": 1}, ["c", "b", "a"], 2)
     0.5
@@ -130,7 +130,7 @@ def precision(qrels: AllGains, retrieved: AllRetrieved, k: int) -> Values:
 def _ndcg(judged: Judged, *, cutoff: int | None = None, gain: Gain = "linear") -> NDArray[np.float64]:
     """Discounted gain of the ranking over that of the best possible one."""
     if gain not in ("linear", "exponential"):
-        raise UsageError(f"There is no gain {gain!r}.", mend="Choose 'linear' or 'exponential'.")
+        raise UsageError(f"There is no gain {gain!r}.", mend="Use 'linear' or 'exponential'.")
     check_cutoff(cutoff)
     best = _sum_discounted_gain(judged, judged.ideal, cutoff, gain)
     reached = _sum_discounted_gain(judged, judged.found, cutoff, gain)
@@ -185,7 +185,7 @@ def _keep_relevant_places(judged: Judged, places: RelevantDocumentRanks, rel: Le
     if least is None:
         return places
     if not least > 0:
-        raise UsageError(f"rel is {least}.", mend="Relevant documents have a gain or grade above 0.")
+        raise UsageError(f"rel is {least}, but it must be a gain or grade above 0.")
     good = places.gain >= least
     return RelevantDocumentRanks(places.query[good], places.rank[good], places.gain[good])
 

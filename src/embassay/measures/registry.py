@@ -190,7 +190,7 @@ def measure(
 def evaluate(
     measures: Sequence[str | Measure], qrels: Mapping[str, Gains], retrieved: Mapping[str, Retrieved]
 ) -> dict[str, NDArray[np.float64]]:
-    """Several ranking measures of many queries, ranked once: measure -> values in the order of `qrels`.
+    """Compute several ranking measures of many queries, ranked once: measure -> values in the order of `qrels`.
 
     Rules for ties, missing documents and undefined queries are those of `judge` and of each measure.
     Raises UsageError for a measure that is not one of rankings.
@@ -200,7 +200,7 @@ def evaluate(
     """
     if not isinstance(qrels, Mapping) or not isinstance(retrieved, Mapping):
         raise UsageError(
-            "`evaluate` takes measures, the judgements for each query and the retrieved documents for each, found "
+            "`evaluate` needs measures, judgements by query and retrieved documents by query, but found "
             f"{type(measures).__name__}, {type(qrels).__name__} and {type(retrieved).__name__}.",
             mend="Write evaluate(['nDCG@10'], {'q1': {'d1': 1}}, {'q1': ['d1', 'd2']}).",
         )
@@ -209,7 +209,7 @@ def evaluate(
 
 
 def evaluate_graded(measures: Sequence[str | Measure], graded: Graded) -> dict[str, NDArray[np.float64]]:
-    """Several measures of many queries with grades from 1 to 5: measure, as given -> values (q,), NaN where undefined.
+    """Compute several measures of many queries graded from 1 to 5: measure as given -> values (q,), NaN if undefined.
 
     Takes the set measures and those of rankings; for the latter the gain is grade - 1 and a document is relevant from
     grade 4 on, or from the grade `rel` of the measure.
@@ -239,7 +239,7 @@ def _ranking(given: str | Measure, called: str | Measure = "") -> RankingMeasure
     if not isinstance(built, RankingMeasure):
         raise UsageError(
             f"{called or given} is not a measure of rankings.",
-            mend="`embassay list measures` shows what each one needs.",
+            mend="`embassay list measures` shows what each measure needs.",
         )
     return built
 

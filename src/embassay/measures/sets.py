@@ -62,7 +62,7 @@ _NEVER = "never; with short_list_denominator='retrieved', if nothing was retriev
 _set = partial(measure, range="[0, 1]", needs="grades, ranking", source=SOURCE)
 
 
-@_set("RA-nWG", direction="higher", undefined="no graded document is worth anything")
+@_set("RA-nWG", direction="higher", undefined="all graded documents have zero weight")
 def compute_rarity_weighted_gain(
     graded: Graded,
     *,
@@ -83,19 +83,19 @@ def compute_rarity_weighted_gain(
 
 @_set("N-Recall4+", direction="higher", undefined="no document has grade 4 or 5")
 def _n_recall4(graded: Graded, *, cutoff: int, unjudged: Unjudged = "zero") -> Floats:
-    """Share of the documents of grade 4 and 5 that was found, of as many as fit."""
+    """Documents of grade 4 and 5 among the first, divided by the most that fit."""
     return n_recall_of(graded, cutoff=cutoff, rel=4, unjudged=unjudged)
 
 
 @_set("N-Recall5", direction="higher", undefined="no document has grade 5")
 def _n_recall5(graded: Graded, *, cutoff: int, unjudged: Unjudged = "zero") -> Floats:
-    """Share of the documents of grade 5 that was found, of as many as fit."""
+    """Documents of grade 5 among the first, divided by the most that fit."""
     return n_recall_of(graded, cutoff=cutoff, rel=5, unjudged=unjudged)
 
 
-@_set("N-Recall", direction="higher", undefined="no document has the grade `rel` or a higher one")
+@_set("N-Recall", direction="higher", undefined="no document has grade `rel` or higher")
 def n_recall_of(graded: Graded, *, cutoff: int, rel: int, unjudged: Unjudged = "zero") -> Floats:
-    """Share of the documents of grade `rel` or higher that was found, of as many as fit."""
+    """Documents of grade `rel` or higher among the first, divided by the most that fit."""
     reached = count_from_grade_up(
         count_retrieved_grades(treat_unjudged(graded, unjudged, cutoff), cutoff), rel
     )
@@ -188,7 +188,7 @@ Companion = Literal["RA-nWG", "N-Recall4+", "N-Recall5", "Precision4+"]
     direction="higher",
     range="[0, 1]",
     needs="grades, ranking, pool",
-    undefined="the measure that it bounds is",
+    undefined="the measure it bounds is undefined",
     source=SOURCE,
 )
 def compute_pool_oracle_ceiling(
@@ -236,9 +236,7 @@ class Novelty:
 
     def __post_init__(self) -> None:
         if not 0 <= self.beta <= 1:
-            raise UsageError(
-                f"beta is {self.beta}.", mend="It must be from 0 to 1; with 1, nothing is discounted."
-            )
+            raise UsageError(f"beta is {self.beta}, but it must be from 0 to 1 (no discount).")
         check_option_choice("occurrence", self.occurrence, get_args(Occurrence))
         check_option_choice("ideal", self.ideal, get_args(Ideal))
 
@@ -251,7 +249,7 @@ USUAL = Novelty()
     direction="higher",
     range="[0, 1]",
     needs="grades, ranking, sources",
-    undefined="no graded document is worth anything",
+    undefined="all graded documents have zero weight",
     source=SOURCE,
 )
 def compute_novelty_gain(
@@ -279,8 +277,8 @@ def require_document_sources(graded: Graded) -> Sources:
     """The sources of `graded`; UsageError where it has none."""
     if graded.sources is None:
         raise UsageError(
-            "A novelty measure needs to know which documents share a source.",
-            mend="Give grade(..., source=...); `embassay rag score` reads it from ids (--source-separator).",
+            "Novelty measures need the source of each document.",
+            mend="Pass grade(..., source=...); `embassay rag score` reads it from ids (--source-separator).",
         )
     return graded.sources
 
@@ -370,7 +368,7 @@ def sensitivity_grid(
     weighting: Weighting = DEFAULT,
     unjudged: Unjudged = "zero",
 ) -> Sensitivity:
-    """RA-nWG@k of every system, name -> what it retrieved, in every cell of the grid (24 unless told otherwise).
+    """RA-nWG@k of every system (name -> what it retrieved) in every cell of the grid, 24 by default.
 
     `weighting` is the default cell, whose other settings all cells share; it must be on the grid. Systems that differ
     by no more than 1e-9 are equal: one place in the order, named in the order given.
@@ -380,8 +378,8 @@ def sensitivity_grid(
     default = (weighting.alpha, weighting.cap4, weighting.cap3)
     if not systems or default not in grid:
         raise UsageError(
-            "There is nothing to vary." if not systems else f"The grid lacks the default {default}.",
-            mend="Give at least one system, and a grid that contains the weighting's alpha, cap4 and cap3.",
+            "There are no systems." if not systems else f"The grid lacks the default {default}.",
+            mend="Pass at least one system, and a grid that contains the weighting's alpha, cap4 and cap3.",
         )
     counts_of = {
         name: (graded.counts, count_retrieved_grades(treat_unjudged(graded, unjudged, k), k))
@@ -469,7 +467,7 @@ class Flags:
 
 
 def flags(graded: Graded, k: int, weighting: Weighting = DEFAULT) -> Flags:
-    """The flags of `graded` for measures of the first `k`.
+    """The flags of `graded` for measures at the cutoff `k`.
 
     >>> from embassay.measures import grade
     >>> flags(grade({"a": 4, "b": 1}, ["x", "a", "a"]), 2).counts()
@@ -537,12 +535,12 @@ def ra_nwg(
     cap3: float = 0.25,
     **more: Unpack[RaNwgSettings],
 ) -> Values:
-    """RA-nWG@k: the weights of the first `k` documents over those of the best `k` of the graded pool.
+    """RA-nWG@k: the total weight of the first `k` documents, divided by that of the best `k` of the graded pool.
 
-    Rare grades weigh more: see `Weighting` for `alpha` and the caps. Documents without a grade are worth nothing
-    unless `unjudged` says otherwise (`treat_unjudged`). `normalise_by="pool"` divides by the best of the restricted
-    `pool`, or of the whole list. Range 0 to 1, higher is better, the order of the first `k` does not count; NaN where
-    nothing graded is worth anything. It exceeds 1 only against a restricted pool that lacks retrieved documents.
+    Rare grades weigh more: see `Weighting` for `alpha` and the caps. Documents without a grade have weight 0 unless
+    `unjudged` is set (`treat_unjudged`). `normalise_by="pool"` divides by the best of the restricted `pool`, by default
+    the whole list. Range 0 to 1, higher is better, the order of the first `k` does not matter; NaN where nothing graded
+    is worth anything. It exceeds 1 only with a restricted pool that lacks retrieved documents.
     Source: Dallaire 2025, arXiv 2511.09545; spec rag 1.2, 1.3. Raises UsageError for k below 1 and settings that do
     not exist, DataError for `unjudged="error"`.
 
@@ -570,9 +568,9 @@ def ra_nwg_novelty(
     beta: float = 0.5,
     **more: Unpack[RaNwgNoveltySettings],
 ) -> Values:
-    """`ra_nwg` in which every document but the first of a source is worth `beta` of its weight.
+    """`ra_nwg` in which every document of a source except the first counts only `beta` times its weight.
 
-    `source` is a function of the document's id, or id -> source. See `Novelty` for `occurrence` and `ideal`.
+    `source` is a function of the document id, or a mapping from ids. See `Novelty` for `occurrence` and `ideal`.
     Source: spec rag 1.5.
 
     >>> ra_nwg_novelty({"a1": 5, "a2": 5, "b1": 4}, ["a1", "a2"], 2, source=lambda id: id[0])
@@ -592,9 +590,9 @@ def ra_nwg_novelty(
 def n_recall(
     grades: Pools, retrieved: AllRetrieved, k: int, level: int = RELEVANT, unjudged: Unjudged = "zero"
 ) -> Values:
-    """N-Recall@k: documents of grade `level` or more among the first `k`, over the most that fit into `k`.
+    """N-Recall@k: documents of grade `level` or higher among the first `k`, divided by the most that fit into `k`.
 
-    Range 0 to 1, higher is better; NaN where there is none. Level 4 is N-Recall4+, 5 is N-Recall5.
+    Range 0 to 1, higher is better; NaN where there is none. Level 4 gives N-Recall4+, level 5 N-Recall5.
 
     >>> n_recall({"a": 5, "b": 4, "c": 4}, ["a", "x"], 2), n_recall({"a": 5, "b": 4}, ["b"], 2, level=5)
     (0.5, 0.0)
@@ -610,9 +608,9 @@ def graded_precision(
     level: int = RELEVANT,
     **how: Unpack[PrecisionHarmSettings],
 ) -> Values:
-    """Precision4+@k: documents of grade `level` or more among the first `k`, over `k` even if fewer were retrieved.
+    """Precision4+@k: documents of grade `level` or higher among the first `k`, divided by `k` even if fewer were found.
 
-    Range 0 to 1, higher is better, never NaN; `short_list_denominator="retrieved"` divides by what was retrieved.
+    Range 0 to 1, higher is better, never NaN; `short_list_denominator="retrieved"` divides by the number retrieved.
 
     >>> graded_precision({"a": 5, "b": 4, "c": 1}, ["a", "c"], 4)
     0.25
@@ -624,9 +622,9 @@ def graded_precision(
 def harm(
     grades: Pools, retrieved: AllRetrieved, k: int, level: int = HARMFUL, **how: Unpack[PrecisionHarmSettings]
 ) -> Values:
-    """Harm@k: documents of grade `level` or less among the first `k`, over `k` even if fewer were retrieved.
+    """Harm@k: documents of grade `level` or lower among the first `k`, divided by `k` even if fewer were retrieved.
 
-    Range 0 to 1, lower is better, never NaN. A document without a grade does no harm unless `unjudged="grade1"`.
+    Range 0 to 1, lower is better, never NaN. Documents without a grade are harmless unless `unjudged="grade1"`.
 
     >>> harm({"a": 5, "b": 2, "c": 1}, ["a", "c", "x"], 4)
     0.25
@@ -643,9 +641,9 @@ def hit(
     vacuous: bool = False,
     unjudged: Unjudged = "zero",
 ) -> Values:
-    """Hit@k: 1 where all documents of grade `level` or more are among the first `k`, else 0.
+    """Hit@k: 1 if all documents of grade `level` or higher are among the first `k`, otherwise 0.
 
-    NaN where there is none, 1 with `vacuous`. It cannot be 1 where they are more than `k`: see `hit_feasible`.
+    NaN, or 1 with `vacuous`, if there are none. It cannot be 1 if there are more than `k`: see `hit_feasible`.
 
     >>> hit({"a": 5, "b": 4, "c": 1}, ["b", "c", "a"], 3), hit({"a": 5, "b": 4, "c": 1}, ["b", "c", "a"], 2)
     (1.0, 0.0)
@@ -657,7 +655,7 @@ def hit(
 
 
 def hit_feasible(grades: Pools, k: int, level: int = RELEVANT) -> bool | NDArray[np.bool_]:
-    """Whether at most `k` documents have grade `level` or more, so that `hit` can be 1; for many queries (q,).
+    """Whether at most `k` documents have grade `level` or higher, so that `hit` can be 1; for many queries (q,).
 
     >>> hit_feasible({"a": 5, "b": 4, "c": 1}, 1)
     False
@@ -685,10 +683,10 @@ def proc(
     short_list_denominator: ShortList = "k",
     **weighting: Unpack[GradeWeightSettings],
 ) -> Values:
-    """PROC@k: the most that the documents of a restricted `pool` could reach of the measure `of`, put in any order.
+    """PROC@k: the highest value of the measure `of` that the documents of a restricted `pool` can reach in any order.
 
     Divided by the best of the whole graded pool, which also gives the weights. Range 0 to 1; a low value means that
-    the pool lacks what is needed, a high one that the order needs work. NaN where `of` is. `percent_proc` is the share
+    the pool lacks good documents, a high value that the order needs work. NaN if `of` is. `percent_proc` is the share
     reached. Source: spec rag 1.6.
 
     >>> proc({"a": 5, "b": 4, "c": 4, "d": 3}, ["d", "b", "x"], 2, of="N-Recall4+")

@@ -149,7 +149,7 @@ class ParquetReaderProcess:
         if not kind:
             code = self._process.wait()
             name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-            raise _make_too_large_error(path, mend, f"{name} of the process that read it")
+            raise _make_too_large_error(path, mend, f"{name} in the reading process")
         content = b"" if kind == b"." else self._read_content_block()
         self.answered = True
         if kind == b"f":
@@ -158,7 +158,7 @@ class ParquetReaderProcess:
         if kind == b"r":
             raise ROWS.make_exceeded_error(path)
         if kind == b"m":
-            raise _make_too_large_error(path, mend, "no memory for it")
+            raise _make_too_large_error(path, mend, "out of memory")
         if kind == b"e":
             raise DataError(
                 "the file is damaged or not a Parquet file", path=path, found=content.decode("utf-8", "replace"),

@@ -465,7 +465,7 @@ def compare_systems(
             found.append(_add_run_names(made, first, second) if second else made)
     if not found:
         raise UsageError(
-            f"{a} and {b} have nothing in common to compare.",
+            f"{a} and {b} have no scores in common.",
             mend="Give two systems or runs of the same protocol.",
         )
     contrasts = correct_contrasts_by_holm(found)
@@ -574,7 +574,7 @@ def compare_manifests(first: Mapping[str, Any], second: Mapping[str, Any]) -> Re
             False, f"protocol differs: {first.get('protocol')} and {second.get('protocol')}"
         )
     if first.get("resampling") != second.get("resampling"):
-        return ReplicatePairing(False, "the runs drew their resamples by different rules, from two releases")
+        return ReplicatePairing(False, "the runs come from releases that draw resamples differently")
     ours, theirs = first.get("arguments") or {}, second.get("arguments") or {}
     for name in _SAME:
         if ours.get(name) != theirs.get(name):
@@ -585,7 +585,7 @@ def compare_manifests(first: Mapping[str, Any], second: Mapping[str, Any]) -> Re
     ]
     for name in data[0].keys() & data[1].keys():
         if data[0][name] != data[1][name]:
-            return ReplicatePairing(False, f"the data of {name} differ")
+            return ReplicatePairing(False, f"the runs have different data for {name}")
     return ReplicatePairing(True)
 
 
@@ -663,8 +663,8 @@ def compare(
     """
     if not 1 <= len(runs) <= 2:
         names = [str(run) for run in runs[1:] if isinstance(run, str | Path) and not Path(run).exists()]
-        by = f" Systems are named by a and b: -a {names[0]} -b {names[1]}." if len(names) == 2 else ""
-        raise UsageError(f"{len(runs)} runs are given.", mend=f"Give one run, or two.{by}")
+        by = f" Name systems with a and b: -a {names[0]} -b {names[1]}." if len(names) == 2 else ""
+        raise UsageError(f"{len(runs)} runs are given.", mend=f"Give one or two runs.{by}")
     folders = [find_run_folder(run) for run in runs]
     if len(folders) == 2 and not any(folder.exists() for folder in folders):
         names = [str(folder) for folder in folders]
@@ -672,7 +672,7 @@ def compare(
         first, second = map(quote, names)
         raise UsageError(
             f"{names[0]} and {names[1]} are not run folders.",
-            mend=f"Name two systems after their run: embassay compare {run} -a {first} -b {second}.",
+            mend=f"To compare two systems of a run: embassay compare {run} -a {first} -b {second}.",
         )
     read = [read_run_values(folder) for folder in folders]
     protocol = read[0].protocol
@@ -683,12 +683,12 @@ def compare(
     if datasets:
         raise UsageError(
             "A dataset was selected, but two systems are compared over all datasets.",
-            mend="Leave it out, or leave out the names of the systems.",
+            mend="Leave out the dataset, or leave out the names of the systems.",
         )
     if a is None:
-        raise UsageError("The system to compare, a, is missing.", mend="Name it, or leave out b as well.")
+        raise UsageError("The system to compare, a, is missing.", mend="Name a, or leave out b as well.")
     if b is None and len(read) == 1:
-        raise UsageError("The system to compare with, b, is missing.", mend="Name it, or give a second run.")
+        raise UsageError("The system to compare with, b, is missing.", mend="Name b, or give a second run.")
     pair = compare_systems(read[0], a, b or a, *read[1:], tasks=tasks, measures=measures, seed=seed)
     return SystemsComparison(protocol, pair)
 
@@ -716,7 +716,7 @@ def find_run_folder(run: str | Path | HasRunFolder) -> Path:
     if isinstance(run, str | Path):
         return Path(run)
     if run.path is None:
-        raise UsageError("The run has no folder.", mend="Run it with out=FOLDER.")
+        raise UsageError("The run has no folder.", mend="Run again with out=FOLDER.")
     return run.path
 
 

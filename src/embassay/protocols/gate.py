@@ -150,7 +150,7 @@ def advise_more_items(verdict: ThresholdVerdict) -> str:
 
     >>> near = ThresholdVerdict(0.52, 0.46, 0.58, 100, bar="rag.score.P@10[a]>=0.5", met=True, near=True, scale="rag")
     >>> advise_more_items(near)
-    'undecided at n 100; with 50 more ± 0.049, a chance of 1%; with 400 more ± 0.027, a chance of 33%'
+    'undecided at n 100; 50 more: ± 0.049, 1% chance of a decision; 400 more: ± 0.027, 33% chance of a decision'
     """
     if verdict.ahead:
         return _format_steps(verdict, verdict.ahead)
@@ -173,7 +173,8 @@ def advise_more_items(verdict: ThresholdVerdict) -> str:
 def _format_steps(verdict: ThresholdVerdict, steps: Sequence[MoreLabelsOutlook]) -> str:
     unit = numbers.choose_measure_format(verdict.scale)
     told = [
-        f"with {step.more} more ± {unit.text(step.half)}, a chance of {step.chance:.0%}" for step in steps
+        f"{step.more} more: ± {unit.text(step.half)}, {step.chance:.0%} chance of a decision"
+        for step in steps
     ]
     return "; ".join([f"undecided at n {verdict.n:,}", *told])
 
@@ -236,7 +237,7 @@ def format_verdicts_as_markdown(verdicts: Sequence[ThresholdVerdict]) -> str:
     ]
     lines += [
         "",
-        "Near: the threshold lies inside the interval, so another sample could have said otherwise.",
+        "Near: the threshold is inside the interval, so another sample could change the verdict.",
     ]
     if any(verdict.unpaired for verdict in verdicts):
         lines += ["", f"Unpaired: {UNPAIRED}."]
@@ -295,7 +296,7 @@ def judge_against_baseline(
         if _has_system_value(base, place, system) or _has_system_value(now, place, system)
     ]
     if not tests:
-        raise UsageError(f"{base.path} has nothing to compare with.", mend="Leave out -s, -t or -m.")
+        raise UsageError(f"{base.path} has no score to compare with.", mend="Leave out -s, -t or -m.")
     return tuple(_make_verdicts(tests, alpha, margin, now.protocol))
 
 
@@ -342,7 +343,7 @@ def _test_both_runs(
 ) -> _PlaceTest:
     before, after = base.find_system_standing(place, system), now.find_system_standing(place, system)
     if before is None or before.headline.value is None:
-        return _PlaceTest(place, system, None, reason="it had no value before")
+        return _PlaceTest(place, system, None, reason="no value in the earlier run")
     if after is None or after.headline.value is None:
         why = after.headline.reason if after else _NOT_THERE
         return _PlaceTest(place, system, None, reason=f"no value now: {why}", stops=True)
@@ -359,7 +360,7 @@ def _test_both_runs(
         if same and None not in (*after.headline.interval, *before.headline.interval):
             return _PlaceTest(place, system, found, 1.0)
         fell = (shifted.difference or 0.0) < 0
-        why = f"it dropped, but this may be chance: {found.reason}" if fell else found.reason
+        why = f"it became worse, but perhaps by chance: {found.reason}" if fell else found.reason
         return _PlaceTest(place, system, found, reason=why, stops=fell)
     fall = max(0.0, -(shifted.difference or 0.0))
     return _PlaceTest(
@@ -540,7 +541,7 @@ def gate(
     """
     if not bars and no_worse_than is None:
         raise UsageError(
-            "There is no threshold.", mend="Give one, 'sage.overall[SYSTEM]>=0.45', or an earlier run."
+            "There is no threshold.", mend="Add one such as 'sage.overall[SYSTEM]>=0.45', or an earlier run."
         )
     if not 0 < alpha < 1:
         raise UsageError(f"alpha is {alpha:g}.", mend="Give a number between 0 and 1.")

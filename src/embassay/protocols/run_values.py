@@ -54,7 +54,7 @@ def read_run_costs(manifest: Mapping[str, Any]) -> Iterator[Result]:
             costs["memory"] = max(peaks) / 2**20
         costs["bytes_per_vector"] = compute_vector_bytes(name, system.get("facts", {}))
         for measure, value in costs.items():
-            reason = "" if value is not None else "the run does not say"
+            reason = "" if value is not None else "not recorded by the run"
             yield Result(protocol, COST, "", "", "", "", name, measure, value, len(cells), reason=reason)
 
 
@@ -317,10 +317,10 @@ def read_run_values(folder: Path) -> ComparableRun:
 def _suggest_next_step(manifest: Mapping[str, Any]) -> str:
     """What to do with a run that has nothing to compare: one that has ended never writes any."""
     if manifest.get("kind") == "sweep":
-        return "A sweep compares its own stacks; see its report."
+        return "A sweep compares its own stacks. See its report."
     if manifest.get("status") == "finished":
-        return "Runs of its kind are not compared with others; check its scores with `embassay gate --min` or `--max`."
-    return "Run its command again with the same --out: finished cells are kept, and it writes them."
+        return "Such runs cannot be compared. Check their scores with `embassay gate --min` or `--max`."
+    return "Run its command again with the same --out to write them; finished cells are kept."
 
 
 def _read_scoring_values(folder: Path, manifest: Mapping[str, Any], items: ItemValues) -> ComparableRun:

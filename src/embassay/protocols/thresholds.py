@@ -133,7 +133,7 @@ class ResultsForThresholds:
             some = ", ".join(chosen[:8])
             raise UsageError(
                 f"{bar.text} names no measure, and the task has {len(chosen)}.",
-                mend=f"Write {bar.protocol}.{bar.task}.MEASURE[...]; there are {some}.",
+                mend=f"Write {bar.protocol}.{bar.task}.MEASURE[...] with one of {some}.",
             )
         return [row for row in rows if row.measure == chosen[0]]
 
@@ -168,7 +168,7 @@ def _select_rows_by_column(
     near = find_nearest_name(value, known)
     raise UsageError(
         f"{bar.text}: no result has the {column} {value!r}.",
-        mend=f"Did you mean {near!r}?" if near else f"There are {', '.join(map(repr, known[:8]))}.",
+        mend=f"Did you mean {near!r}?" if near else f"Available: {', '.join(map(repr, known[:8]))}.",
     )
 
 
@@ -183,7 +183,7 @@ def _narrow_result_rows(rows: Sequence[Result], column: str, bar: ScoreThreshold
     if len(values) > 1:
         raise UsageError(
             f"{bar.text} does not say which {column}.",
-            mend=f"Add , {column}=NAME inside the brackets; there are {', '.join(values[:8])}.",
+            mend=f"Add `, {column}=NAME` inside the brackets; available: {', '.join(values[:8])}.",
         )
     return rows
 

@@ -164,9 +164,9 @@ class ReportAnswer:
 
     @property
     def answer(self) -> str:
-        """`minilm`, `minilm or wordllama`, `minilm, bm25 and 3 others`; `not asked` where no run asks."""
+        """`minilm`, `minilm or wordllama`, `minilm, bm25 and 3 others`; `not tested` where no run asks."""
         if self.level == "not run":
-            return "not asked"
+            return "not tested"
         if len(self.names) > 3:
             return f"{self.names[0]}, {self.names[1]} and {len(self.names) - 2} others"
         return " or ".join(self.names)
@@ -228,7 +228,7 @@ def _say_more_may_not_decide(answer: ReportAnswer) -> str:
     return (
         _explain_lead_certainty(answer)
         if _has_few_collections(answer)
-        else f"more {answer.question.noun}s may not"
+        else f"more {answer.question.noun}s may not help"
     )
 
 
@@ -241,9 +241,9 @@ def _explain_lead_certainty(answer: ReportAnswer) -> str:
         few = f"{answer.n} {noun}s are too few" if answer.n != 1 else f"one {noun} is too few"
         if _has_few_collections(answer) and not more:
             return few
-        return f"{few}; {more}" if more else f"more {noun}s may not decide; choose by price or speed"
+        return f"{few}; {more}" if more else f"more {noun}s may not help; choose by price or speed"
     if answer.level == "likely" and more and not _has_few_collections(answer):
-        return f"clearly ahead in {_format_ahead_of_hundred(answer)} of 100; {more}"
+        return f"clearly ahead in {_format_ahead_of_hundred(answer)} of 100 resamples; {more}"
     return _add_sample_size(f"clearly ahead in {_format_ahead_of_hundred(answer)} of 100 resamples", answer)
 
 
@@ -286,7 +286,7 @@ def _answer_from_evidence(question: ReportQuestion, evidence: RunEvidenceOnQuest
     if evidence.note:
         return replace(blank, note=evidence.note)
     if evidence.equal or evidence.uneven:
-        note = evidence.uneven or f"{evidence.equal} scores as well"
+        note = evidence.uneven or f"{evidence.equal} scores just as well"
         names = tuple(contender.name for contender in contenders)
         return replace(
             blank, level="open", names=names, n=evidence.n, note=note, may=_list_possible_leaders(contenders)
@@ -383,7 +383,7 @@ def answer_query_time(runs: Sequence[ReportRun], search: ReportAnswer) -> Report
     beaten = {row.name for row in search.all} - {*search.may}
     ruled = [row.name for row in top if row.name in beaten and row.point < able[0].point]
     if ruled:
-        words += f"; {ruled[0]} is faster, finds less"
+        words += f"; {ruled[0]} is faster but retrieves less well"
     n = len(findings.parts[0].stacks)
     first = (able[0].name,)
     level, percentile = _rate_time_certainty(able), findings.asked.percentile
@@ -517,7 +517,7 @@ def _say_no_system_chosen(quality: Sequence[ReportAnswer], answers: Sequence[Rep
         return _say_quality_unasked(quality, answered)
     names = main.may
     if main.basis == "choice" and main.level == "likely":
-        return f"No search was tested; `choose` picks {main.names[0]} ({main.note})"
+        return f"Search was not tested; `choose` picks {main.names[0]} ({main.note})"
     if len(names) < 2:
         return (
             f"{names[0]} may be first {WHERE[main.question.name]}, but that is not certain: {main.how_sure}"
@@ -525,9 +525,9 @@ def _say_no_system_chosen(quality: Sequence[ReportAnswer], answers: Sequence[Rep
     many = [*names[:2], f"{len(names) - 2} others"] if len(names) > 3 else names
     among = f"{'between' if len(names) == 2 else 'among'} {_join_with_and(many)}"
     fast = next((row.names[0] for row in answers if row.question.name == "price" and row.names), "")
-    out = f"; out: {_join_with_and(_list_first_few_names(main.out))}" if main.out else ""
+    out = f"; ruled out: {_join_with_and(_list_first_few_names(main.out))}" if main.out else ""
     decide = f"; about {main.more:,} more {main.question.noun}s would decide" if main.more else ""
-    faster = f"; take the faster, {fast}" if fast in names and not decide else ""
+    faster = f"; choose {fast}, the fastest" if fast in names and not decide else ""
     return f"These data do not decide {among}{out}{decide}{faster}"
 
 
@@ -536,16 +536,18 @@ def _say_quality_unasked(quality: Sequence[ReportAnswer], answered: Sequence[Rep
     first = "; ".join(f"{WHERE[answer.question.name]} {_say_possible_leaders(answer)}" for answer in answered)
     never_first = set.intersection(*(set(answer.out) for answer in answered))
     out = [name for name in answered[0].out if name in never_first]
-    ruled = f"; out everywhere: {_join_with_and(_list_first_few_names(out))}" if out else ""
+    ruled = f"; ruled out everywhere: {_join_with_and(_list_first_few_names(out))}" if out else ""
     command = f"embassay {quality[0].question.command}"
-    opening = "These runs do not show which system finds most, so none is recommended"
+    opening = "These runs do not show which system retrieves best, so none is recommended"
     return f"{opening}: {first}{ruled}. To choose, run {command}"
 
 
 def _say_possible_leaders(answer: ReportAnswer) -> str:
     """Who may be first, or that nobody leads."""
     return (
-        "nobody leads" if answer.note else f"{_join_with_and(_list_first_few_names(answer.may))} may be first"
+        "no system leads"
+        if answer.note
+        else f"{_join_with_and(_list_first_few_names(answer.may))} may be first"
     )
 
 
@@ -568,7 +570,7 @@ def _say_open_and_unasked(left: Sequence[ReportAnswer], never: Sequence[ReportAn
     if left:
         yield f"Still open: {', '.join(answer.question.name for answer in left)}."
     if never:
-        yield f"Not asked: {', '.join(answer.question.name for answer in never)}."
+        yield f"Not tested: {', '.join(answer.question.name for answer in never)}."
 
 
 def _join_with_and(parts: Sequence[str]) -> str:

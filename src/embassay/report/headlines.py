@@ -245,20 +245,20 @@ def _headline_notes(leads: Sequence[RunHeadlines]) -> Iterator[str]:
     points = convert_sentence_to_text(
         join_names_with_and([run.run for run in leads if run.is_shown_in_points])
     )
-    yield "Higher is better. " + (f"{points}: points, a hundred times the measure." if points else "")
+    yield "Higher is better. " + (f"In points (100 times the measure): {points}." if points else "")
     yield (
         ("Rank: the ranks that paired tests allow, within each run. Overlapping intervals are not a test.")
         if any(leader.rank for run in leads for leader in run.leaders.values())
-        else "No ranks: there is nothing to test."
+        else "No ranks, because there is nothing to test."
     )
     if any(leader.apart for run in leads for leader in run.leaders.values()):
-        yield f"{_APART} ranked separately: their scores come from another method."
+        yield f"{_APART} Ranked separately, because their scores come from another method."
     for run in leads:
         if run.people:
             yield f"{run.run}: {run.measure}; {run.people}."
     alone = len({name for run in leads for name in run.leaders} - set(list_shared_systems(leads)))
     if alone:
-        yield f"{numbers.format_noun_count(alone, 'system')} only in a later run: see that run's table."
+        yield f"Only in a later run: {numbers.format_noun_count(alone, 'system')}; see that run's table."
 
 
 MOST_ROWS = 300

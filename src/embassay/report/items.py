@@ -611,7 +611,7 @@ def _describe_partial_groups(groups: Sequence[ItemGroup], chosen: Sequence[NDArr
         (
             f"{group.kind.title}, {group.dataset}: {numbers.format_count(len(rows))} of "
             f"{numbers.format_noun_count(len(group.ids), group.kind.noun)}, half of them the worst by every "
-            "measure, half drawn at random with the seed. All are in items/."
+            "measure, half sampled at random with the seed. All are in items/."
         )
         for group, rows in zip(groups, chosen, strict=True)
         if len(rows) < len(group.ids)
@@ -626,8 +626,8 @@ def _summarise_partial_groups(groups: Sequence[ItemGroup], chosen: Sequence[NDAr
     return [
         (
             f"This report of several runs shows {numbers.format_count(shown)} of "
-            f"{numbers.format_noun_count(total, 'item')}: where not all, half of them the worst by every measure, "
-            "half drawn at random with the seed. The report of each run has more; its folder items/ has all."
+            f"{numbers.format_noun_count(total, 'item')}. Where some are left out, half are the worst by every measure "
+            "and half a random sample. The report of each run shows more; its folder items/ has all."
         )
     ]
 

@@ -29,8 +29,8 @@ STEPS = (4, 3, 2, 0)
 PRINTED = 20
 """Questions that a terminal shows."""
 MEANS = (
-    "The rank of the right passage; – if it was not found. Systems differ if one has it first, in the first "
-    f"{BANDS[1]} or in the first {LOOKED_AT}, and another does not; all fail if none has it in the first {LOOKED_AT}."
+    "The rank of the right passage; – if it was not found. Systems differ if one ranks it first, in the first "
+    f"{BANDS[1]} or in the first {LOOKED_AT}, and another does not. All fail if none ranks it in the first {LOOKED_AT}."
 )
 
 
@@ -56,7 +56,7 @@ def question_matrix_view(run: Path) -> Iterator[Block]:
         more = sum(matrix.total.values()) - len(rows)
         if more > 0:
             yield ParagraphBlock(
-                f"{numbers.format_noun_count(more, 'more question')}: the report shows their passages, too."
+                f"{numbers.format_noun_count(more, 'more question')}; the report also shows their passages."
             )
 
 

@@ -352,7 +352,7 @@ def _run_facts(record: RunRecord) -> tuple[tuple[str, str], ...]:
         ("begun", numbers.format_time(manifest.get("created", ""))),
         ("last written", numbers.format_time(manifest.get("updated", ""))),
         ("seed", arguments.get("seed")),
-        ("items per dataset", "all" if limit is None else f"at most {limit}, drawn with the seed"),
+        ("items per dataset", "all" if limit is None else f"at most {limit}, sampled with the seed"),
         *_paraphraser_facts(record),
         ("tokenizer", f"{tokenizer['name']} ({tokenizer['identity']})" if tokenizer.get("name") else None),
         ("processor", hardware.get("cpu")),
@@ -381,7 +381,7 @@ def _say_run_memory_use(record: RunRecord) -> str | None:
     peaks = [
         size for cell in record.manifest.get("cells", ()) if isinstance(size := cell.get("peak_bytes"), int)
     ]
-    return f"{format_memory_size(max(peaks))}, by the process of a cell" if peaks else None
+    return f"{format_memory_size(max(peaks))}, for the process of a cell" if peaks else None
 
 
 def _hash_manifest(record: RunRecord) -> str | None:
@@ -409,12 +409,16 @@ def _paraphraser_facts(record: RunRecord) -> list[tuple[str, Any]]:
             choices.append((f"prompt {called}, version {prompt.get('version')}", words))
     if generation := arguments.get("generation"):
         choices.append(("sampling", ", ".join(f"{name} {value}" for name, value in generation.items())))
-    kept = "stands for itself" if arguments.get("on_failure") == "original" else "is left out on both sides"
+    kept = (
+        "is replaced by its original"
+        if arguments.get("on_failure") == "original"
+        else "is left out of both scores"
+    )
     copies = "left out" if arguments.get("exclude_copied") else "kept"
     return [
         *choices,
         (f"a text without a usable {what[:-1]}", kept),
-        (f"a {what[:-1]} equal to its text", f"is {copies}"),
+        (f"a {what[:-1]} identical to its text", f"is {copies}"),
     ]
 
 

@@ -27,7 +27,7 @@ from embassay.report.runs import ReportRun
 
 MAIN = "main_score"
 UNPAIRED = (
-    "from the stated intervals, with unpaired tests: published scores come without the items behind them"
+    "from the published intervals, with unpaired tests, because published scores lack item-level results"
 )
 MOST_ROWS, MOST_COLUMNS = 300, 24
 """Systems and tasks in a table; all are in results.jsonl."""
@@ -48,8 +48,8 @@ def mteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield from map(ParagraphBlock, _note_left_out_results(record, names, types))
     yield Heading("Main scores", "mteb-tables")
     yield ParagraphBlock(
-        "As published, higher is better. Systems are ordered by their mean over all tasks, those that lack a task "
-        "come last. A mean over types of task is not a score for any of them."
+        "Scores as published; higher is better. Systems are ordered by their mean over all tasks, and those with a "
+        "missing task come last. A mean over task types is not a score for any of them."
     )
     if means := _means_table(record, names, types):
         yield means
@@ -64,7 +64,7 @@ def mteb_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
         f"{numbers.format_noun_count(tasks, 'task')}, as published"
     )
     untested = (
-        "Published scores come without the items behind them: no interval, no test, no rank."
+        "Published scores lack item-level results, so there is no interval, no test and no rank."
         if not record.scope(OVERALL).pairs
         else f"Ranks are {UNPAIRED}.",
     )
@@ -93,7 +93,7 @@ def _say_highest_mean(record: RunRecord, claims: Sequence[Claim]) -> Iterator[Se
             SCORE.format_value_in_text(claim.value or 0.0),
         )
         who = SystemNameInSentence(label[claim.subject], record.systems_by_name[claim.subject].index)
-        yield (f"Among {of} with every task, the highest mean is {value}, of ", who, ".")
+        yield (f"Among {of} with every task, ", who, f" has the highest mean: {value}.")
 
 
 def _list_task_types(record: RunRecord) -> tuple[str, ...]:

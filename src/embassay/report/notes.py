@@ -110,7 +110,7 @@ def _mteb_notes(record: RunRecord) -> Iterator[RunNote]:
     imported = record.manifest.get("imported") or {}
     if faults := imported.get("faults"):
         what = f"{numbers.format_noun_count(faults, 'file')} could not be read."
-        yield RunNote("lost", what, "Their scores are missing.", "`embassay import` names them.")
+        yield RunNote("lost", what, "Their scores are missing.", "`embassay import` lists them.")
     warned = [
         f"{dataset['name']}: {warning}"
         for dataset in record.dataset_entries
@@ -121,7 +121,7 @@ def _mteb_notes(record: RunRecord) -> Iterator[RunNote]:
         tasks = {warning.partition(":")[0] for warning in warned}
         what = (
             f"{len(tasks)} of {numbers.format_noun_count(len(record.manifest['datasets']), 'task')} have "
-            "warnings, the first:"
+            "warnings. The first:"
         )
         yield RunNote(
             "warning", f"{what} {warned[0]}.", "Scores on other versions of the data cannot be compared."
@@ -187,7 +187,7 @@ def _unwritten_question_notes(record: RunRecord) -> Iterator[RunNote]:
         yield RunNote(
             "lost",
             f"{what} could not be rewritten by {name} ({failed['first']}).",
-            "They are left out, before and after rewriting; if over 5% fail, there is no value.",
+            "They are left out before and after rewriting; if over 5% fail, there is no value.",
             "Repeat the command to try again.",
         )
 
@@ -233,14 +233,16 @@ def _truncated_text_notes(record: RunRecord) -> Iterator[RunNote]:
         tasks = ", ".join(dict.fromkeys(cell.task for cell in cells if cell.counts.get("texts_truncated")))
         limit = system.facts.get("max_tokens")
         how_many = (
-            numbers.format_share_with_count(cut / seen, seen) if seen >= cut else numbers.format_count(cut)
+            numbers.format_share_with_count(cut / seen, seen) + " of the" * (seen >= 100)
+            if seen >= cut
+            else numbers.format_count(cut)
         )
         yield RunNote(
             "truncated",
             f"{how_many} texts were cut at the input limit of {label[system.name]}"
             + (f", {numbers.format_count(limit)} tokens" if limit else "")
             + f" ({tasks}).",
-            "Text beyond the limit does not count in its similarities.",
+            "Text beyond the limit does not affect its similarities.",
         )
 
 
@@ -282,7 +284,9 @@ def _few_cluster_sets_notes(record: RunRecord) -> Iterator[RunNote]:
     }
     if counts and max(counts) < FEW:
         what = f"Clustering intervals come from {numbers.format_noun_count(max(counts), 'set')}."
-        yield RunNote("small n", what, "They and the ranks are rough.", "More sets help, not more texts.")
+        yield RunNote(
+            "small n", what, "These intervals and the ranks are rough.", "Use more sets, not more texts."
+        )
 
 
 def _skipped_item_notes(record: RunRecord) -> Iterator[RunNote]:
@@ -307,7 +311,7 @@ def _skipped_item_notes(record: RunRecord) -> Iterator[RunNote]:
     for (task_name, dataset, reason), counts in of_systems.items():
         for system, count in counts.items() if (task_name, dataset, reason) not in lost else ():
             what = f"{numbers.format_noun_count(count, 'item')} of {dataset} left out of {task_name}"
-            yield RunNote("skipped", f"{what} for {label[system]} alone: {reason}.")
+            yield RunNote("skipped", f"{what} for {label[system]} only: {reason}.")
 
 
 def _count_skipped_by_system(record: RunRecord) -> dict[tuple[str, str, str], dict[str, int]]:

@@ -86,7 +86,10 @@ def make_board_view(board: SystemBoard) -> BoardView:
     missing = "Not ranked: a task is missing" if board.lead == OVERALL else "No value"
     groups = (
         ("", board.ranked),
-        ("Classical metrics, ranked separately: some of their scores come from another method", board.apart),
+        (
+            "Classical metrics, ranked separately because some of their scores come from another method",
+            board.apart,
+        ),
         (missing, board.unranked),
         ("References, not ranked", board.references),
     )
@@ -636,7 +639,7 @@ def _unfinished_verdict(record: RunRecord) -> VerdictText:
     cells = f"{numbers.format_count(claim.n)} of {numbers.format_noun_count(claim.of, 'cell')}"
     command = CommandInSentence(record.manifest.get("command", ""))
     if not claim.n:
-        lede = (f"{cells}. Run ", command, " again: this page fills as cells finish.")
+        lede = (f"{cells}. Run ", command, " again to continue; this page fills as cells finish.")
         return VerdictText(("Nothing finished yet",), (lede,), (claim,))
     if claim.n == claim.of:
         return VerdictText(

@@ -276,8 +276,8 @@ def read_run_record(path: Path) -> RunRecord:
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DataError(
-            "the run's files do not fit together", path=path, found=f"{type(error).__name__}: {error}",
-            mend="Run the same command again: it rebuilds them from the finished cells."
+            "the run's files are inconsistent", path=path, found=f"{type(error).__name__}: {error}",
+            mend="Repeat the command to rebuild them from the finished cells."
         ) from error  # fmt: skip
 
 
@@ -304,7 +304,7 @@ def _read_comparisons(path: Path) -> dict[str, Any]:
     except (ValueError, TypeError) as error:
         raise DataError(
             "the comparisons cannot be read", path=path, found=str(error),
-            mend="Run the same command again: it rebuilds them from the finished cells."
+            mend="Repeat the command to rebuild them from the finished cells."
         ) from error  # fmt: skip
 
 

@@ -187,7 +187,7 @@ class ReportRun:
                         f"it yields {odd[0]!r:.60}, which is not a block of embassay.document.blocks"
                     )
                 if sum(isinstance(block, VerdictText) for block in blocks) > 1:
-                    raise ValueError("a page has one Verdict")
+                    raise ValueError("a page can have only one VerdictText")
                 html.render_blocks_as_html(blocks)
                 terminal.draw_terminal_blocks(terminal.select_drawable_blocks(blocks))
             return blocks, ""

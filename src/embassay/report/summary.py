@@ -72,9 +72,9 @@ ROOM, LETTERS = 37, 105
 LONGEST_COMMAND, MOST_TASKS, NAME = 300, 8, 16
 """The last: letters of a row of the column of answers."""
 LEVELS = (
-    ("sure", "Sure", "The paired test, adjusted for all pairs, leaves one system in first place."),
+    ("sure", "Sure", "The paired test, adjusted for all pairs, leaves only one system in first place."),
     ("likely", "Likely", "Not significant, but clearly ahead in at least 80 of 100 resamples."),
-    ("open", "Undecided", "Clearly ahead in fewer than 80. The answer says what would decide it."),
+    ("open", "Undecided", "Clearly ahead in fewer than 80 of 100. The answer shows what would decide it."),
 )
 
 
@@ -174,7 +174,7 @@ def _shorten_names(said: str, names: Mapping[str, str]) -> str:
 def _find_lone_run_finding(runs: Sequence[ReportRun]) -> tuple[str, str]:
     """What stands in the place of a recommendation where no question is answered: the finding of the only run."""
     if len(runs) > 1:
-        return "No run compares two systems on the six questions of this page. What the runs say:", ""
+        return "No run compares two systems on the six questions of this page. Findings of the runs:", ""
     return f"{convert_sentence_to_text(run_verdict(runs[0]).heading)}.", ""
 
 
@@ -261,11 +261,11 @@ def _find_fastest_encoder_stacks(
 def _say_time_quality_trade(fast: EncoderSpeedQuality, best: EncoderSpeedQuality, measure: str) -> str:
     """What the fastest saves against the one of the highest value: nothing is tested here, so none is first."""
     if fast is best:
-        return f"{fast.system.name} is the fastest, and has the highest {measure}"
+        return f"{fast.system.name} is the fastest and has the highest {measure}"
     # Two significant digits: a ratio of 1.02 would read as "1 times as fast".
     times = float(f"{best.system.point / fast.system.point:.2g}")
     pace = "hardly faster than" if times <= 1 else f"{times:,g} times as fast as"
-    return f"{fast.system.name} is {pace} {best.system.name}, whose {measure} is the highest"
+    return f"{fast.system.name} is {pace} {best.system.name}, which has the highest {measure}"
 
 
 def _time_quality_figure(runs: Sequence[ReportRun], traded: Sequence[EncoderSpeedQuality]) -> Figure:
@@ -278,7 +278,7 @@ def _time_quality_figure(runs: Sequence[ReportRun], traded: Sequence[EncoderSpee
     )
     n = numbers.format_noun_count(findings.parts[0].queries, "query")
     small = f"{asked.measure} of each encoder’s fastest stack, {n}. Tick: score; bar: 95% interval."
-    drawing = _draw_time_quality_chart(traded, f"ms a query at p{asked.percentile:g} (log scale)")
+    drawing = _draw_time_quality_chart(traded, f"ms per query at p{asked.percentile:g} (log scale)")
     return Figure(title, Markup(drawing), words, small)
 
 
@@ -412,7 +412,7 @@ def _task_tables(run: ReportRun, room: int) -> Iterator[Table]:
     )
     columns = (*overall, *(task.short for task in board.tasks))[:MOST_TASKS]
     table = _plain_table("Every task", "System", columns, lines)
-    yield replace(table, note="Bold: may be first on the task, by its paired tests.")
+    yield replace(table, note="Bold: may be first on the task, according to its paired tests.")
 
 
 def _bold_entry(value: BoardValue) -> TableCell:
@@ -450,7 +450,7 @@ def describe_recommendation_limits(
 
 def _list_test_conditions(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> Iterator[str]:
     """Those that the records give: whose texts, how many questions, how long, on what machine."""
-    sample = ", this project’s small sample, which shows how it works and decides nothing for you"
+    sample = ", this project’s small sample, which shows how Embassay works but decides nothing for you"
     yield (
         "your texts are like those of "
         f"{_join_some_names(_list_dataset_names(runs))}{sample if _is_sample_data_only(runs) else ''}"
@@ -459,12 +459,12 @@ def _list_test_conditions(runs: Sequence[ReportRun], answers: Sequence[ReportAns
         if answer.level in ("sure", "likely", "open") and answer.question.name == "search":
             yield f"your questions resemble the {answer.n} that were asked"
     for name, limit in _list_system_token_limits(runs):
-        yield f"your texts are shorter than {numbers.format_count(limit)} tokens: {name} cuts longer ones"
+        yield f"your texts are shorter than {numbers.format_count(limit)} tokens; {name} cuts longer texts"
     if answers and answers[-1].level != "not run":
         hardware = runs[0].record.manifest.get("hardware", {})
         cores = numbers.format_noun_count(hardware.get("cores") or 1, "core")
         machine = f"{cores}, {hardware.get('cpu', 'processor unknown')}"
-        yield f"you run on a machine like this one ({machine}); elsewhere, measure again"
+        yield f"you run on a machine like this one ({machine}); on other machines, measure again"
 
 
 def _list_dataset_names(runs: Sequence[ReportRun]) -> list[str]:
@@ -533,7 +533,7 @@ def _describe_items_by_task(run: ReportRun) -> str:
     return ", ".join(f"{task} {numbers.format_count(n)}" for task, n in counts.items())
 
 
-WHOSE = {OWN: "own data", SAMPLE: "the sample of Embassay"}
+WHOSE = {OWN: "own data", SAMPLE: "Embassay’s sample"}
 
 
 def _describe_dataset_source(run: ReportRun) -> str:
@@ -559,9 +559,9 @@ def _untested_bullets(
         named = dict.fromkeys(LANGUAGES.get(str(language), str(language)) for language in languages)
         yield f"languages other than {convert_sentence_to_text(join_names_with_and([*named]))}"
     if any(run.record.kind in ("score", "sweep", "golden") for run in runs):
-        yield "the answers that a language model writes from what was found"
+        yield "the answers that a language model writes from the retrieved passages"
     if any(run.record.kind == "sweep" for run in runs):
-        yield "more documents than these: search gets slower and harder as they grow"
+        yield "larger collections, in which search gets slower and harder"
 
 
 def _cost_lines(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> Iterator[LabelledTableRow]:
@@ -588,9 +588,11 @@ def _rerun_commands(runs: Sequence[ReportRun]) -> Iterator[ParagraphBlock]:
     for command in [text for text in commands if text][:MOST_COMMANDS]:
         yield ParagraphBlock((StyledWords(_cut_command(command), "command"),))
     if any(len(command) > LONGEST_COMMAND for command in commands):
-        yield ParagraphBlock("The whole command: full report, Method.")
+        yield ParagraphBlock("For the whole command, see the full report under Method.")
     if len(commands) > MOST_COMMANDS:
-        yield ParagraphBlock(f"The other {len(commands) - MOST_COMMANDS} commands: full report, Method.")
+        yield ParagraphBlock(
+            f"Other commands ({len(commands) - MOST_COMMANDS}): see the full report under Method."
+        )
 
 
 def _cut_command(command: str) -> str:

@@ -62,8 +62,8 @@ if TYPE_CHECKING:
 
 
 MEASURED = (
-    "Measured in this run, edits and measures included; vectors from the cache took no time. Memory "
-    "is the most that a cell's process held, including earlier work."
+    "Measured in this run, including edits and measures; vectors from the cache took no time. Memory "
+    "is the maximum that a cell's process used, including earlier work."
 )
 BRIEFLY = 2
 """Sentences that stand below the heading where a run is told of briefly."""
@@ -267,9 +267,9 @@ def _explain_unranked_systems(board: SystemBoard) -> Iterator[str]:
     names = " and ".join(row.label for row in board.references)
     if board.apart:
         apart = convert_sentence_to_text(join_names_with_and([row.label for row in board.apart]))
-        yield f"{APART} {apart} are ranked separately: some of their scores come from another method."
+        yield f"{APART} {apart} are ranked separately, because some of their scores come from another method."
     if names and board.tasks:
-        yield f"{names} are references, not ranked."
+        yield f"Baselines that ignore the text, not ranked: {names}."
 
 
 def _board_table(board: SystemBoard, wide: bool) -> Table:
@@ -331,7 +331,7 @@ def _show_value_of_more_items(contrast: SystemContrast, unit: numbers.MeasureFor
     found = UndecidedDifference(
         "", contrast.difference, (contrast.high - contrast.low) / 2, contrast.n, contrast.tests
     )
-    yield ParagraphBlock("What more items like these would achieve, the same number for each dataset:")
+    yield ParagraphBlock("What more items like these would achieve, with the same number for each dataset:")
     yield undecided_outlook_table("What more items would achieve", "Items", [found], unit=unit)
 
 
@@ -401,9 +401,9 @@ def _describe_p_value(contrast: SystemContrast) -> str:
 def _say_differing_run_test(told: bool, among: RankedPairTest | None) -> str:
     if among is None or among.apart == told:
         return ""
-    answer = "yes" if among.apart else "no"
+    answer = "significant" if among.apart else "not significant"
     return (
-        f"; among all {among.pairs} pairs of the run {answer} (p {numbers.format_p_value(among.p_adjusted)})"
+        f"; over all {among.pairs} pairs of the run: {answer} (p {numbers.format_p_value(among.p_adjusted)})"
     )
 
 
@@ -412,8 +412,8 @@ def _explain_rank_tests(found: Sequence[RankedSystemGroup]) -> str:
     methods = list(dict.fromkeys(field.method for field in found if field.entrants and not field.reason))
     how = "; ".join(methods) or METHOD
     return (
-        f"Ranks and groups: {how}; Holm over all pairs of a table, alpha 0.05. In one group: no test tells them apart, "
-        "which does not make them equal. Best: how likely a system is ahead of all others, from the resamples."
+        f"Ranks and groups: {how}; Holm over all pairs of a table, alpha 0.05. In a group, no difference is "
+        "significant, which does not make systems equal. Best: the chance of being ahead of all others, by resampling."
     )
 
 
@@ -485,11 +485,11 @@ def _pair_notes(pair: SystemPairComparison, unit: numbers.MeasureFormat) -> Iter
         )
     if any(contrast.by_item for contrast in pair.contrasts):
         yield (
-            "Where a headline is a mean over items: d_z is their mean difference in standard deviations, p from a "
+            "If a headline is a mean over items, d_z is the mean difference in standard deviations, and p comes from a "
             "permutation test and from a Wilcoxon signed-rank test (not corrected)."
         )
     if not pair.pairing.paired:
-        yield f"The runs are not paired ({pair.pairing.reason}): errors of both add up, and items are not compared."
+        yield f"The runs are not paired ({pair.pairing.reason}), so their errors add up and items are not compared."
     for contrast in pair.contrasts:
         if contrast.reason:
             yield f"{contrast.task} {contrast.dataset}".strip() + f": {contrast.reason}."
@@ -501,10 +501,10 @@ def _say_rows_corrected_together(pair: SystemPairComparison) -> str:
     """Which rows are corrected together."""
     tested = [contrast for contrast in pair.contrasts if not math.isnan(contrast.p)]
     parts = {bool(contrast.dataset): contrast.tests for contrast in tested if contrast.task != OVERALL}
-    notes = ["overall is tested alone"] if any(contrast.task == OVERALL for contrast in tested) else []
+    notes = ["overall is tested separately"] if any(contrast.task == OVERALL for contrast in tested) else []
     for of_dataset, noun in ((False, "part"), (True, "dataset")):
         many = parts.get(of_dataset, 0)
-        notes += [f"p of the {many} {noun}s, Holm-corrected"] if many > 1 else []
+        notes += [f"p of the {many} {noun}s is Holm-corrected"] if many > 1 else []
     text = "; ".join(notes)
     return f"{text[:1].upper()}{text[1:]}." if text else "Nothing is corrected."
 
@@ -524,7 +524,7 @@ def _say_across_datasets(across: DifferenceAcrossDatasets, unit: numbers.Measure
         f"Wilcoxon p {_format_p(across.test.p)}"
     )
     if across.mean.low is not None:
-        text += f"; for further datasets the mean is {unit.interval(*across.mean.ends)}"
+        text += f"; the mean for further datasets is {unit.interval(*across.mean.ends)}"
     return text + (f". {across.datasets} datasets cannot reach p 0.05." if across.datasets <= _FEW else ".")
 
 
@@ -622,13 +622,15 @@ def gateable_scores_view(scores: Sequence[tuple[str, Result]]) -> Iterator[Block
             ends = f" {unit.interval(row.ci_low, row.ci_high)}"
         rows.append([name, f"{value}{ends}", numbers.format_count(row.n)])
     yield Table.of("gate", ["Threshold on", *make_number_columns("Value, 95%", "n")], rows)
-    yield ParagraphBlock(("Behind the name: >=0.45, <=0.3@upper. Other measures and tasks: -m, -t.",))
+    yield ParagraphBlock(
+        ("Add a limit to the name, such as >=0.45 or <=0.3@upper. Other measures and tasks: -m, -t.",)
+    )
 
 
 def _gate_notes(verdicts: Sequence[ThresholdVerdict]) -> Iterator[str]:
     yield from (f"{verdict.bar}: {verdict.reason}." for verdict in verdicts if verdict.reason)
     if any(verdict.near for verdict in verdicts):
-        yield "Near: the threshold lies inside the interval, so another sample could have said otherwise."
+        yield "Near: the threshold is inside the interval, so another sample could give another verdict."
     yield from (f"{verdict.bar}: {told}." for verdict in verdicts if (told := advise_more_items(verdict)))
     reasons = dict.fromkeys(verdict.unpaired for verdict in verdicts if verdict.unpaired)
     yield from (f"Unpaired ({reason}): {UNPAIRED}." for reason in reasons)

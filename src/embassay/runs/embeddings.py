@@ -367,7 +367,7 @@ class CachedEncoder(EncoderStandIn):
     def _note_failed_text(self, text: str, refusal: TextRefused) -> None:
         self.failures[text] = refusal.message
         if len(self.failures) >= _HOPELESS and not self.counts.encoded + self.counts.cached:
-            raise ModelError(f"No text is taken: {refusal.message}")
+            raise ModelError(f"The model refuses every text: {refusal.message}")
 
     def _time_encoding(
         self, steps: Iterator[tuple[int, Vectors | TextRefused]]

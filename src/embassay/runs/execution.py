@@ -394,7 +394,7 @@ class LazyCellEngine:
         return MultiProcessCellEngine(self._folder, chosen.count)
 
 
-DIED = "the worker process died, most likely for lack of memory"
+DIED = "the worker process died, most likely because it ran out of memory"
 
 
 class MultiProcessCellEngine:

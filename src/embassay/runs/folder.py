@@ -461,7 +461,7 @@ class RunFolder:
             return None
         except (DataError, OSError, ValueError, KeyError, TypeError, AttributeError):
             warnings.warn(
-                f"{path} is not as this version wrote it: damaged, edited, or from another version. "
+                f"{path} was damaged, edited, or written by another version. "
                 f"{cell.task} on {cell.dataset} with {cell.system} will be computed again.",
                 RuntimeWarning,
                 stacklevel=2,
@@ -533,7 +533,7 @@ class RunFolder:
                 raise DataError(
                     "this line is not a result", path=self.results, line=number,
                     found=line[:80].decode("utf-8", "replace"),
-                    mend="Run the same command again: it rebuilds the file from the finished cells."
+                    mend="Run the same command again to rebuild the file from the finished cells."
                 ) from error  # fmt: skip
         return rows
 
@@ -548,7 +548,7 @@ def _parse_result_row(plain: Any) -> Result:
     row = Result(**plain)
     for name in _WORDS:
         if not isinstance(getattr(row, name), str):
-            raise TypeError(f"{name} is not a text")
+            raise TypeError(f"{name} is not a string")
     # encode() fails for half of a surrogate pair.
     "".join(getattr(row, name) for name in _WORDS).encode()
     for name in _NUMBERS:

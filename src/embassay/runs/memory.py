@@ -345,9 +345,9 @@ class _MainThreadInterrupter:
 
 def _make_broken_promise_error(held: int, most: int, *, kept: bool = False) -> UsageError:
     return UsageError(
-        f"It reached {format_memory_size(held)}, more than the limit of {format_memory_size(most)}, and was stopped."
-        + (" Finished work is kept." if kept else ""),
-        mend="Give it less data (--limit, if the command has one), or raise --memory.",
+        f"The run reached {format_memory_size(held)}, over the limit of {format_memory_size(most)}, "
+        "and was stopped." + (" Finished work is kept." if kept else ""),
+        mend="Use less data (--limit, if the command has it), or raise --memory.",
     )
 
 
@@ -370,7 +370,7 @@ def reserve_memory(need: WorkMemoryEstimate) -> Iterator[None]:
         # Nobody else is in a cell, so waiting would never end.
         if claims.alone():
             raise UsageError(
-                f"It would use up to {format_memory_size(held + need.bytes)} in addition to the "
+                f"This would use up to {format_memory_size(held + need.bytes)} of memory in addition to the "
                 f"{format_memory_size(claims.others())} of the run's other processes, more than the limit of "
                 f"{format_memory_size(most)} ({need}).",
                 mend="Use fewer --workers, or raise --memory.",
@@ -391,7 +391,7 @@ def check_memory_fits(need: WorkMemoryEstimate) -> None:
 
 def _make_memory_error(need: WorkMemoryEstimate, held: int, most: int) -> UsageError:
     return UsageError(
-        f"It would use up to {format_memory_size(held + need.bytes)}, "
+        f"This would use up to {format_memory_size(held + need.bytes)} of memory, "
         f"more than the limit of {format_memory_size(most)}: {need}, and "
         f"{format_memory_size(held)} already used by the program and the data.",
         mend=f"{need.mend.rstrip('.')}, or raise --memory.",
@@ -412,6 +412,6 @@ def describe_broken_memory_promise(told: Mapping[str, Any] | None) -> str:
     if told is None or told["kept"]:
         return ""
     return (
-        f"The run held {format_memory_size(told['held_bytes'])} at its most, more than the "
-        f"{format_memory_size(told['promised_bytes'])} promised with --memory. Its results are not affected."
+        f"The run used up to {format_memory_size(told['held_bytes'])} of memory, more than the "
+        f"{format_memory_size(told['promised_bytes'])} set with --memory. Its results are not affected."
     )

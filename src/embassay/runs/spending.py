@@ -276,17 +276,17 @@ def summarise_spending(spent: Mapping[str, Any]) -> str:
     sentences = [f"Spent {money}{limit}, in {requests:,} requests with {about}{tokens:,} tokens."]
     if estimated:
         sentences.append(
-            f"The server did not count the tokens of {estimated:,} requests: these are estimated."
+            f"The server did not count the tokens of {estimated:,} requests, so they are estimated."
         )
     unsettled = sum(system.get("unsettled", 0) for system in spent["systems"].values())
     died = f", {unsettled} of them in flight when a process died" if unsettled else ""
     if possible := spent.get("possible_usd", 0.0):
         unsure = "requests without a usable answer" + (" or a count of their tokens" if estimated else "")
-        sentences.append(f"Up to {format_dollars(possible)} more may be billed, for {unsure}{died}.")
+        sentences.append(f"Up to {format_dollars(possible)} more may be billed for {unsure}{died}.")
     elif died:
-        sentences.append(f"{unsettled} were in flight when a process died.")
+        sentences.append(f"Requests in flight when a process died: {unsettled}.")
     if reserved := spent.get("reserved_usd", 0.0):
-        sentences.append(f"{format_dollars(reserved)} is held aside for requests in flight.")
+        sentences.append(f"{format_dollars(reserved)} is reserved for requests in flight.")
     return " ".join(sentences)
 
 

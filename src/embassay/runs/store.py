@@ -184,7 +184,7 @@ class SqliteStore:
             self._warned = True
             warnings.warn(
                 f"The {self.title} {self.path} cannot be {what} ({error}); continuing without it. "
-                "Free the disk, or set EMBASSAY_CACHE to a writable folder.",
+                "Free disk space, or set EMBASSAY_CACHE to a writable folder.",
                 RuntimeWarning,
                 stacklevel=2,
             )

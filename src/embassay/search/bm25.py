@@ -135,7 +135,7 @@ class BM25Index:
         from bm25s import BM25
 
         if not (k1 >= 0 and 0 <= b <= 1):
-            raise UsageError(f"BM25 cannot use k1={k1:g}, b={b:g}.", mend="k1 is at least 0, b is in [0, 1].")
+            raise UsageError(f"BM25 cannot use k1={k1:g}, b={b:g}.", mend="Use k1 >= 0 and b from 0 to 1.")
         ids = tuple(ids)
         if len(set(ids)) != len(ids):
             raise UsageError("Two documents have the same id.", mend="Give every document its own id.")
@@ -178,7 +178,7 @@ class BM25Index:
     def _score_all_documents(self, query: Sequence[str]) -> NDArray[np.float64]:
         """The score of every document, (n,)."""
         if self.asked is not None and (other := next((word for word in query if word not in self.asked), "")):
-            raise UsageError(f"The index was made for queries without the word {other!r}.")
+            raise UsageError(f"The index was built for queries that do not contain the word {other!r}.")
         terms = [word for word in query if self._index is not None and word in self._index.vocab_dict]
         if not terms:
             return np.zeros(len(self.ids))

@@ -43,7 +43,7 @@ def merge(ranked: Sequence[RankedCandidates], offsets: Sequence[int], k: int) ->
     if not ranked or len(ranked) != len(offsets) or len({len(shard.indices) for shard in ranked}) != 1:
         raise UsageError(
             f"Cannot merge {len(ranked)} rankings with {len(offsets)} offsets.",
-            mend="Give at least one ranking, each with the same queries, and one offset for each.",
+            mend="Pass at least one ranking, all for the same queries, and one offset per ranking.",
         )
     indices = [
         np.where(shard.indices < 0, -1, shard.indices + offset)
@@ -470,7 +470,7 @@ def _bound_product_error(lengths: NDArray[np.float64], longest: float, dim: int)
     """A bound on the rounding error of each query's float32 products, whatever the order of additions:
     d u |q| |c| / (1 - d u), with u the unit roundoff (Higham, Accuracy and Stability, section 3.1)."""
     if lengths.max(initial=0.0) * longest > _LARGEST:
-        raise ModelError("The vectors to search are too long: their products are beyond float32.")
+        raise ModelError("The vectors to search are too large: their products overflow float32.")
     roundoff = dim * float(np.finfo(np.float32).eps) / 2
     return np.asarray(lengths * (longest * roundoff / (1 - roundoff)))
 
@@ -480,7 +480,7 @@ def _bound_row_lengths(vectors: Floats) -> NDArray[np.float64]:
     with np.errstate(over="ignore", invalid="ignore"):
         squares = np.einsum("nd,nd->n", vectors, vectors)
     if not np.isfinite(squares).all():
-        raise ModelError("The vectors to search contain values that are not finite, or beyond float32.")
+        raise ModelError("The vectors to search contain values that are not finite or overflow float32.")
     # The rounding error of a sum of dim products is at most dim times epsilon.
     dim = vectors.shape[1]
     return np.asarray(np.sqrt(squares.astype(np.float64)) * (1 + dim * float(np.finfo(np.float32).eps)))
@@ -489,6 +489,6 @@ def _bound_row_lengths(vectors: Floats) -> NDArray[np.float64]:
 def _check_vectors(queries: Floats, corpus: Floats, k: int) -> None:
     if queries.ndim != 2 or corpus.ndim != 2 or queries.shape[1] != corpus.shape[1] or k < 1:
         raise UsageError(
-            f"Cannot search the best {k} of vectors {corpus.shape} for queries {queries.shape}.",
+            f"Cannot search vectors of shape {corpus.shape} for the best {k} with queries {queries.shape}.",
             mend="Both need two axes (items, dimensions) with the same number of dimensions, and k must be at least 1.",
         )

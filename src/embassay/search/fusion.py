@@ -150,7 +150,7 @@ def parse_fusion_rule(text: str) -> FusionRule:
     kind = next((kind for kind in kinds if kind == spec.name), None)
     if kind is None or spec.target:
         raise UsageError(
-            f"There is no fusion {text!r}.", mend=f"Use {', '.join(kinds)}, each with ?weight=0.3."
+            f"There is no fusion {text!r}.", mend=f"Use {', '.join(kinds)}, if needed with ?weight=0.3."
         )
     allowed = ("weight", "c") if spec.name == "rrf" else ("weight",)
     if unknown := [name for name in spec.params if name not in allowed]:
@@ -159,7 +159,7 @@ def parse_fusion_rule(text: str) -> FusionRule:
         )
     numbers = {name: _read_number(text, name, value) for name, value in spec.params.items()}
     if not 0 <= numbers.get("weight", 0.5) <= 1 or numbers.get("c", 0.0) < 0:
-        raise UsageError(f"{text!r} has a value out of range.", mend="weight is from 0 to 1, c from 0.")
+        raise UsageError(f"{text!r} has a value out of range.", mend="Use a weight from 0 to 1, and c >= 0.")
     return FusionRule(kind, **numbers)
 
 
@@ -229,7 +229,7 @@ def _scale_by_spread(side: ScoredList) -> Scores:
 def _check_finite_scores(side: ScoredList) -> Scores:
     scores = np.asarray(side.scores, dtype=np.float64)
     if not np.isfinite(scores).all():
-        raise ModelError("The scores of candidates are not all finite.")
+        raise ModelError("Some candidate scores are not finite.")
     return scores
 
 
@@ -250,7 +250,7 @@ def fuse_by_reciprocal_rank(rankings: Sequence[Sequence[str]], c: float = 60.0) 
 
 def _reciprocal_ranks(ranking: Sequence[str], c: float) -> dict[str, float]:
     if not (c >= 0 and math.isfinite(c)):
-        raise UsageError(f"The constant of RRF is {c}.", mend="Use a number from 0, usually 60.")
+        raise UsageError(f"The RRF constant c is {c}, but it must be 0 or more.", mend="Try 60.")
     return {key: 1 / (c + rank) for key, rank in _rank_ids(ranking).items()}
 
 
@@ -279,14 +279,14 @@ def add_bm25_boost_to_scores(
     [0.5, 1.0, 0.5]
     """
     if not (weight >= 0 and math.isfinite(weight)):
-        raise UsageError(f"The weight of the lexical score is {weight}.", mend="Use a number from 0.")
+        raise UsageError(f"The weight of the lexical score is {weight}, but it must be 0 or more.")
     if scores.ndim != 1 or scores.shape != words.shape:
         raise UsageError(
-            f"Cannot add the lexical scores {words.shape} to scores {scores.shape}.",
-            mend="Both have one score for each candidate.",
+            f"Cannot add lexical scores of shape {words.shape} to scores of shape {scores.shape}.",
+            mend="Pass one score per candidate for both.",
         )
     if not (np.isfinite(scores).all() and np.isfinite(words).all()):
-        raise ModelError("The scores of candidates are not all finite.")
+        raise ModelError("Some candidate scores are not finite.")
     if weight == 0:
         return np.asarray(scores, dtype=np.float64)
     return np.asarray(
@@ -327,8 +327,8 @@ def rerank(
     """
     if len(ids) != len(texts) or (k is not None and k < 1):
         raise UsageError(
-            f"Cannot rerank {len(ids)} ids with {len(texts)} texts to the best {k}.",
-            mend="Give one text for each id, and a k of at least 1.",
+            f"Cannot rerank {len(ids)} ids with {len(texts)} texts and k={k}.",
+            mend="Pass one text for each id, and a k of at least 1.",
         )
     scores = np.asarray(reranker.score(query, texts), dtype=np.float64)
     if scores.shape != (len(ids),) or not np.isfinite(scores).all():

@@ -108,13 +108,13 @@ def search_by_maxsim(
     vectors of another width, ModelError for values that are not finite.
     """
     if k < 1:
-        raise UsageError(f"Cannot search for the best {k}.", mend="k is at least 1.")
+        raise UsageError(f"Cannot search for the best {k}.", mend="Use k of at least 1.")
     ranked = RankedCandidates.make_empty(len(queries), k)
     errors = _bound_score_errors(queries)
     for places, part in corpus:
         if part.values.shape[1] != queries.values.shape[1]:
             raise UsageError(
-                f"Token vectors of queries have {queries.values.shape[1]} dimensions, those of documents have "
+                f"Query token vectors have {queries.values.shape[1]} dimensions, but those of documents have "
                 f"{part.values.shape[1]}."
             )
         if len(part):

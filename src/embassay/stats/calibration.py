@@ -430,7 +430,7 @@ def find_cheapest_threshold(
     `wrong` is the cost of accepting what is not the same, `missed` that of refusing what is.
     """
     if wrong < 0 or missed < 0 or wrong + missed == 0:
-        raise UsageError("A cost is negative, or both are 0.", mend="Write for example wrong=5,missed=1.")
+        raise UsageError("A cost is negative, or both are 0.", mend="Write, for example, wrong=5,missed=1.")
     half = np.zeros(len(scores), dtype=bool)
     half[rng.permutation(len(scores))[: len(scores) // 2]] = True
     ranked = np.unique(scores[half])
@@ -599,4 +599,4 @@ def _set_threshold_value(
 def _check_aim(aim: float, confidence: float) -> None:
     for name, value in (("aim", aim), ("confidence", confidence)):
         if not 0 < value < 1:
-            raise UsageError(f"The {name} is {value:g}.", mend="It is a share between 0 and 1, such as 0.9.")
+            raise UsageError(f"The {name} is {value:g}.", mend="Use a share between 0 and 1, such as 0.9.")

@@ -69,8 +69,8 @@ def estimate_dawid_skene_classes(
     table = _check_votes(votes)
     if table.shape[1] < 2 or not (table != MISSING).any() or table.max() >= classes or smoothing < 0:
         raise UsageError(
-            f"Votes {table.shape} of up to {table.max(initial=MISSING)} cannot form a consensus of {classes} classes.",
-            mend="Give two or more judges, and classes of 0 or more.",
+            f"Votes of shape {table.shape} up to {table.max(initial=MISSING)} do not fit {classes} classes.",
+            mend=f"Give votes of two or more judges, with classes from 0 to {classes - 1}.",
         )
     one_hot = _encode_votes_one_hot(table, classes)
     counts = one_hot.sum(axis=1)
@@ -96,7 +96,7 @@ def _check_votes(votes: ArrayLike) -> Ints:
         or (table.size and (table != np.floor(table)).any())
         or (table.size and table.min() < MISSING)
     ):
-        raise UsageError("Votes are a matrix of items and judges, whole numbers, -1 for none.")
+        raise UsageError("Votes must be a matrix of items by judges: whole numbers, or -1 for no vote.")
     return table.astype(np.int64)
 
 

@@ -133,7 +133,7 @@ def compute_judge_corrected_mean(
     if len(judge) != n or total < n:
         raise UsageError(
             f"There are {n} labels from people, {len(judge)} judge labels for them, and {total} units in total.",
-            mend="Give the judge's label for each unit.",
+            mend="Give the judge's label for every unit.",
         )
     if (groups is None) is not (every_groups is None):
         raise UsageError("Only some units have a group.", mend="Give the groups of labels and of all units.")

@@ -81,7 +81,7 @@ def freedom_of_difference(
     paired: bool = True,
     most: float | None = None,
 ) -> Freedom:
-    """Degrees of freedom of the difference of two sums, paired by stratum or separate.
+    """Degrees of freedom of the difference of two sums, paired by stratum or unpaired.
 
     `most` are the degrees that all systems of a comparison have together (`freedom_of_all_differences`); with it the
     shares of the variance count as they were seen, up to so many degrees. Sums over different strata have no paired
@@ -292,7 +292,7 @@ def check_confidence(confidence: float) -> None:
     """Raise UsageError unless 0 < confidence < 1."""
     if not 0 < confidence < 1:
         raise UsageError(
-            f"The confidence is {confidence}.", mend="It must lie between 0 and 1, as 0.95 does."
+            f"The confidence is {confidence}.", mend="Use a number between 0 and 1, such as 0.95."
         )
 
 
@@ -300,7 +300,7 @@ Error = Literal["fisher", "bonett-wright"]
 
 
 def wilson(p: float, n: int, *, confidence: float = 0.95) -> Estimate:
-    """Wilson's score interval of a share `p` (any value in 0 to 1) of `n` items.
+    """Wilson's score interval for a share `p` (any value from 0 to 1) of `n` items.
 
     Without continuity correction. Stays within 0 to 1. HUME uses it also for a V-measure or MAP of n items,
     as if it were a share.
@@ -321,7 +321,7 @@ def wilson(p: float, n: int, *, confidence: float = 0.95) -> Estimate:
 
 
 def fisher_z(r: float, n: int, *, confidence: float = 0.95, error: Error = "fisher") -> Estimate:
-    """Fisher's interval of a correlation `r` of `n` pairs: tanh(atanh r +- z se), with se = 1 / sqrt(n - 3).
+    """Fisher's interval for a correlation `r` of `n` pairs: tanh(atanh r +- z se), with se = 1 / sqrt(n - 3).
 
     With the `error` "bonett-wright" se = sqrt((1 + r^2 / 2) / (n - 3)), which is better for Spearman's correlation.
     Stays within -1 to 1, where both ends equal r. Source: Fisher 1921; HUME table 8 (there on Spearman's); Bonett
@@ -350,7 +350,7 @@ def fisher_z(r: float, n: int, *, confidence: float = 0.95, error: Error = "fish
 
 
 def observed_range(values: ArrayLike, n: int, of: str = "values") -> Estimate:
-    """From the least to the greatest of `values` (k,), with their mean; not a confidence interval.
+    """Range from the smallest to the largest of `values` (k,), with their mean; not a confidence interval.
 
     `n` is the number of items behind each value, `of` what they are of. HUME's interval of two annotators' scores.
     Source: HUME table 8. Raises UsageError for no values or values that are not finite.
@@ -369,8 +369,8 @@ ROUNDING = 1e-12
 
 
 def t_test(difference: float, error: float, scale: float, df: float = math.inf) -> tuple[float, float]:
-    """The statistic of a difference with this standard error, known to `df` degrees of freedom, and its two-sided p.
-    With an error of 0 the difference is certain, unless it is a rounding error of values as large as `scale`.
+    """The t statistic of a difference with this standard error and `df` degrees of freedom, and its two-sided p. If the
+    error is 0, the difference is certain, unless it is only a rounding error for values as large as `scale`.
 
     >>> t_test(0.1, 0.05, 1.0)[1].__round__(4), t_test(1e-17, 0.0, 1.0), t_test(0.1, 0.0, 1.0)
     (0.0455, (0.0, 1.0), (inf, 0.0))
@@ -382,7 +382,7 @@ def t_test(difference: float, error: float, scale: float, df: float = math.inf) 
 
 
 def t_tail(score: float, df: float) -> float:
-    """The probability of more than `score` by Student's t, or by the normal distribution for infinite `df`.
+    """The probability of a value above `score` in Student's t, or in the normal distribution for infinite `df`.
 
     >>> round(t_tail(1.96, math.inf), 4), round(t_tail(1.96, 10), 4)
     (0.025, 0.0392)
@@ -417,9 +417,9 @@ ALPHA, POWER = 0.05, 0.8
 def smallest_difference(
     error: float, *, alpha: float = ALPHA, power: float = POWER, df: float = math.inf
 ) -> float:
-    """The smallest true difference that a two-sided test at `alpha` finds with this `power`, from its standard error
-    `error` with `df` degrees of freedom, in that unit: (t_(1-alpha/2) + t_power) x error, for infinite `df` with
-    normal quantiles. Source: Lachin 1981.
+    """The smallest true difference that a two-sided test at `alpha` detects with this `power`, given its standard error
+    `error` with `df` degrees of freedom, in the same unit: (t_(1-alpha/2) + t_power) x error, with normal quantiles
+    for infinite `df`. Source: Lachin 1981.
 
     Raises UsageError for an error below 0, or alpha or power outside (0, 1).
 
@@ -435,8 +435,9 @@ def smallest_difference(
 def items_needed(
     error: float, n: int, difference: float, *, alpha: float = ALPHA, power: float = POWER
 ) -> int | None:
-    """How many items would show `difference` with this `power`, if `n` leave a standard error of `error`, which falls
-    with the root of the items. None where the difference is 0. Errors as for `smallest_difference`, and for n below 1.
+    """How many items would show `difference` with this `power`, if `n` items give a standard error of `error`, which
+    falls with the square root of their number. None if the difference is 0. Errors as for `smallest_difference`, and
+    for n below 1.
 
     >>> items_needed(0.02, 100, 0.028)
     401
@@ -475,6 +476,6 @@ def count_items_to_decide(
 def _check_power(error: float, alpha: float, power: float) -> None:
     if not error >= 0 or not 0 < alpha < 1 or not 0 < power < 1:
         raise UsageError(
-            f"A standard error of {error}, alpha {alpha} and power {power} do not fit together.",
-            mend="Give an error from 0, and alpha and power between 0 and 1.",
+            f"The standard error is {error}, alpha is {alpha} and power is {power}.",
+            mend="Give an error of 0 or more, and alpha and power between 0 and 1.",
         )

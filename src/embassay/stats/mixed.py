@@ -40,7 +40,7 @@ def mixed_mean(
     weights: ArrayLike | None = None,
     confidence: float = 0.95,
 ) -> MixedMean:
-    """Mean of `y` (n,) with an interval for new rows and new columns, as datasets and runs are.
+    """Mean of `y` (n,) with an interval that applies to new rows and columns, such as datasets and runs.
 
     The model is y = mean + row + column + residual, all three normal and independent. `rows` and `columns` (n,)
     label the values, at most one per pair; pairs may be missing. The estimate is the sum of `weights` (n,),
@@ -180,6 +180,6 @@ def _check_weights(weights: ArrayLike | None, rows: Floats) -> Floats:
     if len(shares) != len(rows) or abs(shares.sum() - 1) > 1e-9:
         raise UsageError(
             f"{len(shares)} weights for {len(rows)} values sum to {shares.sum():g}.",
-            mend="Give one per value; they sum to 1.",
+            mend="Give one weight per value, with a sum of 1.",
         )
     return shares

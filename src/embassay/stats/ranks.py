@@ -139,7 +139,7 @@ def rank_ranges(
     strata: Sequence[Sequence[ResampledUnitGroup]] = (),
     alpha: float = 0.05,
 ) -> tuple[tuple[int, int], ...]:
-    """The best and the worst rank each system may hold, 1 = best; arguments as for `compare_replicates`.
+    """The best and worst rank that each system may hold (1 = best); arguments as for `compare_replicates`.
 
     From 1 + the number of systems that beat it, to the number of systems minus those that it beats. One beats
     another when its estimate is higher and their adjusted p is below `alpha`, so that with equal systems the chance
@@ -174,7 +174,7 @@ def rank_intervals(
     seed: int = DEFAULT_SEED,
     rng: np.random.Generator | None = None,
 ) -> tuple[Estimate, ...]:
-    """The rank of each system by its mean over the items of `scores` (systems, n), and the ranks it may hold.
+    """The rank of each system by its mean over the items of `scores` (systems, n), and the ranks that it may hold.
 
     `scores` may map names to values (n,); results are in its order. Rank 1 is the highest mean, and equal
     means share the better rank. Items are resampled for all systems together; the interval is that of
@@ -208,7 +208,8 @@ def _check_replicates(
         )
     if not (np.isfinite(draws).all() and np.isfinite(values).all()):
         raise UsageError(
-            "An estimate or replicate is not finite.", mend="Leave out systems without a value, and say so."
+            "An estimate or replicate is not finite.",
+            mend="Leave out systems without a value, and report it.",
         )
     return draws, values
 
@@ -232,7 +233,7 @@ _ROUNDING = 1e-12
 
 
 def kendall_tau(x: ArrayLike, y: ArrayLike) -> Floats:
-    """Kendall's tau-b of `x` and `y` over their last axis, (..., n) -> (...), for few things in many orders.
+    """Kendall's tau-b of `x` and `y` over their last axis, (..., n) -> (...), for few items in many orders.
 
     -1 (reversed) to 1 (same order); a pair that is equal in one of the two counts as in Kendall 1945. NaN where one
     side is all equal or n is below 2. Memory grows with n squared.
@@ -248,7 +249,7 @@ def kendall_tau(x: ArrayLike, y: ArrayLike) -> Floats:
             mend="Give two orders of the same shape, one number per item.",
         )
     if not (np.isfinite(left).all() and np.isfinite(right).all()):
-        raise UsageError("A value to be ordered is not finite.", mend="Leave it out on both sides.")
+        raise UsageError("A value to order is not finite.", mend="Leave it out on both sides.")
     first, second = np.triu_indices(left.shape[-1], 1)
     signs = [np.sign(side[..., first] - side[..., second]) for side in (left, right)]
     sizes = np.sqrt((signs[0] ** 2).sum(axis=-1) * (signs[1] ** 2).sum(axis=-1))
@@ -258,7 +259,7 @@ def kendall_tau(x: ArrayLike, y: ArrayLike) -> Floats:
 
 
 def win_probabilities(replicates: ArrayLike) -> Floats:
-    """Share of the replicates (systems, B) in which a system is above another, equal ones counting half:
+    """Share of the replicates (systems, B) in which a system is above another, with ties counting half:
     (systems, systems), row above column; 0.5 on the diagonal.
 
     Replicate b of all systems must come from one resample. Raises UsageError for another shape, no replicates, or
@@ -280,8 +281,8 @@ def best_shares(
     seed: int = DEFAULT_SEED,
     rng: np.random.Generator | None = None,
 ) -> Floats:
-    """How likely each system is best, (systems,), summing to 1: the share of replicates (systems, B) in which it is
-    above all, ties split.
+    """The probability that each system is best, (systems,), summing to 1: the share of replicates (systems, B) in which
+    it is above all others, with ties split.
 
     For few units, each replicate's deviations are stretched by the factor of `freedom` and the root of df over
     a chi-squared draw, which makes them Student's t. Errors as for `win_probabilities`.
@@ -308,7 +309,7 @@ without them `ahead in 80 of 100` was wrong in 30 of 100 (docs/how_sure.md)."""
 
 def clear_lead(replicates: ArrayLike, freedom: Freedom = NORMAL) -> float:
     """Share of the replicates (systems, B) in which the first system is above every other by more than `LEAD` standard
-    errors of their difference; 1 of one system. Errors as for `win_probabilities`.
+    errors of their difference; 1 if there is only one system. Errors as for `win_probabilities`.
 
     >>> clear_lead([[0.7, 0.6, 0.7, 0.6], [0.5, 0.5, 0.5, 0.7]])
     0.5
@@ -323,7 +324,7 @@ def clear_lead(replicates: ArrayLike, freedom: Freedom = NORMAL) -> float:
 def rank_quantiles(
     replicates: ArrayLike, *, confidence: float = 0.95
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The lowest and highest rank (1 = best) of each system among the middle `confidence` of the replicates
+    """The lowest and highest rank (1 = best) of each system in the central share `confidence` of the replicates
     (systems, B): two arrays (systems,).
 
     Equal systems share the better rank in the lower end and the worse in the higher end, so that a tie widens the

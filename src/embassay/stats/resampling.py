@@ -44,7 +44,7 @@ def corrected_interval(
     *,
     accelerated: bool = False,
 ) -> tuple[float, float]:
-    """Percentiles of the replicates (B,), corrected for bias and widened as Student's t requires.
+    """Interval from percentiles of the replicates (B,), corrected for bias and widened according to Student's t.
 
     The plain percentile interval is too narrow from few items, and biased where the replicates are. Here the
     ends are at Phi(2 z0 -+ t x factor) instead of 2.5% and 97.5%: z0 is the normal quantile of the share of
@@ -175,13 +175,13 @@ def stratified_means(
     if len({part.shape for part in means}) != 1:
         raise UsageError(
             f"The {len(means)} strata have {[part.shape[1] for part in means]} columns.",
-            mend="Give at least one stratum, all with the same columns.",
+            mend="Give at least one stratum, with the same columns in all strata.",
         )
     return np.asarray(np.mean(means, axis=0))
 
 
 def percentile_interval(replicates: ArrayLike, confidence: float = 0.95) -> tuple[float, float]:
-    """The percentile interval of bootstrap replicates (B,), quantiles by linear interpolation.
+    """The percentile interval of bootstrap replicates (B,), with quantiles by linear interpolation.
 
     Replicates that are undefined (NaN: a constant resample has no correlation) are left out up to a share of
     5%; beyond it the interval itself is undefined, (NaN, NaN). So it is where all replicates are one value: what never
@@ -222,7 +222,7 @@ def bootstrap_ci(
     seed: int = DEFAULT_SEED,
     rng: np.random.Generator | None = None,
 ) -> Estimate:
-    """Percentile bootstrap interval of `statistic` over the items of `x`, (n,) or (n, m), a row per item.
+    """Percentile bootstrap interval of `statistic` over the items of `x`, (n,) or (n, m) with a row per item.
 
     `statistic` gets a resample shaped as `x` and returns a number; for (n,) it is called on many resamples at
     once where it has a parameter `axis`. `rng` replaces the stream of `seed`. The interval of one item is
@@ -256,7 +256,7 @@ def paired_bootstrap(
     seed: int = DEFAULT_SEED,
     rng: np.random.Generator | None = None,
 ) -> Significance:
-    """Mean of `a` minus mean of `b` over the same items (n,), interval and p-value by the paired bootstrap.
+    """Mean of `a` minus mean of `b` over the same items (n,), with interval and p-value from the paired bootstrap.
 
     Items are resampled with both their values. p is twice the smaller share of resampled differences on one
     side of 0 (0 counts for both; one is added to count and total), at most 1; `statistic` is the difference.
@@ -300,7 +300,7 @@ def draw_resample_rows(
 ) -> Iterator[NDArray[np.int64]]:
     """The rows each resample of n rows draws: arrays of up to `most` (but at least 1) resamples, (b, n)."""
     if n_resamples < 1:
-        raise UsageError(f"The number of resamples is {n_resamples}.", mend="It must be 1 or more.")
+        raise UsageError(f"The number of resamples is {n_resamples}.", mend="Use 1 or more.")
     step = max(1, most)
     for start in range(0, n_resamples, step):
         yield rng.integers(0, n, size=(min(step, n_resamples - start), n))
@@ -360,8 +360,8 @@ def resample_defined_means(
     table = np.asarray(columns, dtype=np.float64)
     if table.ndim != 2 or not len(table) or np.isinf(table).any():
         raise UsageError(
-            f"The columns have the shape {table.shape}, or infinite values.",
-            mend="Give items by columns, NaN where a column is not defined.",
+            f"The columns have the shape {table.shape}, or contain infinite values.",
+            mend="Give a matrix of items by columns, with NaN where a column is undefined.",
         )
     defined = ~np.isnan(table)
     # Columns with the same gaps share one count of what was drawn.
@@ -395,7 +395,9 @@ def compute_sign_flip_p_values(
     """
     table = np.nan_to_num(np.asarray(columns, dtype=np.float64))
     if table.ndim != 2 or not len(table):
-        raise UsageError(f"The columns have the shape {table.shape}.", mend="Give items by columns.")
+        raise UsageError(
+            f"The columns have the shape {table.shape}.", mend="Give a matrix of items by columns."
+        )
     if groups is not None:
         table = sum_rows_by_group(table, groups)
     total = table.sum(axis=0)

@@ -38,7 +38,7 @@ class SilenceAims:
         for name in ("silent", "answered", "confidence"):
             if not 0 < getattr(self, name) < 1:
                 raise UsageError(
-                    f"{name} is {getattr(self, name):g}.", mend="It is a share between 0 and 1, such as 0.9."
+                    f"{name} is {getattr(self, name):g}.", mend="Use a share between 0 and 1, such as 0.9."
                 )
 
 

@@ -27,7 +27,7 @@ from embassay.stats.resampling import (
 
 
 def holm(p: ArrayLike) -> list[float]:
-    """Holm's adjusted p-values of one family of tests, in the order given.
+    """Holm's adjusted p-values for one family of tests, in the order given.
 
     The k-th smallest of m is multiplied by m - k + 1; none falls below one before it, none exceeds 1. Equal
     p-values get equal results. No tests give an empty list. Source: Holm 1979; PTEB tables 7 and 14.
@@ -60,7 +60,7 @@ def randomization_test(
     seed: int = DEFAULT_SEED,
     rng: np.random.Generator | None = None,
 ) -> Significance:
-    """Two-sided test that swapping `a` and `b` (n,) item by item changes nothing; statistic: mean of a - b.
+    """Two-sided test of whether swapping `a` and `b` (n,) item by item matters; the statistic is the mean of a - b.
 
     p is the share of sign patterns whose mean difference is at least as far from 0 as the observed one: over
     all 2^n patterns if these are at most `n_resamples`, else over random ones, with one added to count and
@@ -108,7 +108,7 @@ def _iterate_sign_patterns(n: int) -> Iterator[NDArray[np.int64]]:
 
 def _draw_sign_patterns(n: int, n_resamples: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
     if n_resamples < 1:
-        raise UsageError(f"The number of resamples is {n_resamples}.", mend="It must be 1 or more.")
+        raise UsageError(f"The number of resamples is {n_resamples}.", mend="Use 1 or more.")
     step = max(1, _DRAWS // n)
     for start in range(0, n_resamples, step):
         yield rng.integers(0, 2, size=(min(step, n_resamples - start), n))
@@ -133,7 +133,7 @@ def compute_walsh_averages(d: ArrayLike) -> Floats:
     values = check_sample(d, "d")
     if len(values) > _MOST_WALSH:
         raise UsageError(
-            f"There are {len(values)} differences; above {_MOST_WALSH}, their pairs are too many.",
+            f"There are {len(values)} differences, but at most {_MOST_WALSH} are possible.",
             mend="Average within groups first, or use bootstrap_ci of the mean or median.",
         )
     first, second = np.triu_indices(len(values))
@@ -148,7 +148,7 @@ def hodges_lehmann(
     seed: int = DEFAULT_SEED,
     rng: np.random.Generator | None = None,
 ) -> Estimate:
-    """Hodges-Lehmann shift of the differences `d` (n,): the median of their Walsh averages with self-pairs.
+    """Hodges-Lehmann shift of the differences `d` (n,): the median of their Walsh averages, including self-pairs.
 
     In the unit of `d`; the interval is the percentile bootstrap over the differences. One difference has no
     interval (NaN). `rng` replaces the stream of `seed`. Source: Hodges and Lehmann 1963; PTEB tables 7 and
@@ -170,7 +170,7 @@ def hodges_lehmann(
 
 
 def wilcoxon(d: ArrayLike, *, confidence: float = 0.95) -> Significance:
-    """Two-sided Wilcoxon signed-rank test that the differences `d` (n,) are symmetric about 0.
+    """Two-sided Wilcoxon signed-rank test of whether the differences `d` (n,) are symmetric about 0.
 
     `statistic` is the smaller rank sum; zeros are dropped and equal sizes share their mean rank. p is exact for
     up to 50 differences without ties or zeros and up to 13 with them, else the normal approximation with tie

@@ -32,19 +32,19 @@ SYSTEMS: Registry[Encoder | Similarity] = Registry(
 SYSTEMS.add(
     "levenshtein",
     "embassay.systems.lexical.levenshtein:LevenshteinSimilarity",
-    "share of characters kept: insertions, deletions, no substitutions",
+    "share of characters kept, with insertions and deletions only",
     kind="classical",
 )
 SYSTEMS.add(
     "rouge",
     "embassay.systems.lexical.overlap:rouge",
-    "mean of the F1 of common tokens and of common token pairs",
+    "mean F1 of shared tokens and shared token pairs",
     kind="classical",
 )
 SYSTEMS.add(
     "jaccard",
     "embassay.systems.lexical.overlap:jaccard",
-    "common tokens over all tokens, as sets",
+    "shared distinct tokens divided by all distinct tokens",
     kind="classical",
 )
 SYSTEMS.add(
@@ -73,7 +73,7 @@ SYSTEMS.add(
 SYSTEMS.add(
     "st",
     "embassay.systems.encoders.sentence_transformers:SentenceTransformer",
-    "sentence-transformers: st:ORG/MODEL of the hub, or st:./folder",
+    "sentence-transformers models: st:ORG/MODEL from the hub, or st:./folder",
     kind="embedding",
     needs="embassay[torch]",
 )
@@ -87,42 +87,42 @@ SYSTEMS.add(
 SYSTEMS.add(
     "static",
     "embassay.systems.encoders.static:StaticEncoder",
-    "static vectors of model2vec: static:ORG/MODEL, or static:./folder",
+    "static model2vec embeddings: static:ORG/MODEL, or static:./folder",
     kind="embedding",
     needs="embassay[static]",
 )
 SYSTEMS.add(
     "splade",
     "embassay.systems.encoders.splade:SpladeEncoder",
-    "a learned sparse model: splade:ORG/MODEL, or splade:./folder, also with model.onnx and without torch",
+    "a learned sparse model: splade:ORG/MODEL, or splade:./folder (with model.onnx, without torch)",
     kind="embedding",
     needs="embassay[torch] or embassay[onnx]",
 )
 SYSTEMS.add(
     "colbert",
     "embassay.systems.encoders.colbert:ColbertEncoder",
-    "a multi-vector model with its trained projection: colbert:ORG/MODEL, or colbert:./folder, PyLate's too",
+    "a multi-vector model (also PyLate) with its trained projection: colbert:ORG/MODEL, or colbert:./folder",
     kind="embedding",
     needs="embassay[torch]",
 )
 SYSTEMS.add(
     "multi",
     "embassay.systems.encoders.colbert:ColbertEncoder",
-    "another name of colbert:",
+    "alias of colbert:",
     kind="embedding",
     needs="embassay[torch]",
 )
 SYSTEMS.add(
     "mteb",
     "embassay.systems.encoders.mteb:MtebEncoder",
-    "any model of mteb's registry: mteb:ORG/MODEL",
+    "any model in mteb's registry: mteb:ORG/MODEL",
     kind="embedding",
     needs="embassay[mteb]",
 )
 SYSTEMS.add(
     "openai",
     "embassay.systems.encoders.openai:OpenAIEncoder",
-    "embedding models of OpenAI, or of any server with its API (base_url=)",
+    "OpenAI's embedding models, or any server with the same API (base_url=)",
     kind="embedding",
     needs="embassay[llm], OPENAI_API_KEY",
 )
@@ -157,35 +157,35 @@ SYSTEMS.add(
 SYSTEMS.add(
     "own",
     "embassay.systems.objects:find_passed_in_encoder",
-    "an encoder of your own, from Python: eb.sage.run([model, function, 'bm25'], ...)",
+    "your own encoder, passed from Python: eb.sage.run([model, function, 'bm25'], ...)",
     kind="embedding",
 )
 SYSTEMS.add(
     "ensemble",
     "embassay.systems.ensemble:SystemEnsemble",
-    "several systems as one: ensemble:minilm+bm25?weights=2,1&of=ranks",
+    "several systems combined: ensemble:minilm+bm25?weights=2,1&of=ranks",
     kind="ensemble",
 )
 SYSTEMS.add(
     "constant",
     "embassay.systems.reference:ConstantSimilarity",
-    "gives any two texts 1: the score of a system that ignores the text",
+    "gives any two texts 1: the baseline that ignores the text",
     kind="reference",
 )
 SYSTEMS.add(
     "random",
     "embassay.systems.reference:RandomSimilarity",
-    "seeded random similarities: the score of chance",
+    "seeded random similarities: the chance baseline",
     kind="reference",
 )
 
 TOKENIZERS.add(
-    "wordllama", "embassay.systems.models:load_wordllama_tokenizer", "the pieces that wordllama averages over"
+    "wordllama", "embassay.systems.models:load_wordllama_tokenizer", "the tokens that wordllama averages"
 )
 TOKENIZERS.add(
     "minilm",
     "embassay.systems.models:load_minilm_tokenizer",
-    "the word pieces that minilm reads, in lower case",
+    "minilm's word pieces, in lower case",
 )
 
 WITHOUT_VECTORS = ("classical", "reference", "ensemble")

@@ -107,7 +107,7 @@ class SystemEnsemble(ShardSearch):
         for member in self.members:
             if find_encoder_part_with("price", getattr(member, "encoder", None)) is not None:
                 raise UsageError(
-                    f"{member.name!r} is behind a server, but an ensemble's members must run here.",
+                    f"{member.name!r} runs on a server, but an ensemble's members must run here.",
                     mend="Use members that run on this machine.",
                 )
         self.of = of
@@ -278,7 +278,7 @@ def _parse_weights(text: str, members: int) -> tuple[float, ...]:
         numbers = ()
     if len(numbers) != members or not all(0 < number < float("inf") for number in numbers):
         raise UsageError(
-            f"weights={text} are not {members} positive numbers, one for each member.",
+            f"weights={text} must be {members} positive numbers, one for each member.",
             mend=f"Write weights={','.join('1' * members)}.",
         )
     return numbers
@@ -308,7 +308,7 @@ def _measure_member_scale(member: Similarity) -> EnsembleMemberBaseline:
     spread = float(unrelated.std())
     if not spread > 0:
         raise UsageError(
-            f"To {member.name!r} all texts are equally similar, so it adds nothing to an ensemble.",
+            f"{member.name!r} finds all texts equally similar, so it adds nothing to an ensemble.",
             mend="Leave it out.",
         )
     return EnsembleMemberBaseline(

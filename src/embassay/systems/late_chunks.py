@@ -66,9 +66,9 @@ def explain_no_late_chunks(encoder: Any) -> str:
     """Why an encoder cannot read passages within their document; empty where it can."""
     # Beneath the cache nothing but this stands before a model.
     if hasattr(encoder, "_cleanup"):
-        return "it cleans texts, so its tokens are at other positions"
+        return "it cleans texts, so token positions shift"
     if not hasattr(encoder, "token_places"):
-        return "it gives no vectors of tokens in their context, as models of sentence-transformers (st:) and minilm do"
+        return "it gives no contextual token vectors, unlike sentence-transformers models (st:) and minilm"
     return str(encoder.no_late_chunks)
 
 

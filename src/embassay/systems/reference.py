@@ -26,7 +26,7 @@ _MANTISSA_BITS = 53
 
 @dataclass(frozen=True, kw_only=True)
 class ConstantSimilarity:
-    """Similarity 1 for any two texts; all searches end in ties, hence in the first k texts.
+    """Similarity 1 for any two texts; all search results are tied, so a search returns the first k texts.
 
     Source: SAGE spec, section 6 ("what the number does not mean") and section 14.
     """
@@ -72,7 +72,7 @@ class ConstantSimilarity:
 
 @dataclass(frozen=True, kw_only=True)
 class RandomSimilarity:
-    """Similarity uniform in [0, 1), drawn once per pair of different texts and seed; 1 for equal texts.
+    """Random similarity, uniform in [0, 1), drawn once per pair of different texts and seed; 1 for equal texts.
 
     Every text is hashed to 64 bits (SHAKE-128 of seed and text), and a pair's value is the mixed sum of two
     hashes (the finaliser of splitmix64): symmetric, the same in every call and process, and a matrix costs a

@@ -60,7 +60,7 @@ def _capitalize_fate(fate: CharacterErrorOutcomes) -> CharacterErrorOutcomes:
 
 
 def damage_letters(text: str, draw: Draw, channel: Channel, share: float) -> str:
-    """`text` in which about `share` of the characters that the channel knows went wrong, each by itself.
+    """Damage about `share` of the characters of `text` that the channel knows, each independently.
 
     Position i takes two little-endian 32-bit numbers of the stream: whether something happens, and what.
     """
@@ -106,8 +106,8 @@ def _write_outcome(outcome: str, piece: str, following: str) -> tuple[str, int]:
 
 
 def simulate_speech_transcript(text: str, draw: Draw, share: float) -> str:
-    """`text` as a plain recogniser writes it: small letters, no punctuation, and words of `ALIKE` by another that
-    sounds the same, each with probability `share`. Digits stay; marks within words, as in *don't*, too.
+    """`text` as a simple speech recogniser writes it: in lower case, without punctuation, and with each word of `ALIKE`
+    replaced by one that sounds the same with probability `share`. Digits stay, and marks within words, as in *don't*.
 
     >>> simulate_speech_transcript("No, they're HERE: 3.5 km!", lambda n: bytes(n), 0.0)
     "no they're here 3.5 km"

@@ -249,7 +249,7 @@ class Chunking:
         if self.limit < 1 or not 0 <= self.overlap <= self.limit // 2:
             raise UsageError(
                 f"A chunk cannot have {self.limit} tokens with an overlap of {self.overlap}.",
-                mend="Give a limit of 1 or more, and an overlap from 0 to half of it.",
+                mend="Use a limit of 1 or more, and an overlap from 0 to half the limit.",
             )
 
 

@@ -107,8 +107,8 @@ def cut_given_needle(text: str, tokenizer: Tokenizer, count: int) -> str:
     ends = find_shared_piece_ends(tokenizer)(text)
     if count > len(ends):
         raise UsageError(
-            f"The needle has {len(ends):,} tokens, and a document needs {count:,}.",
-            mend="Give a longer text with --needle, or cut the documents with --text-tokens.",
+            f"The needle has {len(ends):,} tokens, but a document needs {count:,}.",
+            mend="Pass a longer text with --needle, or shorten the documents with --text-tokens.",
         )
     return encode_as_utf8(text)[: ends[count - 1]].decode("utf-8", "replace")
 
@@ -167,7 +167,7 @@ def compute_floor_of_share(share: float, n: int) -> int:
 
 
 def insert_needle(text: str, tokenizer: Tokenizer, p: float, q: float, given: str = "") -> str:
-    """`text` with the first `floor(p * n)` needle tokens (at least one) at character `floor(q * len(text))`.
+    """Insert the first `floor(p * n)` needle tokens (at least one) at character `floor(q * len(text))` of `text`.
 
     n counts the tokens of `text`. No separator is added, and the place may be inside a word [A16]. The needle is ours
     unless one is `given`; UsageError where that is too short.
@@ -187,7 +187,7 @@ def first_tokens(text: str, tokenizer: Tokenizer, most: int) -> str:
 
 
 def remove_token_span(text: str, tokenizer: Tokenizer, p: float, q: float) -> str:
-    """`text` without `k = floor(p * n)` of its n tokens (at least one), from token `floor(q * (n - k))` on.
+    """Remove `k = floor(p * n)` of the n tokens of `text` (at least one), starting at token `floor(q * (n - k))`.
 
     A character of which only a part is removed becomes U+FFFD. An empty text stays as it is.
     """
@@ -234,7 +234,7 @@ def split_sentences_by_lines(text: str) -> list[str]:
 
 
 def capitalize_random_quarter(text: str, draw: Draw) -> str:
-    """Each character becomes its upper case with probability 1/4, independently (SAGE, section 5) [A24].
+    """Change each character to upper case with probability 1/4, independently (SAGE, section 5) [A24].
 
     Character i takes bits 2(i mod 4) and the next of byte i // 4 of the stream, and is raised when both are
     0. A character whose upper case is longer than one character (sharp s, ligatures) stays.
@@ -292,7 +292,7 @@ def _upper_code(code: int) -> int:
 
 
 def delete_every_tenth_character(text: str, _draw: Draw) -> str:
-    """The characters at positions 10, 20, 30 ... (from 1) are removed; a space (U+0020) there stays [A11]."""
+    """Delete the characters at positions 10, 20, 30 ... (counted from 1), except spaces (U+0020) [A11]."""
     if not text.isascii():
         codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
         stays = np.ones(len(text), np.bool_)
@@ -337,7 +337,7 @@ _DIGITS_BOTH_CASES = bytes.maketrans(b"eiaoEIAO", b"31403140")
 
 
 def replace_letters_by_digits(text: str, _draw: Draw, both_cases: bool = False) -> str:
-    """e becomes 3, i 1, a 4 and o 0; capitals too with `both_cases` (SAGE, section 5).
+    """Replace e by 3, i by 1, a by 4 and o by 0; with `both_cases`, capitals too (SAGE, section 5).
 
     Letters with accents are other characters and stay.
     """
@@ -347,12 +347,12 @@ def replace_letters_by_digits(text: str, _draw: Draw, both_cases: bool = False) 
 
 
 def shuffle_words(text: str, draw: Draw) -> str:
-    """The words (split at whitespace) in random order, joined by one space (SAGE, section 5)."""
+    """Put the words (split at whitespace) in random order, joined by one space (SAGE, section 5)."""
     return " ".join(_shuffle_parts(text.split(), draw))
 
 
 def shuffle_sentences(text: str, draw: Draw) -> str:
-    """The sentences in random order, joined by one space (SAGE, section 5); see `split_sentences`."""
+    """Put the sentences in random order, joined by one space (SAGE, section 5); see `split_sentences`."""
     return " ".join(_shuffle_parts(split_sentences(text), draw))
 
 
@@ -465,7 +465,7 @@ def _ignore_draws(edit: Callable[[str], str]) -> Callable[[str, Draw], str]:
     return lambda text, _draw: edit(text)
 
 
-@PERTURBATIONS.register("capitalize", "each character upper case with probability 1/4", kind="superficial")
+@PERTURBATIONS.register("capitalize", "each character upper-cased with probability 1/4", kind="superficial")
 def _make_capitalize_edit(exact: bool = False) -> Perturbation:
     name = _format_edit_spec("capitalize", exact=True) if exact else "capitalize"
     edit = capitalize_exact_quarter if exact else capitalize_random_quarter
@@ -493,7 +493,7 @@ def _make_numerize_edit(both_cases: bool = False) -> Perturbation:
     )
 
 
-@PERTURBATIONS.register("negate", "auxiliaries negated, negated ones affirmed", kind="semantic")
+@PERTURBATIONS.register("negate", "auxiliary verbs negated, or affirmed if negated", kind="semantic")
 def _make_negate_edit(lang: str = "") -> Perturbation:
     name = _format_edit_spec("negate", lang=lang) if lang else "negate"
     return Perturbation(
@@ -516,7 +516,7 @@ def _make_word_shuffle_edit(split: Literal["whitespace", "spaces"] = "whitespace
 
 
 @PERTURBATIONS.register(
-    "synonyms", "words from a list replaced by synonyms, each with probability 1/2", kind="superficial"
+    "synonyms", "listed words replaced by synonyms, each with probability 1/2", kind="superficial"
 )
 def _make_synonyms_edit() -> Perturbation:
     return Perturbation("synonyms", "superficial", f"synonyms/{SYNONYMS_VERSION}", replace_synonyms)
@@ -538,7 +538,7 @@ def _make_ocr_edit(p: float = _SOME) -> Perturbation:
 
 @PERTURBATIONS.register(
     "speech",
-    "as written by a speech recogniser; words that sound alike swapped with probability p",
+    "like a speech recogniser's output; words that sound alike swapped with probability p",
     kind="superficial",
 )
 def _make_speech_edit(p: float = _ALIKE) -> Perturbation:
@@ -555,7 +555,7 @@ def _make_facts_edit() -> Perturbation:
     return Perturbation("facts", "semantic", f"facts/{FACTS_VERSION}", replace_facts_in_text)
 
 
-@PERTURBATIONS.register("insertion", "p of its length in needle tokens added at q", kind="insertion")
+@PERTURBATIONS.register("insertion", "needle tokens, p of the text's length, added at q", kind="insertion")
 def _make_insertion_edit(
     tokenizer: Tokenizer, p: float | None = None, q: float | None = None, needle_text: str = ""
 ) -> Perturbation:
@@ -567,7 +567,7 @@ def _make_insertion_edit(
     return Perturbation(name, "insertion", identity, _ignore_draws(edit))
 
 
-@PERTURBATIONS.register("removal", "p of its tokens removed at q", kind="removal")
+@PERTURBATIONS.register("removal", "a share p of the tokens removed at position q", kind="removal")
 def _make_removal_edit(tokenizer: Tokenizer, p: float | None = None, q: float | None = None) -> Perturbation:
     p, q = _check_share("removal", "p", p, 1), _check_share("removal", "q", q, 1)
     name = _format_edit_spec("removal", p=p, q=q)

@@ -66,7 +66,7 @@ _PATTERN = re.compile(rf"({_build_stem_pattern()})(\s+{_NOT}|{_NT}|(?<=[cC][aA][
 
 
 def negate_text(text: str) -> str:
-    """`text` with every auxiliary of the table negated, every negated one affirmed.
+    """Negate every auxiliary verb of the table in `text`, and affirm every negated one.
 
     One alternation, longest first, at word boundaries, in one pass, so that no rule undoes another. Found in
     lower case, with an initial capital and in capitals; the replacement is written the same way. Both
@@ -368,8 +368,8 @@ def _read_synonym_table() -> Mapping[str, str]:
 
 
 def replace_synonyms(text: str, draw: Draw) -> str:
-    """Every word of the list by its synonym, in the case of the word; each with probability 1/2, and the first one if
-    none was drawn."""
+    """Replace each word of the list by its synonym with probability 1/2, keeping its case, or the first one if none is
+    drawn."""
     matches = [match for match in _WORD.finditer(text) if match[0].lower() in _read_synonym_table()]
     drawn = draw(len(matches)) if matches else b""
     # 128 of a byte's 256 values: a probability of 1/2.
@@ -444,7 +444,7 @@ _AMBIGUOUS = {"May", "March"}
 
 
 def replace_facts_in_text(text: str, draw: Draw) -> str:
-    """Every number, date and name of the text by another one; the same fact becomes the same other everywhere.
+    """Replace every number, date and name of the text by another; the same fact gets the same replacement everywhere.
 
     A number keeps its form and its number of digits, a year from 1500 to 2099 moves by 1 to 20 years, and the day of a
     month becomes another from 1 to 28. Months, days

@@ -102,11 +102,11 @@ def test_every_field_with_every_odd_value(saved: Path) -> None:
     ("at", "value", "fault"),
     [
         (("seed",), "1", "seed"), (("tokenizer",), ["words"], "tokenizer"), (("spec",), 3, "spec"),
-        (("more",), 1, "no field 'more'"), (("curve", "cost", "more"), 1, "no field 'more'"),
+        (("more",), 1, "unknown field 'more'"), (("curve", "cost", "more"), 1, "unknown field 'more'"),
         (("curve", "thresholds", 0, "ahead", 0, "half"), "x", "half"), (("curve", "positives"), 41, "41 positives"),
         (("curve", "thresholds", 0, "right"), 11, "11 right of 10 accepted"), (("curve", "n"), ..., "curve.n"),
         (("curve", "thresholds", 1, "measure"), "precision", "two thresholds"), (("seed",), -1, "seed is -1"),
-        (("curve", "scores", 0), 0.7, "do not rise"), (("curve", "high", 0), 0.05, "outside its interval"),
+        (("curve", "scores", 0), 0.7, "not in ascending"), (("curve", "high", 0), 0.05, "outside its interval"),
     ],
 )  # fmt: skip
 def test_a_refusal_names_the_field(saved: Path, at: tuple[Any, ...], value: Any, fault: str) -> None:

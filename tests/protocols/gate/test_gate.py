@@ -134,7 +134,7 @@ def test_a_fall_that_is_no_loss_yet_says_what_more_items_would_buy(tmp_path: Pat
         assert fifty.half > many.half
         assert 0 < fifty.chance < many.chance < 1
     assert risen.ahead == ()
-    assert "with 400 more" in printed(gate_verdicts_view((*fallen, risen)), width=120)
+    assert "400 more" in printed(gate_verdicts_view((*fallen, risen)), width=120)
     [found] = judge_against_baseline(now, base, systems=["a"], tasks=["overall"])
     assert (found.met, found.ahead) == (False, ())
     assert not any(one.ahead for one in judge_against_baseline(now, base, tasks=["overall"], margin=0.1))

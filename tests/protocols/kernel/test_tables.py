@@ -57,7 +57,7 @@ def test_a_field_finds_its_value_in_the_item_of_a_row():
 
 def test_a_column_has_a_style_that_there_is():
     """Another one would be written as a number."""
-    with pytest.raises(ValueError, match=r"the column a is 'txt', not text, number"):
+    with pytest.raises(ValueError, match=r"the column a has the style 'txt', not text, number"):
         Column("a", "txt")
 
 

@@ -132,7 +132,7 @@ def test_a_choice_takes_a_retriever_as_it_takes_its_model(functions: Path) -> No
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("own", "did not find the passage that marks them"), ("strangers", "not from this run")],
+    [("own", "did not find the marker passage"), ("strangers", "not from this run")],
 )
 def test_one_that_searches_other_passages_is_refused(functions: Path, name: str, reason: str) -> None:
     """Before it is asked anything else where it does not find the mark; with the file to serve."""

@@ -152,7 +152,7 @@ def test_two_evaluators_are_two_systems_and_a_second_file_does_not_count(tmp_pat
     write_evaluation(tmp_path / "files" / "more", "x/a", make_result("quiz", 0.7), evaluator="b lab")
     done, mains = import_all(tmp_path)
     assert sorted(row.value for row in mains.values() if row.value) == [0.5, 0.6]
-    assert any("another result" in fault.reason for fault in done.faults)
+    assert any("already has a result" in fault.reason for fault in done.faults)
 
 
 def test_our_own_export_comes_back(tmp_path: Path) -> None:

@@ -64,16 +64,16 @@ def test_numbers_are_compared_by_value():
     ) | {"5": 1}
     assert not count_numbers("one first second, none of them")
     assert find_lost_number_or_name("a table for nine", "a table for 9 people") == ""
-    assert "'9' is lost" in find_lost_number_or_name("a table for nine", "a table for several")
-    assert "'4' is new" in find_lost_number_or_name("a table for nine", "a table for nine at 4")
+    assert "'9' is missing" in find_lost_number_or_name("a table for nine", "a table for several")
+    assert "'4' was added" in find_lost_number_or_name("a table for nine", "a table for nine at 4")
 
 
 def test_names_may_change_their_case_and_no_more():
     """Short abbreviations may be written out; the first word of a sentence is no name."""
     assert find_proper_names("Rain in Osage City, OH. Will it?") == {"osage", "city"}
     assert find_lost_number_or_name("Will it rain in Osage, OH?", "is rain likely in osage ohio") == ""
-    assert "'osage' is lost" in find_lost_number_or_name("Will it rain in Osage?", "will it rain there")
-    assert "'texas' is new" in find_lost_number_or_name(
+    assert "'osage' is missing" in find_lost_number_or_name("Will it rain in Osage?", "will it rain there")
+    assert "'texas' was added" in find_lost_number_or_name(
         "Will it rain in Osage?", "Will it rain in Osage, Texas?"
     )
     assert find_lost_number_or_name("will it rain", "Will Bill Get Wet") == ""

@@ -123,7 +123,7 @@ def test_a_run_says_which_of_its_datasets_are_fresh(tmp_path: Path) -> None:
         assert row["excess"] == pytest.approx(row["old_loss"] - row["fresh_loss"])
         # Words in another order are the same to jaccard: nothing varies, and there is no interval.
         assert row["system"] == "jaccard" or float(row["low"]) < row["excess"] < float(row["high"])
-    assert "suggests memorised" in (tmp_path / "run" / "tables" / "pteb_fresh.md").read_text()
+    assert "suggests memorisation" in (tmp_path / "run" / "tables" / "pteb_fresh.md").read_text()
     assert "fresh" not in eb.pteb.run(
         ["jaccard"], paraphraser="permuted", datasets=[old], tasks=["sts"], runs=1, tokenizer="words",
         out=tmp_path / "alone"

@@ -223,7 +223,7 @@ def test_a_text_that_was_refused_when_recorded_stays_out() -> None:
 def test_one_thing_is_recorded_at_a_time() -> None:
     """A system and a judge together, and nothing at all, are mistakes."""
     for facts in ({}, {"system": "a", "judge": "b"}):
-        with pytest.raises(UsageError, match="Only one of them"):
+        with pytest.raises(UsageError, match="Exactly one system"):
             FingerprintRequest(**facts)
 
 

@@ -85,7 +85,7 @@ def test_an_index_that_is_kept_meets_new_questions(own_texts: OwnPassagesAndQues
     # Passages did not change, so all three states are one.
     for state in check.impact.states:
         assert state.changed.value == pytest.approx(share, abs=0.051)
-    assert check.part.startswith(("nothing: only questions", "nothing now"))
+    assert check.part.startswith(("nothing, because only questions", "nothing for now"))
 
 
 def test_what_stays_outside_widens_the_estimate_to_the_truth() -> None:
@@ -122,7 +122,7 @@ def test_rounding_needs_no_new_index(own_texts: OwnPassagesAndQuestions) -> None
     check = check_respondent(recorded(own_texts), changed, FingerprintCheckRequest())
     assert check.verdict == "changed"
     assert check.has_changed_lists is False
-    assert check.part.startswith("nothing now")
+    assert check.part.startswith("nothing for now")
 
 
 def test_only_longer_passages_are_to_be_made_anew(own_texts: OwnPassagesAndQuestions) -> None:

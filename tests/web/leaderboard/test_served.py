@@ -265,7 +265,7 @@ def test_a_run_of_which_nothing_is_heard_is_stale(tmp_path, serve) -> None:
     server = serve(tmp_path)
     board = server.board()
     assert (board["status"], board["runs"][0]["status"]) == ("stale", "stale")
-    assert any("now has been silent" in line for line in board["care"])
+    assert any("possibly killed: now" in line for line in board["care"])
     assert board["cells"]["preference"][0][0] == pytest.approx(0.8, abs=0.05)
 
 

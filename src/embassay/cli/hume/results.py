@@ -39,8 +39,8 @@ def score(
 ) -> None:
     """Score people, systems and language models on the same items.
 
-    Reads a study, or published results with --from-mteb. The same command with the same --out adds what people
-    have answered since.
+    Reads a study, or published results with --from-mteb. Repeat the command with the same --out to add people's new
+    answers.
 
     Example: embassay hume score study -s minilm
     """
@@ -104,7 +104,7 @@ def score_result_files(
     from embassay.protocols.hume.results.protocol import evaluate_systems
 
     if out is None:
-        raise UsageError("-s with --from-mteb needs a folder.", mend="Name one with --out, which resumes it.")
+        raise UsageError("-s with --from-mteb needs a folder.", mend="Name one with --out.")
     read_published_results(request)  # what is wrong with the files is said before anything is evaluated
 
     def evaluate_and_score(*, out: Path, command: str, **more: Any) -> Run:
@@ -180,4 +180,4 @@ def _refuse_unused_options(beside: str, **arguments: Any) -> None:
     wrong = [name for name, value in arguments.items() if value not in (None, False, [])]
     if wrong:
         name = "STUDY" if wrong[0] == "study" else f"--{wrong[0].replace('_', '-')}"
-        raise UsageError(f"{name} has no effect with {beside}.", mend="Leave out one of the two.")
+        raise UsageError(f"{name} has no effect with {beside}.", mend="Leave one of them out.")

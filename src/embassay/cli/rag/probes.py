@@ -33,7 +33,7 @@ class ExactSearchCheckOptions(PrintOptions):
     """Where a comparison with exact search is kept."""
 
     out: Path | None = option(
-        None, "Folder of the table and the worst questions. Default: none.", group=OUTPUT
+        None, "Folder for the table and the worst questions. Default: none.", group=OUTPUT
     )
 
 
@@ -79,7 +79,7 @@ def versions(request: VersionsProbeRequest, running: WorkerOptions) -> None:
     """Do old versions outrank current ones, and do copies fill the list?
 
     Passages from your own data get an old version (number, date, status or negation changed) and copies. Results are
-    shown with and without two remedies: newest near-duplicate first, and near-duplicates only once.
+    shown with and without two remedies: the newest near-duplicate first, and each near-duplicate only once.
 
     Example: embassay rag probe versions -s minilm -d my-data
     """
@@ -92,7 +92,7 @@ def versions(request: VersionsProbeRequest, running: WorkerOptions) -> None:
 @stopping_at_memory
 @add_record_options()
 def tail(request: RecallTailRequest, shown: ExactSearchCheckOptions) -> None:
-    """Which questions does an approximate index fail?
+    """On which questions does an approximate index fail?
 
     Compares an index's lists with exact search, question by question: mean, 5th percentile and minimum recall, also
     by tag.

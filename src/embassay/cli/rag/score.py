@@ -40,15 +40,15 @@ class ScorePrintOptions(PrintOptions):
     """What is printed of a scoring, where it is kept, and what a decision may cost."""
 
     per_query: bool | None = option(
-        None, "Print every query's values; --json has them by default.", group=OUTPUT
+        None, "Print every query's values; --json includes them by default.", group=OUTPUT
     )
-    out: Path | None = option(None, "Folder of the results. Default: none.", group=OUTPUT)
+    out: Path | None = option(None, "Folder for the results. Default: none.", group=OUTPUT)
     max_cost: float | None = redeclare_option(RunOptions, "max_cost")
     matrix: bool = redeclare_option(MatrixPrintOptions, "matrix")
     dry_run: bool = redeclare_option(
         RunOptions,
         "dry_run",
-        help="Ask each --retriever one question, show its answer and the total cost, and stop.",
+        help="Send each --retriever one question, show its answer and the total cost, and exit.",
     )
 
 
@@ -56,7 +56,7 @@ UntilDecided = Annotated[
     bool,
     typer.Option(
         "--until-decided",
-        help="Ask only for grades that can still change which run is better, or whether --bar is reached.",
+        help="Request only grades that can still change which run is better, or whether --bar is reached.",
     ),
 ]
 
@@ -109,7 +109,7 @@ def _refuse_non_session_options(asked: Mapping[str, Any], until_decided: bool) -
     for name, value in clashes.items():
         if value:
             raise UsageError(
-                f"{name} does not go with --sessions: a run has one list per question.",
+                f"{name} cannot be combined with --sessions, because a run has one list per question.",
                 mend="Leave one of them out.",
             )
 
@@ -154,7 +154,7 @@ def preview_session_replay(request: SessionScoringRequest) -> Iterator[str]:
     from embassay.protocols.rag.scoring.inputs import parse_named_path
 
     if not request.retrievers:
-        raise UsageError("There is nothing to ask: --dry-run is for --retriever.", mend="Leave it out.")
+        raise UsageError("--dry-run works only with --retriever.", mend="Leave it out.")
     recorded = read_search_sessions(parse_named_path(request.sessions[0])[1])
     questions = prepare_recorded_queries(request, recorded)
     documents = {doc: "" for calls in recorded.values() for call in calls for doc in call.documents}
@@ -168,7 +168,7 @@ def preview_retriever_answers(request: ScoreRequest) -> Iterator[str]:
     from embassay.protocols.rag.scoring.protocol import compute_retrieval_depth
 
     if not request.retrievers:
-        raise UsageError("There is nothing to ask: --dry-run is for --retriever.", mend="Leave it out.")
+        raise UsageError("--dry-run works only with --retriever.", mend="Leave it out.")
     questions = AskedQuestions(read_judged_questions(request), compute_retrieval_depth(request))
     yield from try_retrievers(request.retrievers, questions, read_texts_for_hit_matching(request))
 
@@ -198,18 +198,18 @@ def _check_has_runs_to_decide(asked: Mapping[str, Any]) -> None:
 
     if asked.get("retrievers"):
         raise UsageError(
-            "--until-decided takes run files, not a --retriever.",
-            mend="Score it once with --out OUT, then give OUT/retrieved/NAME.jsonl as --run.",
+            "--until-decided needs run files, not a --retriever.",
+            mend="Score the retriever once with --out OUT, then pass OUT/retrieved/NAME.jsonl as --run.",
         )
     if not asked.get("runs"):
-        raise UsageError("There are no runs to decide between.", mend="Name each with --run FILE.")
+        raise UsageError("There are no runs to compare.", mend="Name each run with --run FILE.")
 
 
 def _choose_deciding_measure(measures: Sequence[str], cutoffs: Sequence[int]) -> str:
     """The measure that decides. UsageError for several: each would be another question."""
 
     if len(measures) > 1 or len(cutoffs) > 1:
-        raise UsageError("Use only one measure to decide.", mend="Name one: -m Precision4+@10.")
+        raise UsageError("--until-decided needs exactly one measure.", mend="For example: -m Precision4+@10.")
     usual = DecisionRequest.measure
     name = measures[0] if measures else usual.partition("@")[0] if cutoffs else usual
     return name if "@" in name or not cutoffs else f"{name}@{cutoffs[0]}"

@@ -28,7 +28,7 @@ Config = Annotated[
     Path,
     typer.Argument(
         metavar="CONFIG.yaml",
-        help="Datasets, axes, prices and rules; or `paper`, the paper's grid, or `paper-wide`.",
+        help="File of datasets, axes, prices and rules, or `paper` (the paper's grid) or `paper-wide`.",
     ),
 ]
 
@@ -46,12 +46,16 @@ class SweepOverrides:
     seed: int | None = redeclare_option(
         RunRequest, "seed", default=None, help="Random seed. Default: the config's."
     )
-    sla_ms: float | None = option(None, "Best quality within this many milliseconds per query.", least=0)
-    budget: float | None = option(
-        None, "Best quality within this price per 1,000 queries.", least=0, value="USD"
+    sla_ms: float | None = option(
+        None, "Find the best quality within this many milliseconds per query.", least=0
     )
-    target: float | None = option(None, "Fastest and cheapest with at least this quality.")
-    exclude_self: bool = option(False, "Leave out a query's own document.", name="--exclude-self")
+    budget: float | None = option(
+        None, "Find the best quality within this price per 1,000 queries.", least=0, value="USD"
+    )
+    target: float | None = option(None, "Find the fastest and cheapest stack with at least this quality.")
+    exclude_self: bool = option(
+        False, "Leave a query's own document out of its results.", name="--exclude-self"
+    )
     retrievers: tuple[str, ...] = redeclare_option(
         RetrieverOption,
         "retrievers",
@@ -75,8 +79,8 @@ ONCE = ("--force",)
 def sweep(config: Config, asked: SweepOverrides, running: SweepRunOptions) -> None:
     """Find which retrieval stack to use, by quality, time and money.
 
-    Measures every combination of the config's axes. Rules (--sla-ms, --budget, --target) and prices may change
-    between sessions without measuring again.
+    Measures every combination of the config's axes. Rules (--sla-ms, --budget, --target) and prices can change
+    between sessions without new measurements.
 
     Example: embassay rag sweep sweep.yaml --sla-ms 200
     """

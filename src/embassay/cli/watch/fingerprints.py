@@ -30,7 +30,7 @@ class AskingCostOptions(PrintOptions):
     max_cost: float | None = option(
         None, "Stop before the requests cost more than this.", least=0, value="USD", group=SPEED
     )
-    dry_run: bool = option(False, "Show the plan with its cost, and stop.", name="--dry-run", group=SPEED)
+    dry_run: bool = option(False, "Show the plan with its cost, and exit.", name="--dry-run", group=SPEED)
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,12 @@ def record(request: FingerprintRequest, target: FingerprintOutputOptions, asking
         return
     if target.out.exists() and not target.replace:
         raise UsageError(
-            f"{target.out} exists, and later checks depend on it.",
+            f"{target.out} already exists, and checks depend on it.",
             mend="Add --replace, or name another --out.",
         )
     if find_partial_folder(target.out).is_dir():
         typer.echo(
-            f"Resumes from the answers in {find_partial_folder(target.out)}; remove it to start over.",
+            f"Resuming from the answers in {find_partial_folder(target.out)}; delete that folder to start over.",
             err=True,
         )
     with _show_asking_progress(
@@ -81,9 +81,9 @@ def record(request: FingerprintRequest, target: FingerprintOutputOptions, asking
         typer.echo(format_value_as_json(shown, indent=1))
         return
     noise = (
-        "always the same answers"
+        "the answers are always the same"
         if not made.fingerprint.has_varied_answers
-        else "answers vary from call to call"
+        else "the answers vary from call to call"
     )
     typer.echo(f"{target.out}: {shown['items']:,} items of {shown['system']}, {noise}.")
     typer.echo(f"Check it with: embassay watch check {target.out}")
@@ -142,7 +142,7 @@ def check(
 
 @add_record_options()
 def compare(request: SystemCompareRequest, asking: AskingCostOptions) -> None:
-    """Compare two systems that should be one model.
+    """Compare two systems that should be the same model.
 
     Reports whether they are equal, close or different, and for which texts.
 

@@ -221,8 +221,8 @@ def find_catalogue_entry(name: str) -> CatalogueDatasetRecord:
     if name not in read_catalogue_entries():
         near = find_nearest_name(name, read_catalogue_entries())
         raise UsageError(
-            f"The dataset {name!r} has no record.",
-            mend=f"{f'Did you mean {near}? ' if near else ''}`embassay data list` shows all.",
+            f"The catalogue has no dataset called {name!r}.",
+            mend=f"{f'Did you mean {near}? ' if near else ''}Run `embassay data list` to see all datasets.",
         )
     return read_catalogue_entries()[name]
 
@@ -432,14 +432,14 @@ def _open_dataset_spec(spec: str) -> Dataset:
 
 def _collect_dataset_facts(record: CatalogueDatasetRecord) -> dict[str, str]:
     pinned = (
-        record.revision if record.is_pinned_to_commit else f"{record.revision} (not pinned: it may change)"
+        record.revision if record.is_pinned_to_commit else f"{record.revision} (not pinned, so it can change)"
     )
     folder = find_data_mirror_folder() / record.name
     come_from = {
         "mirror": str(folder),
-        "part of mirror": f"{folder}, which contains part of it",
-        "cache": f"the hub's cache on this machine; `embassay data fetch {record.name}` makes a mirror",
-        "hub": f"the hub, when needed; `embassay data fetch {record.name}` makes a mirror in {folder}",
+        "part of mirror": f"{folder}, which contains only part of the dataset",
+        "cache": f"the hub's cache on this machine; run `embassay data fetch {record.name}` to mirror it",
+        "hub": f"the hub, when needed; run `embassay data fetch {record.name}` to mirror it in {folder}",
         "by hand": f"{folder}, once you have filled it. {record.by_hand}",
     }
     facts = {

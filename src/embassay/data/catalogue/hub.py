@@ -75,9 +75,9 @@ def open_hub_splits(place: HubTableAddress, *, streamed: bool) -> list[Any]:
         import datasets
     except ImportError:
         raise AbsentData(
-            f"{place.repo} is not on this machine, and the library `datasets` that fetches it is not installed",
-            briefly="not on this machine, and the library `datasets` is not installed",
-            mend=f"{_EXTRA}.",
+            f"{place.repo} is not on this machine, and the `datasets` library to fetch it is not installed",
+            briefly="not on this machine, and the `datasets` library is not installed",
+            mend=f"Install it: {_EXTRA}",
         ) from None
     datasets.disable_progress_bars()
     with _stay_offline_without_network():
@@ -215,7 +215,7 @@ class HubTable:
         reason = f"{type(error).__name__}: {error}".partition("\n")[0][:160]
         return AbsentData(
             f"{self.place} cannot be read from the hub",
-            briefly="not on this machine, and the hub was not reached",
+            briefly="not on this machine, and the hub could not be reached",
             found=reason,
             mend=self._instead,
         )
@@ -309,7 +309,7 @@ def open_hub_repository_split(
     place = HubTableAddress(
         target, revision, (config,) if config else (), (split or "test",), only=split is None
     )
-    instead = "Check the name, ?config= and --split; or download its files and name them with -d PATH."
+    instead = "Check the name, ?config= and --split, or download its files and pass them with -d PATH."
     table = HubTable(place, None, streamed=False, instead=instead)
     return Dataset(target, split_table_by_shape(table, mapping, None), settings={"mapping": dict(mapping)})
 
@@ -340,7 +340,7 @@ def fetch_tables_into_mirror(record: CatalogueDatasetRecord, advance: Advance) -
     folder = find_data_mirror_folder() / record.name
     if not record.hub:
         raise DataError(
-            f"the dataset {record.name!r} is not on a hub",
+            f"the dataset {record.name!r} is not on the hub",
             expected=f"the folder {folder}",
             mend=record.by_hand,
         )
@@ -360,7 +360,7 @@ def fetch_tables_into_mirror(record: CatalogueDatasetRecord, advance: Advance) -
             except OSError as error:
                 raise DataError(
                     "the mirror cannot be written", path=path, found=str(error),
-                    mend="Set EMBASSAY_DATA to a folder with enough room."
+                    mend="Set EMBASSAY_DATA to a folder with enough free space."
                 ) from error  # fmt: skip
             done[name] = FetchedTable(record.name, name, path, rows)
     fetched = list(done.values())
@@ -441,10 +441,10 @@ def _check_row_counts(record: CatalogueDatasetRecord, fetched: list[FetchedTable
         rows = sum(done.rows or 0 for done in fetched if done.table.partition("/")[0] == table.part)
         if table.rows is not None and rows != table.rows:
             raise DataError(
-                f"{record.name}: the table {table.part!r} was fetched, but does not match its record",
+                f"{record.name}: the fetched table {table.part!r} does not match the catalogue",
                 expected=f"{table.rows:,} rows", found=f"{rows:,}",
-                mend=f"Remove {find_data_mirror_folder() / record.name / table.part}* and fetch again; if the hub "
-                    "really has these bytes, the record is wrong: please report it."
+                mend=f"Remove {find_data_mirror_folder() / record.name / table.part}* and fetch it "
+                    "again. If the count stays the same, the catalogue is wrong: please report it."
             )  # fmt: skip
 
 
@@ -577,10 +577,10 @@ def _open_mirror_tables(record: CatalogueDatasetRecord, folder: Path, langs: tup
             tables.setdefault(lang, []).append((table_record.shapes, _map_columns(table_record, source)))
     if not tables:
         raise AbsentData(
-            f"the mirror of {record.name!r} holds none of its tables", path=folder,
+            f"the mirror of {record.name!r} contains none of its tables", path=folder,
             expected="; ".join(describe_mirror_layout(record)) + f" or another of {', '.join(FORMATS)}",
             found=", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing",
-            mend=f"`embassay data fetch {record.name}` fills it; or fill it by hand (see {PAGE})."
+            mend=f"Run `embassay data fetch {record.name}`, or add the files by hand (see {PAGE})."
         )  # fmt: skip
     return tables
 
@@ -588,7 +588,7 @@ def _open_mirror_tables(record: CatalogueDatasetRecord, folder: Path, langs: tup
 def _open_hub_tables(record: CatalogueDatasetRecord, folder: Path, langs: tuple[str, ...]) -> Tables:
     if not record.hub:
         raise AbsentData(
-            f"the dataset {record.name!r} is not on a hub", expected=f"the folder {folder}",
+            f"the dataset {record.name!r} is not on the hub", expected=f"the folder {folder}",
             mend=f"{record.by_hand} {_advise_mirror_files(record, folder)}"
         )  # fmt: skip
     tables: dict[str, list[tuple[list[str], RowSource]]] = {}
@@ -620,10 +620,8 @@ def _find_absent_languages(
     if not record.langs or "" in tables:
         return ()
     absent = [lang for lang in langs if lang not in tables]
-    return (
-        (f"languages that are not in the mirror: {len(absent)} ({', '.join(absent[:8])})",) if absent else ()
-    )
+    return (f"languages missing from the mirror: {len(absent)} ({', '.join(absent[:8])})",) if absent else ()
 
 
 def _advise_mirror_files(record: CatalogueDatasetRecord, folder: Path) -> str:
-    return f"Fill the folder {folder} with {'; '.join(describe_mirror_layout(record))}: see {PAGE}."
+    return f"Fill the folder {folder} with {'; '.join(describe_mirror_layout(record))} (see {PAGE})."

@@ -72,8 +72,8 @@ class NearDuplicateRule:
     def __post_init__(self) -> None:
         if not 0.3 <= self.threshold <= 1:
             raise UsageError(
-                f"The threshold of near-duplicates is {self.threshold:g}, but only 0.3 to 1 can be searched.",
-                mend="Write --near 0.8, or --no-near to leave near-duplicates out.",
+                f"The near-duplicate threshold must be from 0.3 to 1, but it is {self.threshold:g}.",
+                mend="Pass --near 0.8, or --no-near to skip near-duplicates.",
             )
 
 
@@ -402,9 +402,8 @@ class TableTexts:
         if not self.cut:
             return ""
         return (
-            f"{self.name}: over {HELD / 1e6:,.0f} million characters. Lengths are those of its first "
-            f"{len(self.ids):,} rows, and repeats are looked for among them only; the warnings of a shape count the "
-            f"exact repeats of a whole corpus."
+            f"{self.name}: over {HELD / 1e6:,.0f} million characters, so lengths and repeats cover only "
+            f"its first {len(self.ids):,} rows. The warnings still count exact repeats in the whole corpus."
         )
 
     def texts(self) -> TableRows:
@@ -553,8 +552,8 @@ def describe_odd_scores(data: Any) -> Iterator[str]:
             (low, high), count = off
             most = summarize_number_spread(values)
             yield (
-                f"{name}: {count:,} of {most.n:,} values lie outside {low} to {high}, where the others are; they "
-                f"range from {most.least:g} to {most.most:g}."
+                f"{name}: {count:,} of {most.n:,} values lie outside the usual range, {low} to {high}; "
+                f"the full range is {most.least:g} to {most.most:g}."
             )
 
 

@@ -346,20 +346,20 @@ def advise_table_reading(
         and _has_other_delimiter(path, source, mark)
     ):
         current = next(name for name, sign in MARKS.items() if sign == source.delimiter)
-        notes.append(f"{path.name}: its fields are separated by {mark}s, not by {current}s.")
+        notes.append(f"{path.name}: its fields are separated by {mark}s, not {current}s.")
         reading = replace(reading, delimiter=mark)
         source = DelimitedTable(path, MARKS[mark], reading)
     quotes = choose_csv_quoting(path, source.delimiter, reading.quoting)
     if not reading.quoting and quotes.quoting != "none" and quotes.plain and (quotes.broken or quotes.both):
         notes.append(
-            f"{path.name}: its quotation marks do not seem to enclose fields: each line by itself has as many "
-            "fields as the first."
+            f"{path.name}: its quotation marks do not seem to enclose fields: if they are read as ordinary "
+            "characters, every line has as many fields as the first."
         )
         reading = replace(reading, quoting="none")
         source = DelimitedTable(path, source.delimiter, reading)
     if source.missing_header_advice:
         notes.append(
-            f"{path.name}: its first line looks like data, not column names; read as a header, it would be lost."
+            f"{path.name}: its first line looks like data, not column names, and would be lost as a header."
         )
         reading = replace(reading, header="none")
     return reading, tuple(notes)
@@ -389,13 +389,13 @@ def list_file_oddities(file: CheckedFile) -> Iterator[str]:
         inside = {*column.example.removeprefix("keys ").split(", ")}
         if (objects := column.kinds.get("object")) and inside & _WANTED:
             yield (
-                f"{path.name}: {column.name!r} holds objects in {objects:,} rows ({column.example}). "
-                "Only top-level columns are read: move the inner fields to their own columns."
+                f"{path.name}: {column.name!r} contains objects in {objects:,} rows ({column.example}). "
+                "Only top-level columns are read, so move the inner fields to their own columns."
             )
     if "not UTF-8" in file.encoding:
         yield (
-            f"{path.name}: {file.encoding}. If all of it is, `iconv -f WINDOWS-1252 -t UTF-8 "
-            f"{path.name} > new` fixes it; otherwise fix the lines."
+            f"{path.name}: {file.encoding}. If all of it is in that encoding, run `iconv -f WINDOWS-1252 "
+            f"-t UTF-8 {path.name} > new`; otherwise fix these lines."
         )
 
 
@@ -485,7 +485,7 @@ def _name_encoding_and_line_ends(path: Path) -> tuple[str, str]:
         return "UTF-16", named
     if wrong:
         text = " ".join(line.decode("windows-1252", errors="replace").split())[:60]
-        return (f"not UTF-8 in {wrong:,} of {ends.total():,} lines, line {at} as Windows-1252: {text}", named)
+        return (f"not UTF-8 in {wrong:,} of {ends.total():,} lines; line {at} in Windows-1252: {text}", named)
     return "UTF-8 with a byte order mark" if first.startswith(_BOM) else "UTF-8", named
 
 
@@ -499,16 +499,16 @@ def _is_utf8(raw: bytes) -> bool:
 
 def _remark_on_unknown_file(path: Path) -> Iterator[str]:
     if is_pipe(path):
-        yield f"{path.name}: it is a pipe, and a dataset is read more than once. Write it to a file first."
+        yield f"{path.name}: it is a pipe, but a dataset is read more than once. Save it to a file first."
         return
     with path.open("rb") as stream:
         start = stream.read(_BLOCK).removeprefix(_BOM).lstrip()
-    packed = "JSON Lines contains one object per line"
+    packed = "JSON Lines needs one object per line"
     if start.startswith(b"["):
-        yield f"{path.name}: it contains one JSON list. {packed}: `jq -c '.[]' {path.name} > {path.stem}.jsonl`."
+        yield f"{path.name}: it is one JSON list. {packed}: `jq -c '.[]' {path.name} > {path.stem}.jsonl`."
     elif start.startswith(b"{") and b"}\n{" in start:
         yield f"{path.name}: it contains one JSON object per line. Rename it to {path.stem}.jsonl."
     elif start.startswith(b"{"):
-        yield f"{path.name}: it contains one JSON object. {packed}: write the rows inside it that way."
+        yield f"{path.name}: it is one JSON object. {packed}: write each of its rows on its own line."
     elif start.startswith(b"PK\x03\x04"):
         yield f"{path.name}: it is a spreadsheet or a zip file. Save the sheet as CSV in UTF-8."

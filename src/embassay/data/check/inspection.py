@@ -69,7 +69,7 @@ TASKS: Mapping[str, tuple[str, ...]] = {
     "reranking": ("pteb reranking", "hume reranking"),
     "retrieval": ("sage retrieval", "pteb retrieval", "hume reranking"),
     "summaries": ("pteb summarization",),
-    "paraphrases": ("pteb, instead of paraphrases by an LLM",),
+    "paraphrases": ("pteb, in place of LLM paraphrases",),
 }
 """Shape -> the tasks of the protocols that it serves."""
 
@@ -290,7 +290,7 @@ class DataCheck:
         better, notes = self._advise_file_reading(files)
         odd += notes
         usual = [self._match_usual_columns([column.name for column in file.columns]) for file in files]
-        odd += [f"read without --map as {format_map_options(mapping)}" for mapping in usual if mapping]
+        odd += [f"read as {format_map_options(mapping)} (no --map needed)" for mapping in usual if mapping]
         shapes = tuple(self._check_shapes(dataset, stops, odd)) if dataset else ()
         held = list(read_text_tables(dataset, self._make_reading_notice("texts"))) if dataset else []
         odd.extend(remark for table in held if (remark := table.describe_omitted_part()))
@@ -515,7 +515,7 @@ class DataCheck:
             twin = next((two for two in fitting if two.name == table.name), next(iter(fitting), None))
             if twin is None:
                 names = ", ".join(table.columns)
-                odd.append(f"{self.against}: no table with just {names}, to compare {table.name} with.")
+                odd.append(f"{self.against}: no table to compare with {table.name} (columns {names}).")
             joined = _join_table_sides(table, self.spec, twin, str(self.against))
             comparison = RepeatedTextSearch(joined, self.near, self.say)
             repeats.append(comparison.find_repeated_rows(self.spec))

@@ -58,12 +58,12 @@ def answer_conversion_request(asked: dict[str, Any]) -> dict[str, str]:
     except MemoryError:
         return {"refused": "files that need more memory than allowed"}
     except RecursionError:
-        return {"refused": "files that nest too deeply"}
+        return {"refused": "files that are nested too deeply"}
     except OSError:
         return {"refused": "files that cannot be read"}
     except Exception:
         # A library fails in its own ways on what is damaged; whatever it raises, this file has no text to give.
-        return {"refused": f"{asked['kind']} files that are damaged"}
+        return {"refused": f"damaged {asked['kind']} files"}
     if len(text) > asked["characters"]:
         return {"refused": "files with more text than allowed"}
     return {
@@ -107,9 +107,7 @@ def _convert_pdf(asked: dict[str, Any]) -> tuple[str, str, str]:
         document = pdfium.PdfDocument(asked["path"])
     except pdfium.PdfiumError as error:
         locked = "password" in str(error).lower()
-        raise DocumentRefused(
-            "PDF files that are locked" if locked else "PDF files that are damaged"
-        ) from None
+        raise DocumentRefused("password-protected PDF files" if locked else "damaged PDF files") from None
     pages, held = [], 0
     for number in range(min(len(document), _PAGES)):
         page = document[number]
@@ -150,14 +148,14 @@ def check_zip_expansion(asked: dict[str, Any]) -> None:
         with zipfile.ZipFile(path) as package:
             members = package.infolist()
     except (zipfile.BadZipFile, NotImplementedError, ValueError):
-        raise DocumentRefused(f"{asked['kind']} files that are damaged") from None
+        raise DocumentRefused(f"damaged {asked['kind']} files") from None
     # The first bit of a member's flags says that it is encrypted.
     if any(member.flag_bits & 1 for member in members):
-        raise DocumentRefused(f"{asked['kind']} files that are locked")
+        raise DocumentRefused(f"encrypted {asked['kind']} files")
     # The sizes are those that the archive states: nothing is unpacked to know them.
     size = sum(member.file_size for member in members)
     if len(members) > _MEMBERS or size > max(_SMALL, asked["times"] * path.stat().st_size):
-        raise DocumentRefused("files that unpack to far more data than any text would")
+        raise DocumentRefused("files that unpack to far more data than a document should")
 
 
 _NUMBERS = re.compile(r"<!-- Slide number: \d+ -->\n?")

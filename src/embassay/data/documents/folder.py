@@ -34,11 +34,11 @@ NEEDS: Mapping[str, str] = {
 }
 """Kind -> the package that reads it, of the extra `documents`; the others need none."""
 HIDDEN, LINKS, SAVED = (
-    "hidden files and folders", "symbolic links, which are never followed", "folders that belong to a saved web page"
+    "hidden files and folders", "symbolic links, which are never followed", "asset folders of saved web pages"
 )  # fmt: skip
 ARCHIVES, OTHERS = "archives, which are not unpacked", "files that are not documents"
 EMPTY, PIPES = "empty files", "pipes, devices and sockets"
-LICENCES, TEMPLATES = "licences", "templates of pages"
+LICENCES, TEMPLATES = "licences", "page templates"
 FOR_PROGRAMS = "files for programs, such as CNAME and requirements.txt"
 EXPECTED = frozenset(
     {HIDDEN, LINKS, SAVED, ARCHIVES, OTHERS, EMPTY, PIPES, LICENCES, TEMPLATES, FOR_PROGRAMS}

@@ -144,8 +144,8 @@ class FolderPassageSource:
                     yield read_document(entry)
                 except UnreadableDocument as unread:
                     raise DataError(
-                        "the file was changed while it was read", path=entry.path, found=str(unread),
-                        mend="Begin again."
+                        "the file changed while it was being read", path=entry.path, found=str(unread),
+                        mend="Run the command again."
                     ) from None  # fmt: skip
 
     @cached_property
@@ -231,7 +231,7 @@ class _DocumentReader:
             return
         key = hashlib.sha256(document.text.strip().encode()).digest()
         if key in self._texts:
-            self.tally.count_skipped_item("copies of another document", f"{entry.id}, as {self._texts[key]}")
+            self.tally.count_skipped_item("copies of another document", f"{entry.id} = {self._texts[key]}")
             return
         self._texts[key] = entry.id
         for note in prose.notes:
@@ -246,7 +246,7 @@ class _DocumentReader:
         self.langs[document.lang] += 1
         if _UNBROKEN.search(document.text):
             self.tally.note(
-                "documents with 1,000 letters and digits without a space, cut at arbitrary points",
+                "documents with 1,000 letters and digits in a row, cut at arbitrary points",
                 document.id,
             )
         self.columns |= dict.fromkeys(document.about)
@@ -366,9 +366,9 @@ def _make_passage_record(passage: Passage) -> dict[str, Any]:
 
 def _make_slow_error(folder: Path) -> DataError:
     return DataError(
-        "reading its documents takes longer than allowed", path=folder,
-        expected=f"{CONVERSIONS.most:,} seconds at most",
-        mend=("Converted documents are kept: the same command continues from there. To allow more: export "
+        "reading its documents took too long", path=folder,
+        expected=f"at most {CONVERSIONS.most:,} seconds",
+        mend=("Converted documents are kept: repeat the command to continue. To allow more time: export "
             f"{CONVERSIONS.doubled_limit_setting}")
     )  # fmt: skip
 
@@ -377,9 +377,9 @@ def make_unreadable_folder_error(folder: Path, skipped: tuple[SkippedItems, ...]
     """The error for a folder without a document that can be read."""
     reasons = "; ".join(f"{skip.reason}: {skip.count}" for skip in skipped)
     return DataError(
-        "the folder has no document that can be read", path=folder,
-        expected="Markdown, text, HTML; with the extra `documents` PDF, Word, PowerPoint, EPUB",
-        found=reasons or "no files", mend="`embassay data check` shows what is there."
+        "the folder has no readable documents", path=folder,
+        expected="Markdown, text or HTML; with the `documents` extra also PDF, Word, PowerPoint or EPUB",
+        found=reasons or "no files", mend="Run `embassay data check` to see what it contains."
     )  # fmt: skip
 
 
@@ -418,7 +418,7 @@ def read_passages_with_origin(dataset: Dataset) -> tuple[PlacedPassage, ...]:
     if whole is None:
         raise DataError(
             f"the dataset {dataset.name!r} has no corpus", expected="documents, or a table with text",
-            found=", ".join(dataset.shapes()) or "nothing", mend="Name a folder of documents."
+            found=", ".join(dataset.shapes()) or "nothing", mend="Pass a folder of documents."
         )  # fmt: skip
     source = whole.source if isinstance(whole, TitlePrependedView) else whole
     available = set(source.columns())
@@ -460,6 +460,6 @@ def parse_chunking_options(query: str, spec: str) -> Chunking:
         raise UsageError(
             f"Cannot read {query!r} in {spec}.",
             mend=(
-                "Write DIR?chunk=200&overlap=20: the words per passage, and how many of them the next passage repeats."
+                "Write DIR?chunk=200&overlap=20: words per passage, and words shared with the next passage."
             ),
         ) from None

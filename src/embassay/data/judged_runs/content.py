@@ -29,7 +29,7 @@ def read_text_content(path: Path) -> bytes:
     except OSError as error:
         raise DataError(
             "the file cannot be read", path=path, found=error.strerror or str(error),
-            mend="Check its name, and that you have permission to read it."
+            mend="Check its name and your read permission."
         ) from error  # fmt: skip
     if content.startswith(_GZIP):
         content = _unpack_content(path, content)
@@ -85,7 +85,7 @@ def _unpack_content(path: Path, content: bytes) -> bytes:
         return unpack_gzip(content, path)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(
-            "the gzip file is cut off or damaged", path=path, found=str(error),
+            "the gzip file is truncated or damaged", path=path, found=str(error),
             mend="Copy or download it again."
         ) from error  # fmt: skip
 
@@ -100,7 +100,7 @@ def _check_is_text(path: Path, content: bytes) -> bytes:
         raise DataError(
             "the file is binary", path=path, line=find_line_number(content, content.index(b"\0")),
             expected="text in UTF-8, or Parquet", found="a NUL byte",
-            mend="Give a TREC, TSV, CSV, JSONL or Parquet file."
+            mend="Use a TREC, TSV, CSV, JSONL or Parquet file."
         )  # fmt: skip
     if not content.isascii():
         _check_utf8(path, content)

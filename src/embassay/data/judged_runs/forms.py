@@ -26,18 +26,18 @@ def _strip_prefix(name: str) -> str:
 _FORMS: Mapping[str, Writing] = {
     "in quotation marks or brackets": _strip_quotes,
     "in a different Unicode normal form": lambda name: unicodedata.normalize("NFKC", name),
-    "as decimals (pandas converts integers to them)": lambda name: re.sub(r"\.0+$", "", name),
+    "written as decimals (pandas does this to integers)": lambda name: re.sub(r"\.0+$", "", name),
     "with leading zeros": lambda name: re.sub(r"(?<!\d)0+(?=\d)", "", name),
     "in a different letter case": str.casefold,
     "with escaped characters (%20)": unquote,
-    "with a path or namespace before them": lambda name: re.split(r"[/\\]|::?", name)[-1],
+    "with a path or namespace prefix": lambda name: re.split(r"[/\\]|::?", name)[-1],
     "with a file extension": lambda name: re.sub(r"\.[A-Za-z]\w{0,4}$", "", name),
-    "of chunks of the documents": _strip_chunk_number,
-    "with a name before them": _strip_prefix,
+    "of chunks, not documents": _strip_chunk_number,
+    "with a name prefix": _strip_prefix,
     "with letters before the number": lambda name: re.sub(r"^\D*0*(?=\d+$)", "", name),
 }
 """How ids may be written otherwise -> what undoes it."""
-CHUNKED, _PREFIXED = "of chunks of the documents", "with a name before them"
+CHUNKED, _PREFIXED = "of chunks, not documents", "with a name prefix"
 _NUMBERED = "with letters before the number"
 """Ways of writing that one side alone has: p3 and d3 are no two writings of one id, 3 and d3 are."""
 
@@ -54,7 +54,7 @@ class IdSpellingMatch:
     @property
     def advice(self) -> str:
         """What to do about it."""
-        return f"They match if {self.given!r} is {self.known!r}: one side has ids {self.words}. Write both alike."
+        return f"They match if {self.given!r} is {self.known!r}: one side has ids {self.words}. Use one form."
 
 
 def find_nearest_id_form(given: Iterable[str], known: Collection[str]) -> IdSpellingMatch | None:

@@ -131,7 +131,7 @@ def map_needed_to_file_columns(
             near = find_nearest_name(mapping.get(target, target), columns) or "COLUMN"
             raise DataError(
                 f"there is no column {mapping.get(target, target)!r}", path=path,
-                found="columns " + ", ".join(columns), mend=f"Name it with --map {target}={near}."
+                found="columns " + ", ".join(columns), mend=f"Map it with --map {target}={near}."
             )  # fmt: skip
         chosen[key] = name
     ranks = [name for name in columns if name.strip().lower() in RANKS and name not in chosen.values()]
@@ -171,18 +171,18 @@ def _make_unknown_layout_error(path: Path, content: bytes, kind: RunOrQrelsKind,
     if kind is RUN and is_short_run and is_number(fields[-1]):
         header = "query_id doc_id rank, or query_id doc_id score" if n == 3 else "query_id doc_id rank score"
         mend = (
-            f"If it is a run, name its columns in a first line: {header}. Judgements are passed with --qrels."
+            f"If it is a run, add a header line: {header}. If it contains judgements, pass it with --qrels."
         )
     elif n in (RUN if kind is QRELS else QRELS).fields:
         mend = f"This looks like {'a run' if kind.other == 'run' else 'qrels'}: pass it with --{kind.other}."
     elif ";" in first:
-        mend = "Separate the columns by commas or tabs, not by semicolons, and write decimals with a point."
+        mend = "Separate the columns with commas or tabs, not semicolons, and write decimals with a point."
     elif first.lstrip().startswith("["):
-        mend = "Write JSON Lines: one object per line, no list around them."
+        mend = "Write JSON Lines: one object per line, without an enclosing list."
     else:
-        mend = "Separate the columns with commas, spaces or tabs, or give JSONL or Parquet with --map."
+        mend = "Separate the columns with commas, spaces or tabs, or pass JSONL or Parquet with --map."
     return DataError(
-        f"this is not a line of a {kind.name} file" if kind is QRELS else "this is not a line of a run",
+        f"this is not a valid line of a {kind.name}{' file' if kind is QRELS else ''}",
         path=path, line=find_line_of_row(content, 0, header=False), expected=kind.expected,
         found=f"{n} column{'s' if n != 1 else ''}", mend=mend
     )  # fmt: skip

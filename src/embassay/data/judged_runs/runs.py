@@ -68,7 +68,7 @@ def parse_text_entries(
         fields = layout.split(line)
         if len(fields) != len(layout.fields):
             raise DataError(
-                f"the line does not have the columns of {_name_layout(kind, layout)}", path=path, line=number,
+                f"wrong number of columns for {_name_layout(kind, layout)}", path=path, line=number,
                 expected=f"{len(layout.fields)} columns"
                 + (" as in the header" if layout.header else f" ({kind.expected.partition(', or')[0]})"),
                 found=f"{len(fields)}", mend=_suggest_layout_mend(layout, len(fields))
@@ -90,7 +90,7 @@ def parse_json_entries(
         except ValueError as error:
             raise DataError(
                 "the line is not valid JSON", path=path, line=number, found=str(error),
-                mend="JSONL holds one complete JSON object per line."
+                mend="JSONL needs one complete JSON object per line."
             ) from error  # fmt: skip
         if not isinstance(value, dict):
             raise DataError(
@@ -146,8 +146,8 @@ def _suggest_layout_mend(layout: DelimitedFieldLayout, n: int) -> str:
     if n < len(layout.fields):
         return "Check that the file was written completely."
     if layout.separator == " ":
-        return "Identifiers must not contain spaces; if they do, separate the columns with tabs."
-    return "Put no separator inside a field."
+        return "If identifiers contain spaces, separate the columns with tabs."
+    return "Fields must not contain the separator."
 
 
 def _check_any_entry(
@@ -156,11 +156,11 @@ def _check_any_entry(
     if entries and not any(entries.values()):
         raise DataError(
             f"none of {len(entries):,} rows has a grade", path=path, expected=f"a number in {layout.value or 'grade'}",
-            mend="Fill in grades, from the top; rows without one are left out."
+            mend="Fill in grades from the top; rows without a grade are left out."
         )  # fmt: skip
     if not entries:
         raise DataError(
-            "there is no line below the header" if layout.header else "the file has no lines", path=path,
+            "there are no lines below the header" if layout.header else "the file has no lines", path=path,
             mend="Check that the file was written completely."
         )  # fmt: skip
     return entries
@@ -360,13 +360,13 @@ def read_entries_in_memory(held: Held | pl.DataFrame, kind: str, name: str) -> R
     except (PolarsError, TypeError, OverflowError, UnicodeEncodeError) as error:
         odd = next((row for row in rows if not _is_entry(*row)), None)
         raise DataError(
-            f"the {what.name} cannot be read", path=name, expected="ids of whole characters, and numbers",
-            found=format_value_for_error(odd), mend="Give query -> document -> number."
+            f"the {what.name} cannot be read", path=name, expected="ids in valid Unicode, and numbers",
+            found=format_value_for_error(odd), mend="Pass query -> document -> number."
         ) from error  # fmt: skip
     if len(frame) == 0 or not frame["value"].is_finite().fill_null(value=False).all():
         raise DataError(
             f"the {what.name} has no entries" if len(frame) == 0 else "a value is not a finite number",
-            path=name, mend="Give query -> document -> number."
+            path=name, mend="Pass query -> document -> number."
         )  # fmt: skip
     entries = _make_entries_from_frame(Path(name), what, "mapping", frame, lambda _: None, "")
     is_order = any(_are_unscored_documents(pairs) for pairs in held.values())
@@ -391,7 +391,7 @@ def _pair_documents_with_numbers(values: Any) -> Sequence[tuple[str, float]]:
     if not isinstance(values, Mapping | Sequence) or isinstance(values, str):
         raise DataError(
             "a query's documents cannot be read", expected="document -> number, or documents in order",
-            found=format_value_for_error(values), mend="Give query -> document -> number, and runs by name."
+            found=format_value_for_error(values), mend="Pass query -> document -> number (runs: name -> run)."
         )  # fmt: skip
     if isinstance(values, Mapping):
         return list(values.items())
@@ -562,7 +562,7 @@ def _find_qrels_file(folder: Path, split: str | None) -> Path:
     path = next((folder / name for name in names if (folder / name).is_file()), None)
     if path is None:
         raise DataError(
-            "the folder has no qrels", path=folder, expected=names[0], mend="Give the qrels file itself."
+            "the folder has no qrels", path=folder, expected=names[0], mend="Pass the qrels file itself."
         )
     return path
 

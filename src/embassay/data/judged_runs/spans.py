@@ -65,7 +65,7 @@ def read_evidence_spans(path: Path) -> list[EvidenceSpan]:
             spans.append(_read_span(fields))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise DataError(
-                "the line is not a judgement of a span", path=path, line=number,
+                "the line is not a span judgement", path=path, line=number,
                 expected="query_id, document, start, end and relevance",
                 found=format_value_for_error(line.decode("utf-8", "replace")),
                 mend="Correct it, or leave it out."

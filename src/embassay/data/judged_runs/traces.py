@@ -111,9 +111,9 @@ def read_searches_from_traces(paths: Sequence[Path]) -> TracedSearches:
             searches.append(_make_search(span, query, documents or (), questions.get(span.trace, "")))
     if not searches:
         raise DataError(
-            "there is no search in the traces", path=paths[0],
+            "the traces contain no searches", path=paths[0],
             expected="a span of kind RETRIEVER, or with gen_ai.operation.name=retrieval, with its query and documents",
-            found=f"{len(spans):,} spans", mend="Have the instrumentation record inputs and outputs of retrievers."
+            found=f"{len(spans):,} spans", mend="Make the instrumentation record retriever input and output."
         )  # fmt: skip
     searches.sort(key=lambda search: (search.start, search.trace))
     return TracedSearches(tuple(searches), len(spans), no_query, no_documents)
@@ -174,8 +174,8 @@ def _parse_spans_of_row(row: Any, path: Path, line: int) -> Iterator[_TraceSpan]
     else:
         raise DataError(
             "this line is not a span", path=path, line=line, found=repr(row)[:80],
-            expected="resourceSpans of OTLP, a span with attributes, or an observation of Langfuse",
-            mend="Export traces as JSON lines."
+            expected="OTLP resourceSpans, a span with attributes, or a Langfuse observation",
+            mend="Export the traces as JSON Lines."
         )  # fmt: skip
 
 
@@ -199,13 +199,13 @@ def _parse_otlp_spans(row: Mapping[str, Any], path: Path, line: int) -> Iterator
                     )  # fmt: skip
     except (AttributeError, KeyError, TypeError) as error:
         raise DataError(
-            "resourceSpans are not as OTLP has them", path=path, line=line, found=repr(error)[:80]
+            "resourceSpans do not follow the OTLP format", path=path, line=line, found=repr(error)[:80]
         ) from None
 
 
 def _parse_otlp_value(value: Any) -> Any:
     if not isinstance(value, dict):
-        raise TypeError("a value is no object")
+        raise TypeError("a value is not an object")
     if "arrayValue" in value:
         return [_parse_otlp_value(inner) for inner in value["arrayValue"].get("values", ())]
     if "kvlistValue" in value:

@@ -84,7 +84,7 @@ def compare_pairs_with_calibration(
     if len(kept) < FEWEST_COMPARED:
         raise DataError(
             "There are too few pairs to compare", path=str(dataset), expected=f"{FEWEST_COMPARED} or more",
-            found=str(len(kept)), mend="Give more of the pairs that you want to use the calibration on."
+            found=str(len(kept)), mend="Add more pairs of the kind that you use the calibration for."
         )  # fmt: skip
     left, right = ([column[row] for row in kept] for column in (first, second))
     likeness, similar = saved.compare_and_measure_pairs(left, right)

@@ -172,7 +172,7 @@ class Calibration:
         if not self.reference:
             raise UsageError(
                 "The file has no description of its labelled pairs.",
-                mend="Run `embassay calibrate` again: files from this version have one.",
+                mend="Run `embassay calibrate` again to write one.",
             )
 
     def _measure_watched_similarities(self, first: Any, second: Any) -> Values:
@@ -203,7 +203,7 @@ class Calibration:
         """The similarities that the system gives the pairs (n,); of two texts, of one pair."""
         if isinstance(first, str) != isinstance(second, str):
             raise UsageError(
-                "One is a text and the other is a list.", mend="Give two texts, or two lists of texts."
+                "One argument is a text, the other a list.", mend="Give two texts, or two lists of texts."
             )
         first, second = _ensure_text_list(first), _ensure_text_list(second)
         if len(first) != len(second):
@@ -214,8 +214,8 @@ class Calibration:
         for place, pair in enumerate(zip(first, second, strict=True), 1):
             if not all(isinstance(text, str) and text.strip() for text in pair):
                 raise DataError(
-                    "A text is empty, or not a text", found=f"pair {place}: {pair!r:.80}",
-                    mend="Leave it out: no labelled pair was like it."
+                    "A text is empty or not a string", found=f"pair {place}: {pair!r:.80}",
+                    mend="Leave it out: the calibration had no such pair."
                 )  # fmt: skip
         similar = measure_pair_similarity(self._opened_system, first, second)
         if np.isnan(similar).any():
@@ -233,7 +233,8 @@ class Calibration:
         value = self.curve.threshold(measure).value
         if value is None:
             raise UsageError(
-                f"No threshold guarantees this {measure}.", mend="Label more pairs, or lower the aim."
+                f"No threshold guarantees this {measure}.",
+                mend=f"Label more pairs, or require less {measure}.",
             )
         return value
 
@@ -253,7 +254,7 @@ class Calibration:
     def _opened_system(self) -> Any:
         if not self.spec:
             raise UsageError(
-                f"{self.system} is a run: its scores are calibrated, but no system can compute them here.",
+                f"{self.system} is a run, so it cannot score texts here; only its scores are calibrated.",
                 mend="Use of(scores), or compare a score with threshold().",
             )
         tokenizer = open_tokenizer(self.tokenizer, later=True)
@@ -296,7 +297,7 @@ def calibration(path: str | Path) -> Calibration:
             raise DataError(
                 "There are several calibrations here" if files else "There is no calibration here", path=file,
                 found=", ".join(name.name for name in files) or "none",
-                mend="Give one of the files in its folder calibrations/."
+                mend="Give one of the files in the run's folder calibrations/."
             )  # fmt: skip
         file = files[0]
     try:
@@ -314,7 +315,7 @@ def _parse_calibration(plain: Any) -> Calibration:
     no calibration has: a file may have been edited."""
     made = build_versioned_dataclass(Calibration, plain, FORMAT, VERSION)
     if unknown := _find_unknown_field(plain, json.loads(made._as_json())):
-        raise ValueError(f"there is no field {unknown!r}")
+        raise ValueError(f"an unknown field {unknown!r}")
     _check_curve(made.curve)
     _parse_reference_numbers(made.reference)
     if made.seed < 0:
@@ -358,7 +359,7 @@ def _parse_reference_numbers(plain: Mapping[str, Any]) -> Reference:
     if reference and (len(sizes) != 1 or 0 in sizes or not reference.keys() <= FEATURES.keys()):
         raise ValueError("inconsistent numbers for the labelled pairs")
     if not all(np.isfinite(values).all() for values in reference.values()):
-        raise ValueError("numbers for the labelled pairs that are not finite")
+        raise ValueError("numbers that are not finite for the labelled pairs")
     return reference
 
 
@@ -367,7 +368,7 @@ def _check_curve_lines(scores: Values, probabilities: Values, low: Values, high:
     if not 0 < len(scores) == len(probabilities) == len(low) == len(high):
         raise ValueError("lines of different lengths")
     if not (np.isfinite(scores).all() and (np.diff(scores) >= 0).all()):
-        raise ValueError("scores that do not rise")
+        raise ValueError("scores that are not in ascending order")
     if not ((low >= 0) & (low <= probabilities) & (probabilities <= high) & (high <= 1)).all():
         raise ValueError("a probability outside its interval, or outside 0 to 1")
 
@@ -543,7 +544,7 @@ def translate_thresholds(
     record = folder.read_manifest()
     if record is None or record.get("protocol") != "calibration":
         raise DataError(
-            "There is no calibration here", path=run, mend="Give the --out of `embassay calibrate`."
+            "There is no calibration here", path=run, mend="Give the --out folder of `embassay calibrate`."
         )
     names = {system["name"]: system["kind"] for system in record["systems"]}
     for name in (origin, *targets):

@@ -131,16 +131,16 @@ def _explain_too_few_groups(same: Mask, groups: NDArray[np.int64] | None) -> str
         return ""
     kinds = np.unique(np.column_stack([groups, same]), axis=0)[:, 1] == 1
     reason = explain_too_few_labels(kinds)
-    return f"of pairs that share a text counted once, {reason}" if reason else ""
+    return f"if pairs that share a text count once, {reason}" if reason else ""
 
 
 def _warn_about_pairs(
     data: PairsWithSliceColumns, n: int, units: int, same_from: float | None
 ) -> Iterator[str]:
     if units < n:
-        yield f"pairs that share a text count as one: guarantees and bounds count {units:,} of {n:,}"
+        yield f"pairs that share a text count as one: guarantees are based on {units:,} groups of {n:,} pairs"
     if same_from is not None and not data.is_graded:
-        yield f"pairs have labels, not grades: --same-from {same_from:g} changes nothing"
+        yield f"pairs have labels, not grades, so --same-from {same_from:g} has no effect"
 
 
 def fit_pair_curve(
@@ -206,7 +206,7 @@ def list_calibration_scores(
     """What was `found` of held-out probabilities (n,) besides skill, the thresholds of the curve with what they promise
     or cost, and the precision and recall of all."""
     yield from (estimate.score(name) for name, estimate in found.items() if name != HEADLINE)
-    method = "10 bins of equal size, held out; biased upwards by chance"
+    method = "10 bins of equal size, held out; biased upward by chance"
     yield Score("calibration_error", compute_calibration_error(held, same), len(same), method=method)
     for place, cut in enumerate(bin_pairs_by_probability(held, same), 1):
         tenth = f"tenth {place}"
@@ -260,12 +260,12 @@ def explain_missing_threshold(threshold: AcceptanceThreshold, noun: str = "pairs
     """Why there is no threshold, and how many labels would do."""
     labelled = f"{threshold.n:,} labels are not enough"
     if threshold.is_withheld_as_lucky:
-        given = f"{threshold.chance:.0%} of samples like these yield a threshold, so one found here may well be luck"
+        given = f"{threshold.chance:.0%} of such samples yield a threshold, so one found here could be luck"
         labelled = f"{labelled} ({given})"
     if threshold.labels is not None:
         more = threshold.labels - threshold.n
         # To two significant digits.
-        return f"{labelled}: about {round(more, 2 - len(str(more))):,} more"
+        return f"{labelled}: about {round(more, 2 - len(str(more))):,} more are needed"
     if threshold.best is None or threshold.most is None:
         return labelled
     count = count_pairs_to_accept(threshold.n, threshold.aim, threshold.confidence)
@@ -273,7 +273,7 @@ def explain_missing_threshold(threshold: AcceptanceThreshold, noun: str = "pairs
         f"the {count:,} {'most similar' if noun == 'pairs' else 'highest'} {noun} reach {threshold.best:.2f}"
     )
     if threshold.most >= threshold.aim:
-        return f"{labelled}, and do not show how many would be enough: {top}, at most {threshold.most:.2f}"
+        return f"{labelled}, and it is unclear how many would be: {top}, at most {threshold.most:.2f}"
     return f"no number of labels would be enough: {top}"
 
 
@@ -281,7 +281,7 @@ def _score_mistake_costs(cost: CheapestThreshold | None) -> Iterator[Score]:
     """What mistakes cost at the cheapest threshold, and by accepting all or nothing, per pair of the other half."""
     if cost is None:
         return
-    method = f"chosen on half, measured on the other; wrong {cost.wrong:g}, missed {cost.missed:g}"
+    method = f"chosen on one half, measured on the other; wrong {cost.wrong:g}, missed {cost.missed:g}"
     nothing = "" if cost.value is not None else "accepting nothing is cheapest"
     yield Score("threshold", cost.value, cost.n, variant="cost", method=method, reason=nothing)
     yield Score("cost", cost.mean, cost.n, None, cost.most, variant="cost", method=method)
@@ -336,7 +336,11 @@ TASKS.add(
     "pairs", "embassay.protocols.calibration.protocol:pairs", "the probability that two texts mean the same"
 )
 GRADED: Registry[Task] = Registry("task", makes=[("name", "headline")])
-GRADED.add("pairs", "embassay.protocols.calibration.protocol:make_graded_pairs_task", "the same, of grades")
+GRADED.add(
+    "pairs",
+    "embassay.protocols.calibration.protocol:make_graded_pairs_task",
+    "the probability that two graded texts mean the same",
+)
 
 
 class CalibrationProtocol(TaskProtocol):
@@ -456,7 +460,7 @@ def make_costs_table(rows: Sequence[Result]) -> Iterator[ColumnTable]:
             number_column("accepting nothing", "accept nothing.value", 3),
             whole_number_column("labels", "cost.n"),
             text("why not", "threshold.reason"),
-            note="The threshold is chosen on half of the labels; costs are per label in the other half."
+            note="The threshold is chosen on half of the labels; costs are per label of the other half."
         )  # fmt: skip
 
 
@@ -471,8 +475,8 @@ def make_more_labels_table(rows: Sequence[Result]) -> Iterator[ColumnTable]:
             text("promise", "variant"), whole_number_column("labels", "n"),
             number_column("chance of a threshold", "value", 3),
             number_column("half of the interval", lambda row: halves[place(row)], 3),
-            note="Chance that a threshold can be guaranteed; half of the 95% interval of a probability, mean over "
-            "pairs."
+            note="Chance that a threshold can be guaranteed, and half the width of a probability's 95% "
+            "interval, averaged over pairs."
         )  # fmt: skip
 
 
@@ -507,7 +511,7 @@ def check_any_calibrated(out: Path) -> None:
     raise DataError(
         "Nothing could be calibrated",
         found=next((row.reason for row in rows if row.reason), "no result"),
-        mend="Label more pairs of the rarer kind.",
+        mend="Label more pairs of the rarer kind (same or different).",
     )
 
 

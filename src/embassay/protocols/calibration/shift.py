@@ -18,14 +18,14 @@ Values = NDArray[np.float64]
 SIMILARITY = "similarity"
 FEATURES = {
     SIMILARITY: "similarity",
-    "length": "characters of a text",
-    "ratio": "shorter by longer text",
+    "length": "characters per text",
+    "ratio": "length of the shorter text divided by the longer",
     "common": "share of words in common",
-    "word": "characters of a word",
-    "capitals": "share of capitals",
+    "word": "characters per word",
+    "capitals": "share of capital letters",
     "digits": "share of digits",
     "marks": "share of other characters",
-    "foreign": "share of letters beyond ASCII",
+    "foreign": "share of non-ASCII letters",
 }
 """What is compared, and what it is called."""
 KEPT = 500
@@ -114,8 +114,8 @@ class NewPairDifferences:
         if self.is_like_reference:
             return f"{self.n:,} pairs look like the calibration pairs"
         return (
-            f"{self.n:,} pairs are unlike the calibration pairs: {FEATURES[worst.name]}, median "
-            f"{worst.new:.3g} against {worst.calibrated:.3g}"
+            f"{self.n:,} pairs differ from the calibration pairs, mostly in {FEATURES[worst.name]}: median "
+            f"{worst.new:.3g} instead of {worst.calibrated:.3g}"
         )
 
 
@@ -168,4 +168,4 @@ class PairShiftWatch:
         likeness = compare_pair_features(self._reference, numbers)
         if likeness.is_like_reference:
             return ""
-        return f"{likeness}. No guarantee holds for them: label some, and calibrate again."
+        return f"{likeness}. No guarantee applies to them: label some of them and calibrate again."

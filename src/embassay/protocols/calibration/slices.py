@@ -100,7 +100,7 @@ def _warn_of_weights(columns: Sequence[str]) -> Iterator[str]:
     for name in columns:
         if name.lower() in WEIGHTS:
             yield (
-                f"the column {name} is not used: guarantees count pairs, and apply to pairs drawn like these rows"
+                f"the column {name} is ignored: guarantees count pairs and apply to pairs drawn like these"
             )
 
 
@@ -131,7 +131,7 @@ def mask_same_pairs(data: PairsWithSliceColumns, same_from: float | None) -> Mas
         low, high = float(pairs.scores.min()), float(pairs.scores.max())
         near = f"{low + 0.8 * (high - low):.3g}"
         raise UsageError(
-            f"Pairs have grades from {low:g} to {high:g}.",
+            f"The pairs have grades from {low:g} to {high:g}, not labels.",
             mend=f"Set the lowest grade of texts that mean the same, for example --same-from {near}.",
         )
     return np.asarray(pairs.scores >= (pairs.scores.max() if same_from is None else same_from))

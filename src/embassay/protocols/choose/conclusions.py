@@ -246,7 +246,7 @@ def describe_likely_best(standing: ChoiceConclusions, missing: Sequence[str]) ->
 def announce_more_questions(standing: ChoiceConclusions, before: int, asked: int) -> str:
     """Who may be best after the first passages, and that these are asked about more."""
     chances = _format_best_chances(standing)
-    return f"Undecided after {before} passages: {chances}. Asking the likeliest systems about {asked}."
+    return f"Undecided after {before} passages: {chances}. Testing the likeliest systems on {asked}."
 
 
 def _format_best_chances(standing: ChoiceConclusions) -> str:
@@ -277,7 +277,7 @@ def make_choice_rows(one: ChoiceConclusions, seed: int) -> Iterator[Result]:
     """P(best), P(near the best), expected regret and the difference to the pick of every system, as rows."""
     fit, belief = load_shipped_weights(), one.belief
     near, pick = belief.near(one.tolerance), belief.least_regret_system
-    method = f"weights of {len(fit.collections)} public collections, {one.questions} passages asked about"
+    method = f"weights of {len(fit.collections)} public collections, questions from {one.questions} passages"
     if len(one.written):
         method += f", {len(one.written)} questions by a model"
     if len(one.judged):
@@ -350,8 +350,8 @@ def make_choice_tables(one: ChoiceConclusions) -> Iterator[ColumnTable]:
         signals.append(number_column("model's questions", one.written.mean(axis=0).item, 3))
     yield ColumnTable.of(
         "choice_signals", "Signals from the documents alone", order, system, *signals,
-        note=("How high each question's passage ranks, from 0 to 1; the share of the first ten that other systems "
-            "also retrieve, which does not count; and nDCG@10 on questions written by a model."),
+        note=("How high each question's passage ranks, from 0 to 1; the share of the top ten that other "
+            "systems also retrieve (not used for the choice); and nDCG@10 on questions written by a model."),
     )  # fmt: skip
 
 

@@ -125,8 +125,8 @@ class SystemChoiceProtocol(RetrieverProtocol):
         plan = super().plan_run(request, cache, ledger)
         if sum(system.kind != "reference" for system in plan.systems) < 2:
             raise UsageError(
-                "There is nothing to choose between.",
-                mend="Name two or more systems: -s bm25 -s wordllama -s minilm.",
+                "A choice needs at least two systems.",
+                mend="Name two or more: -s bm25 -s wordllama -s minilm.",
             )
         for dataset in plan.datasets if options.labels else ():
             self._draw_searched_passages(plan, dataset.source)

@@ -364,8 +364,8 @@ def _draw_cached_passages(data: TitledPassages, options: ChoiceOptions, seed: in
     if judged and not first:
         doc = min(judged)
         raise UsageError(
-            f"None of the {len(judged):,} judged passages is in the corpus, which has no {doc!r} for example.",
-            mend="Judgements name passages by id; `embassay data check` shows the ids in the corpus.",
+            f"None of the {len(judged):,} judged passages (such as {doc!r}) is in the corpus.",
+            mend="Use the corpus ids in the judgements; `embassay data check` shows them.",
         )
     if n > options.passages:
         taken = set(first)
@@ -395,7 +395,7 @@ def read_user_questions(options: ChoiceOptions) -> UserQuestions:
             if grade != float(value):
                 raise UsageError(
                     f"{options.labels} judges {doc!r} twice for {query!r}: {grade:g} and {float(value):g}.",
-                    mend="Keep one of them: `embassay hume serve --adjudicator` is for judges who disagree.",
+                    mend="Keep one of them; `embassay hume serve --adjudicator` settles disagreements.",
                 )
     bundled = path / "queries.jsonl"
     if options.queries or (options.labels and bundled.is_file()):
@@ -403,14 +403,14 @@ def read_user_questions(options: ChoiceOptions) -> UserQuestions:
         queries = dict(zip(loaded.ids, loaded.texts, strict=True))
         if qrels and not qrels.keys() & queries.keys():
             raise UsageError(
-                f"No judged question is in {options.queries or bundled}, which has no {min(qrels)!r} for example.",
-                mend="query_id of the judgements must be the id of the questions.",
+                f"No judged question (such as {min(qrels)!r}) is in {options.queries or bundled}.",
+                mend="Each query_id in the judgements must be the id of a question.",
             )
         return UserQuestions(queries, qrels)
     if qrels and not any(" " in query for query in qrels):
         raise UsageError(
             f"{options.labels} names questions by ids such as {min(qrels)!r}, but their texts are missing.",
-            mend="Give the questions with --queries FILE, or judgements whose column query has their texts.",
+            mend="Add --queries FILE, or put the questions' texts into a column query of the judgements.",
         )
     return UserQuestions({query: query for query in qrels}, qrels)
 

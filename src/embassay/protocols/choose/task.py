@@ -64,7 +64,7 @@ def evaluate_found_passages(system: Similarity, data: TitledPassages, context: C
     families = list(chain.from_iterable(asked))
     items = Items()
     if not families:
-        reason = f"none of {len(drawn.ids):,} passages has enough words to be asked about"
+        reason = f"none of {len(drawn.ids):,} passages has enough words for a question"
         return make_task_outcome(HEADLINE, reason, items, n=0, counts={"documents": len(drawn.ids)})
     # Each draw by itself, as it was asked before: what was encoded then is in the cache.
     texts = ([question.text for _, question in part] for part in asked if part)
@@ -120,7 +120,7 @@ def _find_passage_places(
 def _warn_about_questions(data: TitledPassages, drawn: SearchedPassages, asked: int) -> Iterator[str]:
     """What makes the questions worth less."""
     if len(drawn.ids) < len(data):
-        yield f"{len(drawn.ids):,} of {len(data):,} passages were drawn: among more, the right one is harder to find"
+        yield f"{len(drawn.ids):,} of {len(data):,} passages were drawn; with more, the task is harder"
     if 2 * drawn.probe.halved > asked:
         yield (
             f"{drawn.probe.halved:,} of {asked:,} passages have a single sentence, so half of its words become the "
@@ -128,16 +128,16 @@ def _warn_about_questions(data: TitledPassages, drawn: SearchedPassages, asked: 
         )
     if drawn.probe.unasked:
         yield (
-            f"{drawn.probe.unasked:,} drawn passages yield no question: they are too short, or code, headings, "
-            "lists, tables, templates or addresses"
+            f"{drawn.probe.unasked:,} drawn passages yield no question because they are too short, or are "
+            "code, headings, lists, tables, templates or addresses"
         )
     if 2 * sum(map(is_unspaced, drawn.texts)) > len(drawn.texts):
         yield (
-            "most passages have no spaces between words, so that bm25 and jaccard find little: add "
+            "most passages have no spaces between words, so bm25 and jaccard find little; add "
             "-s 'bm25?terms=letters'"
         )
     if asked < FEW:
-        yield f"{asked:,} passages could be asked about: P(best) is valid from {FEW} on"
+        yield f"only {asked:,} passages became questions, but P(best) needs at least {FEW}"
 
 
 def _estimate_mean(values: NDArray[np.float64], context: ChoiceContext, purpose: str) -> Estimate:

@@ -204,7 +204,7 @@ def export(
             tasks = ", ".join(task.task for task in dataset.tasks)
             raise UsageError(
                 f"A file contains one task, but {dataset.name!r} is used for {tasks}.",
-                mend="Choose it with -t.",
+                mend="Choose one with -t.",
             )
         for name, of in TRANSFORMATIONS.items():
             if name in kept.sources and (request.transformations == () or name in request.transformations):
@@ -217,7 +217,7 @@ def export(
     if not written:
         has = ", ".join(dict.fromkeys(name for source in kept.sources.values() for name in source.datasets))
         raise UsageError(
-            f"The set in {kept.path} has none of {', '.join(dataset.name for dataset in plan.datasets)}.",
+            f"The set in {kept.path} has no texts of {', '.join(dataset.name for dataset in plan.datasets)}.",
             mend=f"It has {has or 'nothing'}.",
         )
     return written
@@ -227,7 +227,7 @@ def _check_seed(seed: int) -> None:
     if seed < 0:
         raise UsageError(
             f"The set has a run with seed {seed}, but the authors' files need seeds of 0 or more.",
-            mend="Have the texts transformed with another --seed.",
+            mend="Transform the texts again with another --seed.",
         )
 
 
@@ -381,11 +381,11 @@ def read_reference_file(found: ReferenceLayoutFile) -> tuple[list[ParaphraseOutc
     frame = read_parquet(found.data)
     names = ["original", f"{transformation}_seed_{seed}"]
     if frame.columns != names:
-        raise DataError("these are not HTEB's two columns", path=found.data, expected=", ".join(names),
+        raise DataError("the columns are not HTEB's two columns", path=found.data, expected=", ".join(names),
                         found=", ".join(frame.columns))  # fmt: skip
     first, second = frame.dtypes
     if first != second or not isinstance(first, pl.Struct):
-        raise DataError("the columns do not belong to one type of record", path=found.data, expected=str(first)[:60],
+        raise DataError("the columns have different record types", path=found.data, expected=str(first)[:60],
                         found=str(second)[:60])  # fmt: skip
     stated = found.metadata["generation_statistics"]["records_total"]
     if len(frame) != stated:
@@ -444,7 +444,9 @@ class _RecordReader:
             others = wording or [None] * len(text)
             if not isinstance(others, list) or len(others) != len(text):
                 told = f"{len(others)}" if isinstance(others, list) else repr(others)
-                raise self._make_record_error(f"{name} has lost its order", line, f"{len(text)} texts", told)
+                raise self._make_record_error(
+                    f"{name} has a different number of texts", line, f"{len(text)} texts", told
+                )
             for one, other in zip(text, others, strict=True):
                 yield from self._pair_texts_with_wordings(one, other, name, line)
         else:
@@ -456,7 +458,7 @@ class _RecordReader:
 
 def _make_paraphrase(text: str, wording: str, lang: str, seed: int) -> ParaphraseOutcome:
     if not wording.strip():
-        return ParaphraseOutcome(text, lang, "", "", "failed", "stored empty by the reference", 0, seed)
+        return ParaphraseOutcome(text, lang, "", "", "failed", "the authors' file has no text", 0, seed)
     return ParaphraseOutcome(
         text, lang, "", wording, "copied" if wording == text else "ok", attempts=0, seed=seed
     )
@@ -522,7 +524,7 @@ def _check_originals(files: Sequence[ReferenceLayoutFile], told: Mapping[tuple[s
         if told[earlier.place] != told[file.place]:
             raise DataError(
                 f"the originals of {file.place[1]!r} differ from those in another file", path=file.data,
-                expected=f"the rows in {earlier.data}", mend="Use files made from one version of the data."
+                expected=f"the rows in {earlier.data}", mend="Use files made from the same data version."
             )  # fmt: skip
 
 

@@ -220,7 +220,7 @@ def make_profile_comparisons(
     return {
         "alpha": ALPHA,
         "correction": CORRECTION,
-        "method": f"{METHOD}; of the HTEB total, items and runs resampled",
+        "method": f"{METHOD}; for the HTEB total, items and runs are resampled",
         "scopes": {
             scope.name: compare_headlines(
                 [profiles.in_scope(scope.task, system, TOTAL).score for system in scope.systems]
@@ -274,7 +274,7 @@ def _run_change_test(part: str, system: str, d: Sequence[float], seed: int) -> d
     shift = hodges_lehmann(d, n_resamples=RESAMPLES, seed=seed)
     known = {"shift": shift.value, "ci_low": shift.low, "ci_high": shift.high}
     if len(d) < 2:
-        return {**row, **nothing, **known, "method": "", "reason": "one dataset is not tested"}
+        return {**row, **nothing, **known, "method": "", "reason": "a single dataset cannot be tested"}
     test = wilcoxon(d)
     return {**row, **known, "p": test.p, "p_holm": test.p, "method": test.method, "reason": ""}
 

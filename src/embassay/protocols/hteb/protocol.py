@@ -211,8 +211,8 @@ def _check_family_systems(request: HtebRequest, names: Sequence[str]) -> None:
         for system, _ in members:
             if system not in names:
                 raise UsageError(
-                    f"The family {family!r} has the system {system!r}, which is not evaluated.",
-                    mend=f"Name some of {', '.join(names)}.",
+                    f"The family {family!r} includes {system!r}, which is not evaluated.",
+                    mend=f"Choose from {', '.join(names)}.",
                 )
 
 

@@ -141,9 +141,9 @@ def _make_level_grid(
         ),
         *make_sequence_columns(("unchanged %", "failed %"), mean_shares),
         text("reason", lambda row: row.levels[TOTAL].score.reason),
-        note="A dataset's axis is the mean of its transformations, its total the mean of its axes; datasets have "
-        "equal weight. The original is scored on the items with a transformed text, and does not count in the "
-        "total.",
+        note="For a dataset, an axis is the mean of its transformations, and the total is the mean of its "
+        "axes. Datasets have equal weight. The original is scored on the items that have a transformed text "
+        "and is not part of the total.",
     )
 
 
@@ -222,8 +222,8 @@ def _make_tests_table(tests: Sequence[Mapping[str, Any]]) -> ColumnTable:
         make_signed_points_column("shift"), *_ENDS,
         number_column("p", style="p"), number_column("p_holm", style="p"),
         whole_number_column("datasets", "n"), text("method"), text("reason"),
-        note="Hodges-Lehmann shift of the change over datasets, bootstrap over datasets; Wilcoxon's signed-rank test, "
-        "Holm over systems within a part. We could not read the paper's own choice of tests: this one is ours.",
+        note="Hodges-Lehmann shift of the change over datasets, bootstrap over datasets; Wilcoxon signed-rank "
+        "test, Holm over systems within a part. We could not read which tests the paper uses; these are ours.",
     )  # fmt: skip
 
 
@@ -237,10 +237,10 @@ def _make_axes_table(axes: Mapping[str, Any]) -> ColumnTable:
                 {"system": system["system"], "axis": AXES[axis], "ci_low": low, "ci_high": high, **values}
             )
     return ColumnTable.of(
-        "hteb_profiles", "HTEB: the profile of every system", rows, text("system"), text("axis"),
+        "hteb_profiles", "HTEB: profile of each system", rows, text("system"), text("axis"),
         make_signed_points_column("change"), *_ENDS, make_signed_points_column("relative"),
         whole_number_column("rank"),
-        note="Relative: minus the system's mean over its axes. Rank 1 loses least on the axis; it is not a test.",
+        note="Relative: minus the system's mean over its axes. Rank 1 loses least; ranks are not tested.",
     )  # fmt: skip
 
 
@@ -267,7 +267,7 @@ def _make_families_table(families: Sequence[Mapping[str, Any]]) -> ColumnTable:
         number_column("billions", decimals=3), make_points_column("total"), make_signed_points_column("change"),
         *(make_signed_points_column(AXES[axis].lower(), f"axes.{axis}") for axis in axes), *_ENDS,
         make_signed_points_column("per doubling", "slope"),
-        note="Above 0, the largest member loses less. Hodges-Lehmann shift over datasets with its bootstrap interval.",
+        note="Above 0, the largest model loses less. Hodges-Lehmann shift over datasets, bootstrap interval.",
     )  # fmt: skip
 
 
@@ -296,8 +296,8 @@ def _make_texts_table(texts: Sequence[TransformedTextCounts]) -> ColumnTable:
         number_column("questions lost %", lambda row: _compute_share_or_none(row.no_question, row.questions)),
         number_column("edit distance", "distance"),
         *(_make_count_field(kind, attrgetter("outcomes")) for kind in kinds),
-        note="Of distinct texts. Length ratio: the median. Wrong way: not longer or not shorter, against the "
-            "intention.",
+        note="Distinct texts. Length ratio: the median. Wrong way: texts that should be longer or shorter "
+            "but are not.",
     )  # fmt: skip
 
 
@@ -323,7 +323,7 @@ def _make_languages_table(texts: Sequence[TransformedTextCounts]) -> ColumnTable
     return ColumnTable.of(
         "hteb_languages", "HTEB: languages drawn", drawn, *_TEXTS,
         *(_make_count_field(name, attrgetter("languages")) for name in names),
-        note="Texts by the language they were translated to or, for back-translation, through.",
+        note="Texts by the language they were translated into or, for back-translation, via.",
     )  # fmt: skip
 
 

@@ -398,7 +398,14 @@ class StoredTextTransformer:
         keys = ((text.text, lang, place) for lang in (text.lang, "") for place in (f"occurrence:{nth}", ""))
         paraphrase = next((stored[key] for key in keys if key in stored), None)
         missing = ParaphraseOutcome(
-            text.text, text.lang, "", "", "missing", f"{self.name} does not have this text", 0, seed
+            text.text,
+            text.lang,
+            "",
+            "",
+            "missing",
+            f"{self.name} has no transformation of this text",
+            0,
+            seed,
         )
         return replace(paraphrase or missing, lang=text.lang)
 
@@ -552,9 +559,7 @@ def _open_recorded_sources(names: Sequence[str]) -> tuple[TransformationSource, 
 def _check_has_transformations(what: str, names: Sequence[str], has: Sequence[str]) -> None:
     for name in names:
         if name not in has:
-            raise UsageError(
-                f"{what} has no transformation {name!r}.", mend=f"It has {', '.join(has)}: name one of them."
-            )
+            raise UsageError(f"{what} has no transformation {name!r}.", mend=f"Choose from {', '.join(has)}.")
 
 
 def _open_stored_sources(text: str, folder: str, names: Sequence[str]) -> tuple[TransformationSource, ...]:

@@ -63,24 +63,24 @@ COLUMNS = ("pair_id", "text", "text2", "rater_id", ADEQUACY, *FLUENCY)
 CRITERIA = ("adequacy", "fluency")
 
 INSTRUCTIONS = """\
-# Two texts: do they say the same, and are they well written?
+# Do two texts say the same thing, and are they well written?
 
-Each row has two texts. A program made one from the other, and you are not told which: it may be paraphrased, longer,
-shorter, or in another language. Give whole numbers from 1 to 5.
+Each row has two texts. A program made one of them from the other; you are not told which. The new text may be
+paraphrased, longer, shorter, or in another language. Give whole numbers from 1 to 5.
 
-`adequacy`, of both together:
+`adequacy` (of both texts together):
 
 - 5: everything the shorter text says is in the longer one, and nothing contradicts it.
-- 3: the main point is the same, but something that matters is missing, added or different.
+- 3: the main point is the same, but something important is missing, added or different.
 - 1: they say different things.
 
-`fluency`, of `text`, and `fluency2`, of `text2`:
+`fluency` (of `text`) and `fluency2` (of `text2`):
 
 - 5: as a good writer of that language would write it.
 - 3: clear, with mistakes.
-- 1: hardly understood.
+- 1: hardly understandable.
 
-How to go about it:
+How to rate:
 
 - More or fewer details are not a fault if the main meaning is the same.
 - Leave a row blank if you do not read both languages well.
@@ -100,7 +100,7 @@ def draw_rating_study(
     """
     if target.exists() and any(target.iterdir()):
         raise UsageError(
-            f"{target} is not empty, and a study is never changed.", mend="Choose another --out folder."
+            f"{target} is not empty, and studies are never overwritten.", mend="Choose another --out folder."
         )
     chosen = [
         kind for kind in TRANSFORMATIONS if kind in of.sources and kind in (transformations or of.sources)
@@ -148,7 +148,7 @@ def _list_candidates(
         )
     pool = [candidate for lang in langs or sorted(offered) for candidate in offered[lang]]
     if len({candidate.paraphrase.text for candidate in pool}) < 2:
-        raise UsageError(f"{name} has fewer than two texts.", mend="Draw from more data.")
+        raise UsageError(f"{name} has fewer than two texts.", mend="Use more data.")
     return pool
 
 
@@ -256,7 +256,7 @@ def _read_ratings(file: Path, key: Mapping[str, PairToRate]) -> Iterator[Criteri
             continue
         if pair not in key:
             raise DataError("the study has no such pair", path=row.path, line=row.line, found=repr(pair),
-                            mend="Give the files that you sent out.")  # fmt: skip
+                            mend="Give the files that you sent to the raters.")  # fmt: skip
         if (pair, rater) in seen:
             raise DataError(f"{rater} has already rated the pair {pair}", path=row.path, line=row.line)
         seen.add((pair, rater))
@@ -272,7 +272,7 @@ def _read_rating(row: Row, column: str) -> float:
     if not _WHOLE.fullmatch(text):
         raise DataError(
             f"the {column} is not on the scale", path=row.path, line=row.line, expected="a whole number from 1 to 5",
-            found=repr(text), mend="Ask the rater, or leave the cell blank: it then counts as unrated."
+            found=repr(text), mend="Ask the rater, or leave the cell blank to count it as unrated."
         )  # fmt: skip
     return float(text[0])
 
@@ -404,14 +404,14 @@ def make_validation_tables(scored: ValidationStudyResult) -> Iterator[ColumnTabl
         *make_sequence_columns(("ac2_low", "ac2_high"), attrgetter("quadratic_ends")),
         number_column("ac2_linear", "linear"),
         number_column("equal"),
-        note="Ratings from 1 to 5. AC2 is Gwet's, with quadratic and linear weights; `equal` the share of equal "
-        "ratings.",
+        note="Ratings from 1 to 5. AC2: Gwet's AC2 with quadratic and linear weights. `equal`: share of "
+        "equal ratings.",
     )  # fmt: skip
     if scored.drift:
         yield ColumnTable.of(
             "hteb_drift", "HTEB: does a drop come from bad texts?", scored.drift, text("system"),
             text("transformation", lambda drift: drift.transformation or "all"), number_column("rho"),
             whole_number_column("pairs"),
-            note="Spearman of similarity and adequacy. A strong correlation would suggest that drops come from bad "
-                "texts.",
+            note="Spearman correlation of similarity and adequacy. A strong correlation would suggest that "
+                "drops come from bad texts.",
         )  # fmt: skip

@@ -52,7 +52,7 @@ _RANGE: Mapping[Family, Range] = {
     "sts": (-2.0, 2.0),
 }
 NO_CLUSTERS = (
-    "one partition of one set of items: resampling its items does not show what other items would give"
+    "this is one partition of one set of items, so resampling cannot show how other items would score"
 )
 
 
@@ -98,8 +98,8 @@ def compare_with_people(
         items = tuple(sorted(answered & values.keys()))
         if not items:
             raise DataError(
-                f"{name} has no item of {people.task.name} that people answered.",
-                mend="Give its values by item id.",
+                f"{name} has no value for any item of {people.task.name} that people answered.",
+                mend="Pass values keyed by item id.",
             )
         groups.setdefault(items, []).append(name)
     by_system: dict[str, SystemMinusPeople] = {}
@@ -299,8 +299,8 @@ def _estimate_components_with_gaps(table: Floats, answered: NDArray[np.bool_]) -
     return VarianceComponents(mean.point, *(spread**2 for spread in spreads))
 
 
-ONE = "one annotator has no others"
-GROUPS = "resampled items inflate a V-measure: copies of an item are always together"
+ONE = "only one annotator, so there are no others to compare with"
+GROUPS = "resampling items inflates V-measure because copies of an item always share a cluster"
 Held = Sequence[Mapping[str, Any]]
 """The answers of the other annotators, by item id."""
 
@@ -335,11 +335,11 @@ def leave_one_out_human_ceiling(people: PeopleAnswers, draws: ResamplingSettings
     """
     taking_part = people.active_annotators
     if not taking_part:
-        raise UsageError(f"Nobody answered {people.task.name}.", mend="Give the annotations of this task.")
+        raise UsageError(f"Nobody answered {people.task.name}.", mend="Pass annotations of this task.")
     # An item that one person answered has no others to be compared with.
     items = [item for item in people.items if sum(item in answers for answers in taking_part.values()) > 1]
     if len(taking_part) < 2 or not items:
-        reason = ONE if len(taking_part) < 2 else "no item has two annotators"
+        reason = ONE if len(taking_part) < 2 else "no item was answered by two annotators"
         return HumanCeiling(make_value_without_interval(float("nan"), len(items), reason), {}, len(items))
     parts: dict[str, Callable[[Floats], Floats]] = {}
     dropped = 0
@@ -494,7 +494,7 @@ def _mean_score_against_golds(
     shared = [item for item in people.items if sum(item in said for said in taking_part.values()) > 1]
     items = [item for item in shared if item in system]
     if len(taking_part) < 2 or not items:
-        reason = ONE if len(taking_part) < 2 else "no item has two annotators and an answer from the system"
+        reason = ONE if len(taking_part) < 2 else "no item was answered by two annotators and the system"
         return make_value_without_interval(float("nan"), len(items), reason)
     parts = [make_annotator_scorer(people, system, gold, items) for gold in golds]
 
@@ -522,7 +522,7 @@ def share_of_people_below(score: float, annotators: Sequence[float], *, confiden
     """
     people = check_sample(list(annotators), "annotators")
     if score != score:
-        raise UsageError("The system has no score.", mend="Leave it out and say why.")
+        raise UsageError("The system's score is NaN.", mend="Leave the system out and report why.")
     below = float((people < score).sum() + (people == score).sum() / 2)
     return interval_for_share_of_people(below / len(people), len(people), confidence=confidence)
 
@@ -542,7 +542,8 @@ def interval_for_share_of_people(share: float, n: int, *, confidence: float = 0.
     check_confidence(confidence)
     if not 0 <= share <= 1 or n < 1:
         raise UsageError(
-            f"A share of {share} is not possible with {n} annotators.", mend="Give 0 <= share <= 1, n >= 1."
+            f"The share is {share} of {n} annotators.",
+            mend="Use a share from 0 to 1 and at least 1 annotator.",
         )
     below, tail = share * n, (1 - confidence) / 2
     low = float(beta.ppf(tail, below, n - below + 1)) if below > 0 else 0.0
@@ -591,14 +592,16 @@ def items_needed(
     (137, None, 0.28)
     """
     if not (0 < alpha < 1 and alpha < power < 1):
-        raise UsageError(f"Power {power} at level {alpha} is impossible.", mend="Use 0.8 and 0.05.")
+        raise UsageError(
+            f"Power is {power}, alpha {alpha}.", mend="Use 0 < alpha < power < 1, such as 0.05 and 0.8."
+        )
     items = sorted(set(people.scored_items) & system.keys())
     k = 1 if people.aggregation == "first" else len(people.active_annotators)
     nothing = SampleSizeNeeded(None, None, None, len(items), k)
     if people.task.family == "clustering":
-        return replace(nothing, note="Clusterings have no test over items.")
+        return replace(nothing, note="Clustering scores cannot be tested over items.")
     if len(items) < _LEAST_ITEMS:
-        return replace(nothing, note=f"Fewer than {_LEAST_ITEMS} items say nothing about others.")
+        return replace(nothing, note=f"At least {_LEAST_ITEMS} items are needed for an estimate.")
     reach = compute_test_quantiles(power, alpha)
     laid = arrange_people_rows(people, items)
     values = replace_none_by_nan([system[item] for item in items])
@@ -672,7 +675,7 @@ def _estimate_need_by_variance(
 ) -> SampleSizeNeeded:
     gap, variance = float(differences.mean()), float(differences.var(ddof=1))
     if variance <= 0:
-        return replace(need, note="The difference is the same on every item.")
+        return replace(need, note="No estimate: the difference is the same on every item.")
     # Guenther 1981: what a t test needs more than a normal one.
     extra = reach.test**2 / 2
     smallest = reach.test_and_power_quantile * math.sqrt(variance / max(need.n - extra, 1))
@@ -693,7 +696,7 @@ def _estimate_need_by_correlation(
     at: PeopleSystemCorrelations | None, need: SampleSizeNeeded, reach: TestAndPowerQuantiles
 ) -> SampleSizeNeeded:
     if at is None:
-        return replace(need, note="A correlation is undefined: ratings or similarities do not vary.")
+        return replace(need, note="A correlation is undefined because ratings or similarities do not vary.")
     smallest = at.convert_z_to_correlation_gap(
         reach.test_and_power_quantile * at.spread / math.sqrt(max(need.n - 3, 1))
     )
@@ -722,11 +725,11 @@ def _explain_missing_sample_size(need: SampleSizeNeeded, *, known: bool = True) 
     """With why there is no number; `known` is whether annotators can be told from chance at all."""
     notes = []
     if need.items is None:
-        notes.append(f"No number of items up to {MOST_ITEMS:,} would be enough.")
+        notes.append(f"Even {MOST_ITEMS:,} items would not be enough.")
     if need.k < 2:
-        notes.append("One annotator says nothing about others.")
+        notes.append("One annotator does not show how annotators vary.")
     elif not known:
-        notes.append("These items do not show what more annotators would change.")
+        notes.append("The effect of more annotators cannot be estimated from these items.")
     elif need.annotators is None:
-        notes.append(f"With these items, no number of annotators up to {MOST_ANNOTATORS} would be enough.")
+        notes.append(f"With these items, even {MOST_ANNOTATORS} annotators would not be enough.")
     return replace(need, note=" ".join(notes))

@@ -219,10 +219,7 @@ class SqliteStudyDatabase:
         except (OSError, sqlite3.Error) as error:
             raise ModelError(
                 f"The answers in {self.place} cannot be read or written: {error}.",
-                mend=(
-                    "Free some disk space, or check the file and its permissions; every answer that was "
-                    "acknowledged is kept."
-                ),
+                mend="Free disk space, or check the file and its permissions. Acknowledged answers are kept.",
             ) from error
 
 
@@ -319,12 +316,14 @@ class PostgresStudyDatabase:
     def __init__(self, address: SecretServerUrl, schema: str) -> None:
         self._schema = schema
         self._server = PgVectorServer(address, self._prepare_connection, client=_TITLE, needs="psycopg")
-        self.place = f"schema {schema} of PostgreSQL at {self._server.place}"
+        self.place = f"PostgreSQL schema {schema} at {self._server.place}"
         # Nothing is asked: a connection is made, which tells at once where it cannot be.
         try:
             self._server.do(lambda _: None)
         except ModelError as error:
-            mend = f"Let the user create a schema, or make it: CREATE SCHEMA {schema} AUTHORIZATION user."
+            mend = (
+                f"Let the user create schemas, or create this one: CREATE SCHEMA {schema} AUTHORIZATION user."
+            )
             raise ModelError(
                 error.message, mend=mend if "permission denied" in error.message else error.mend
             ) from error
@@ -371,14 +370,14 @@ def open_postgres_database(address: str, schema: str) -> PostgresStudyDatabase:
     if not name and not address.startswith(tuple(f"{scheme}://" for scheme in _SCHEMES)):
         raise UsageError(
             "The database address is neither a URL nor the name of an environment variable.",
-            mend=f"Write it like {_EXAMPLE}, or leave it out for a file in the study's folder.",
+            mend=f"Write it like {_EXAMPLE}, or omit it to use a file in the study's folder.",
         )
     try:
         check_no_password(f"{_TITLE}:{address}")
     except UsageError:
         raise UsageError(
-            "The database address contains a password, and everyone on this machine can see commands.",
-            mend=f"Put it into an environment variable, export {VARIABLE}=..., and write --database {VARIABLE}.",
+            "The database address contains a password, and other users of this machine can see command lines.",
+            mend=f"Put the address in an environment variable (export {VARIABLE}=...) and pass --database {VARIABLE}.",
         ) from None
     return PostgresStudyDatabase(
         resolve_server_address(_TITLE, address, schemes=_SCHEMES, variable=VARIABLE), schema

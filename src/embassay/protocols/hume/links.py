@@ -81,8 +81,8 @@ class StudyLinks:
             )  # fmt: skip
         elif row[1] != _hash_of(token):
             raise UsageError(
-                "The links of this study were made with a key other than the one in its folder.",
-                mend=f"Restore the {KEY_FILE} they were made with, or make new links: --new-links.",
+                "The study's links were created with a key that differs from the one in its folder.",
+                mend=f"Restore the original {KEY_FILE}, or pass --new-links to create new links.",
             )
         return token
 
@@ -105,8 +105,8 @@ def load_or_make_study_key(folder: Path) -> bytes:
         key = b""
     if len(key) != _KEY_BYTES:
         raise DataError(
-            "This file contains no key", path=path, expected=f"{2 * _KEY_BYTES} hexadecimal digits",
-            mend="Restore the original, or delete it and make new links: --new-links."
+            "The file contains no valid key", path=path, expected=f"{2 * _KEY_BYTES} hexadecimal digits",
+            mend="Restore the original, or delete the file and pass --new-links."
         )  # fmt: skip
     return key
 

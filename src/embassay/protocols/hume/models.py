@@ -153,7 +153,7 @@ def _list_scarce_labels(data: FewLabelledTexts) -> list[str]:
     counts = {label: rows.labels.count(label) for label in sorted(set(rows.labels))}
     short = [f"label {label}: {n} of {wanted} training texts" for label, n in counts.items() if n < wanted]
     missing = [label for label in data.labels if label not in counts]
-    return short + [f"label {label}: no training text, so it is never given" for label in missing]
+    return short + [f"label {label}: no training texts, so it is never predicted" for label in missing]
 
 
 def _take_rows(rows: LabelledTexts, kept: Sequence[int]) -> LabelledTexts:
@@ -358,7 +358,7 @@ def _payload_text(item: StudyItem, name: str) -> str:
     value = item.payload.get(name)
     if not isinstance(value, str) or not value.strip():
         raise DataError(
-            f"Item {item.id} of {item.task} has no {name}.", mend="Use the study as it was sampled."
+            f"Item {item.id} of {item.task} has no {name}.", mend="Restore the study as it was sampled."
         )
     return value
 
@@ -369,8 +369,8 @@ def _payload_documents(item: StudyItem, grades: int) -> tuple[str, ...]:
     # An empty document is one that people saw, too: only what is no text is a fault.
     if len(texts) != grades or not all(isinstance(text, str) for text in texts):
         raise DataError(
-            f"Item {item.id} of {item.task} has {len(texts)} documents and {grades} grades.",
-            mend="Use the study as it was sampled.",
+            f"Item {item.id} of {item.task} has {len(texts)} documents but {grades} grades.",
+            mend="Restore the study as it was sampled.",
         )
     return tuple(map(str, texts))
 

@@ -37,7 +37,7 @@ Profiles = Mapping[str, Mapping[str, str]]
 _CHOICES: Mapping[Question, Choices] = {
     "language": (
         ("native", "It is my first language"), ("near-native", "Nearly as well as my first language"),
-        ("good", "Well, though I look up a word now and then"), ("basic", "With effort"),
+        ("good", "Well, but I sometimes look up a word"), ("basic", "With effort"),
     ),
     "expertise": (
         ("expert", "I do research on language or language technology"),
@@ -101,11 +101,12 @@ def check_profile_answers(study: StudyFile, said: Mapping[str, Any]) -> dict[str
     for key, answer in said.items():
         if key not in choices:
             raise DataError(
-                f"The study does not ask {key!r}.", mend=f"It asks {', '.join(choices) or 'nothing'}."
+                f"The study does not ask about {key!r}.",
+                mend=f"It asks about {', '.join(choices) or 'nothing'}.",
             )
         if answer and answer not in choices[key]:
             raise DataError(
-                f"{answer!r} is not an answer to {key!r}.", mend=f"Use one of {', '.join(choices[key])}."
+                f"{answer!r} is not a valid answer to {key!r}.", mend=f"Use one of {', '.join(choices[key])}."
             )
     return {key: str(answer or "") for key, answer in said.items()}
 
@@ -188,8 +189,8 @@ def scores_by_profile_table(
         text("group", "answer"), whole_number_column("annotators", lambda group: len(group.people)),
         whole_number_column("answers", lambda group: sum(annotator.items for annotator in group.people)),
         *interval_columns("score", ("score", "low", "high")), text("reason", "score.reason"),
-        note="Score is the mean of the annotators' own scores; low and high are 95% Student intervals over annotators. "
-        f"Groups of fewer than {smallest} people are withheld together.",
+        note="Score is the mean of the annotators' scores; low and high are 95% Student's t intervals over annotators. "
+        f"Groups of fewer than {smallest} people are merged and withheld.",
     )  # fmt: skip
 
 
@@ -231,6 +232,6 @@ def _group_score(scores: Sequence[float]) -> Estimate:
     # fsum gives the same sum in any order of the scores.
     mean, n = math.fsum(scores) / len(scores), len(scores)
     if n < 2:
-        return Estimate(value=mean, reason="one annotator has no interval over annotators")
+        return Estimate(value=mean, reason="no interval over annotators for only one annotator")
     half = t_quantile(0.975, n - 1) * statistics.stdev(scores) / math.sqrt(n)
     return Estimate(value=mean, low=mean - half, high=mean + half)

@@ -201,7 +201,7 @@ SHARE, CORRELATION, DISTANCE = (0.0, 1.0), (-1.0, 1.0), (0.0, float("inf"))
 _DRAWS = 1 << 16
 _MOST_UNDEFINED = 0.05
 _ROUNDING = 1e-12
-ALIKE = "the same in every resample: these items do not show how it varies"
+ALIKE = "the value is the same in every resample, so its variation cannot be estimated"
 """Perfect agreement on 20 items is common at a true kappa of 0.9: an interval without width would be wrong."""
 _LEAST = 3
 
@@ -247,7 +247,7 @@ def resample_statistics(
     check_confidence(draws.confidence)
     draws = replace(draws, kind=draws.kind or "bca")
     if n < 1:
-        raise UsageError("There are no items to resample.", mend="Give the answers to at least one item.")
+        raise UsageError("There are no items to resample.", mend="Pass answers to at least one item.")
     # Every item once: the value goes the way of its resamples, so that no second formula can differ from them.
     estimates = _reshape_to_columns(statistic(np.ones((1, n))))[0]
     if n < _LEAST:
@@ -326,7 +326,7 @@ def _bca_interval(
     low, high = np.quantile(defined, ends)
     method = f"{confidence:.0%} {kind} bootstrap of items, {every} resamples"
     if undefined:
-        method += f", {undefined} of them without a value"
+        method += f", {undefined} of them undefined"
     p = _two_sided_p(defined, shift, skew)
     return ResampledEstimate(
         estimate, float(low), float(high), n, method, p=p, undefined=undefined, resamples=every
@@ -467,16 +467,14 @@ def _list_answers_by_convention(people: PeopleAnswers) -> list[Mapping[str, Any]
         raise UsageError(f"The aggregation is {aggregation!r}.", mend="Use paper, pooled, mean or first.")
     every = list(people.active_annotators.values())
     if not every:
-        raise UsageError(
-            f"Nobody answered an item of {task.name}.", mend="Give the annotations of this task."
-        )
+        raise UsageError(f"Nobody answered any item of {task.name}.", mend="Pass annotations of this task.")
     if aggregation == "first":
         return every[:1]
     if aggregation == "mean" or (aggregation == "paper" and task.family not in POOLED_FIRST):
         return every
     together = pool_annotator_answers(task, people.answers)
     if together is None:
-        raise UsageError("Groups of several people cannot be pooled.", mend="Use paper or mean.")
+        raise UsageError("Clusterings by several people cannot be pooled.", mend="Use paper or mean.")
     return [together]
 
 
@@ -488,7 +486,7 @@ def _make_ap_function(mode: ApMode) -> Any:
     return lambda gold, marks: average_precision_of_marks(gold, marks, human_ap_mode=mode)
 
 
-COPIES = "resampled items inflate a V-measure: copies of an item are always together"
+COPIES = "resampling items inflates V-measure because copies of an item always share a cluster"
 _WITHIN = {"percent_agreement": SHARE, "v_measure": SHARE, "absolute_difference": DISTANCE}
 Rows = Sequence[tuple[Any, ...]]
 

@@ -91,7 +91,7 @@ class ResourceLevelMeans:
     @property
     def why_no_interval(self) -> str:
         """Empty where there is one."""
-        few = f"fewer than {FEWEST_PAIRS} pairs: no interval over pairs"
+        few = f"no interval over fewer than {FEWEST_PAIRS} pairs"
         return few if self.pairs < FEWEST_PAIRS else ""
 
 
@@ -102,15 +102,15 @@ def resource_table(summary: Summary, seed: int) -> ColumnTable:
     """
     models = [model for model in compare_people_with_models(summary) if model.pair.human.value is not None]
     return ColumnTable.of(
-        "hume_resources", "HUME: people and models by language resources", _level_rows(models, seed),
+        "hume_resources", "HUME: people and models by language resource level", _level_rows(models, seed),
         text("level"), text("class", "resource_class"), text("languages"), whole_number_column("pairs"),
         *interval_columns("human", ("human", "human_low", "human_high")), points_column("best"),
         points_column("median"),
         number_column("best_percent_of_human", "percent", 1),
         *interval_columns("gap", ("gap", "gap_low", "gap_high"), "signed"), whole_number_column("wins"),
         text("reason", "why_no_interval"),
-        note=("Classes of Joshi et al. (2020): high is 4 and 5, mid 3, low 0 to 2. Best and median refer to a "
-            "pair's ranked models; gap is people minus best, and wins are the pairs where people beat the best."),
+        note=("Classes follow Joshi et al. (2020): high is 4-5, mid is 3 and low is 0-2. Best and median are over a "
+            "pair's ranked models; gap is people minus best, and wins counts pairs where people beat the best."),
     )  # fmt: skip
 
 

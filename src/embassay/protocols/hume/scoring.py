@@ -48,7 +48,7 @@ def classification_scores(gold: Sequence[Label], answers: Sequence[Label]) -> di
     if len(gold) != len(answers) or not len(gold):
         raise UsageError(
             f"There are {len(gold)} gold labels and {len(answers)} answers.",
-            mend="Give one of each per item, for at least one item.",
+            mend="Pass one of each per item, and at least one item.",
         )
     true, predicted = Counter(gold), Counter(answers)
     right = Counter(a for a, b in zip(gold, answers, strict=True) if a == b)
@@ -83,14 +83,15 @@ def majority_vote(votes: Iterable[Label], order: Sequence[Label] = ()) -> Label:
         unknown = counted.keys() - set(order)
         if unknown:
             raise UsageError(
-                f"{sorted(map(str, unknown))} is not a label of the task.", mend="Name every label, in order."
+                f"Not a label of the task: {', '.join(sorted(map(str, unknown)))}.",
+                mend="List every label, in order.",
             )
         return min(best, key=list(order).index)
     try:
         return min(best)
     except TypeError:
         raise UsageError(
-            "Labels that mix numbers and texts have no order.", mend="Name the labels of the task in order."
+            "Labels that mix numbers and text cannot be ordered.", mend="List the task's labels in order."
         ) from None
 
 
@@ -135,7 +136,7 @@ def _check_equal_lengths(gold: int, answers: int) -> None:
     if gold != answers or not gold:
         raise UsageError(
             f"There are {gold} gold values and {answers} answers.",
-            mend="Give one of each per item, for at least one item.",
+            mend="Pass one of each per item, and at least one item.",
         )
 
 
@@ -156,7 +157,7 @@ def reranking_scores(
     if len(gold) != len(answers) or not len(gold):
         raise UsageError(
             f"There are {len(gold)} gold queries and {len(answers)} answers.",
-            mend="Give one of each per query, for at least one query.",
+            mend="Pass one of each per query, and at least one query.",
         )
     pairs = list(zip(gold, answers, strict=True))
     every = {
@@ -233,11 +234,13 @@ def _marks_ndcg(gold: Sequence[int], marks: Sequence[float]) -> float:
 def _check_marks(gold: Sequence[int], marks: Sequence[float]) -> None:
     if len(gold) != len(marks):
         raise UsageError(
-            f"A query has {len(gold)} gold grades and {len(marks)} marks.",
-            mend="Give one of each per document.",
+            f"A query has {len(gold)} gold grades but {len(marks)} marks.",
+            mend="Pass one of each per document.",
         )
     if not any(grade > 0 for grade in gold):
-        raise UsageError("A query has no relevant document.", mend="Leave it out: it has no score.")
+        raise UsageError(
+            "A query has no relevant document.", mend="Leave the query out, because it has no score."
+        )
 
 
 Coefficient = Literal["fleiss_kappa", "ari", "spearman"]
@@ -329,7 +332,7 @@ def _explain_missing_agreement(family: Family, answers: Answers, least: int) -> 
     if len(answers) < 2:
         return "fewer than two annotators"
     if not count_shared_items(answers):
-        return "no item has two annotators"
+        return "no item was answered by two annotators"
     most = max(len(one.keys() & other.keys()) for one, other in combinations(answers.values(), 2))
     if most < least:
         return f"no two annotators share {least} items"
@@ -435,7 +438,7 @@ class PeopleScores:
         if aggregation != "pooled":
             raise UsageError(f"The aggregation is {aggregation!r}.", mend="Use paper, pooled, mean or first.")
         if self.pooled is None:
-            raise UsageError("Groups of several people cannot be pooled.", mend="Use paper or mean.")
+            raise UsageError("Clusterings by several people cannot be pooled.", mend="Use paper or mean.")
         return self.pooled.scores
 
     def score(self, aggregation: Aggregation = "paper") -> float:
@@ -479,12 +482,10 @@ def score_people_answers(
     answered = {annotator: given for annotator, given in sorted(answers.items()) if given}
     items = sorted({item for given in answered.values() for item in given})
     if not items:
-        raise UsageError(
-            f"Nobody answered an item of {task.name}.", mend="Give the annotations of this task."
-        )
+        raise UsageError(f"Nobody answered any item of {task.name}.", mend="Pass annotations of this task.")
     if missing := [item for item in items if item not in gold]:
         raise UsageError(
-            f"Item {missing[0]} of {task.name} has no gold.", mend="Give the gold of every item."
+            f"Item {missing[0]} of {task.name} has no gold.", mend="Pass the gold of every item."
         )
     scorer = _family_scorer(task.family, human_ap_mode)
     annotators = {
@@ -578,7 +579,7 @@ def bootstrap_map_over_queries(
     """
     queries = sorted({query for given in answers.values() for query in given})
     if not queries:
-        raise UsageError("Nobody answered a query.", mend="Give the annotations of this task.")
+        raise UsageError("Nobody answered any query.", mend="Pass annotations of this task.")
     every = [
         [
             average_precision_of_marks(gold[query], given[query], human_ap_mode=human_ap_mode)
@@ -601,5 +602,5 @@ def _check_interval_arguments(family: str, annotators: Sequence[float], n: int, 
         raise UsageError(f"one_annotator is {one_annotator!r}.", mend="Use wilson or none.")
     if not len(annotators) or n < 1:
         raise UsageError(
-            f"{len(annotators)} annotators and {n} items have no score.", mend="Give at least one of each."
+            f"{len(annotators)} annotators and {n} items give no score.", mend="Pass at least one of each."
         )

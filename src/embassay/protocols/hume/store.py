@@ -144,12 +144,12 @@ def check_answer_value(task: StudyTask, payload: Mapping[str, Any], value: Any) 
     if is_draft(value) and task.family == "reranking":
         return {DRAFT: _check_draft(value[DRAFT], _count_documents(payload))}
     if isinstance(value, Mapping | float) and not _is_number(value):
-        raise DataError(f"{where} has no kind that this task knows.", mend="Answer it on its page.")
+        raise DataError(f"{where} has the wrong type for this task.", mend="Answer the item on its page.")
     like = (0,) * _count_documents(payload) if task.family == "reranking" else None
     try:
         read = convert_value_for_scoring(task.spec, value, where, like=like)
     except OverflowError:
-        raise DataError(f"{where} is not a number that can be read.") from None
+        raise DataError(f"{where} is not a valid number.") from None
     if read is None:
         return None
     if task.family == "sts":
@@ -173,7 +173,7 @@ def _check_rating(rating: float, scale: RatingScale, where: str) -> float:
 def _check_group(group: str, where: str) -> str:
     if len(group) > _LONGEST_GROUP or not can_be_stored_as_text(group):
         raise DataError(
-            f"{where} is not a group's id.", mend=f"Use at most {_LONGEST_GROUP} plain characters."
+            f"{where} is not a valid group id.", mend=f"Use at most {_LONGEST_GROUP} plain characters."
         )
     return group
 
@@ -232,7 +232,7 @@ class AnswerStore:
         """
         if not _NAME.fullmatch(annotator):
             raise UsageError(
-                f"{annotator!r} cannot be the name of an annotator.",
+                f"{annotator!r} is not a valid annotator name.",
                 mend="Use up to 80 letters, digits, '_', '-', '.' or '@', and begin with a letter or digit.",
             )
         token = self.database.write(
@@ -245,7 +245,7 @@ class AnswerStore:
         if held is not None and held.kind != kind:
             raise UsageError(
                 f"{annotator} is already {_AS[held.kind]} in this study.",
-                mend="Give another name: answers of scripts, people and adjudicators are never mixed.",
+                mend="Choose another name, because answers by scripts, people and adjudicators are never mixed.",
             )
         return bool(token)
 
@@ -377,22 +377,21 @@ class AnswerStore:
 def _check_study_facts(held: Mapping[str, str], facts: Mapping[str, str], place: str) -> None:
     if held.get("version") != facts["version"]:
         raise UsageError(
-            f"{place} was written by another version of the store.", mend="Use the version that wrote it."
+            f"{place} was written by a different store version.",
+            mend="Use the Embassay version that wrote it.",
         )
     if held.get("content") != facts["content"]:
         raise UsageError(
             f"{place} contains answers to other items, from the study {held.get('name')!r}.",
-            mend="Serve the study they were given to, or this one with another database.",
+            mend="Serve that study, or serve this one with another database.",
         )
     if (held.get("guidelines"), held.get("guidelines_version")) != (
         facts["guidelines"], facts["guidelines_version"]
     ):  # fmt: skip
         raise UsageError(
-            f"{place} contains answers under guidelines {held.get('guidelines_version')!r}, but the study's "
-            "guidelines are "
-            f"{facts['guidelines_version']!r} now.",
-            mend="Guidelines cannot change once people have answered: restore the old ones, or sample into a new "
-            "folder.",
+            f"{place} contains answers given under guidelines {held.get('guidelines_version')!r}, but the study now "
+            f"has guidelines {facts['guidelines_version']!r}.",
+            mend="Guidelines cannot change once people have answered. Restore the old ones or sample a new study.",
         )
 
 
@@ -511,8 +510,8 @@ def open_answer_store(
         return _open_file_store(folder, read_only=read_only)
     if remembered not in (None, wanted):
         raise UsageError(
-            f"The answers to this study are kept at {remembered}.",
-            mend=f"Leave --database out, or delete {folder.path / ADDRESS} to start again elsewhere.",
+            f"The answers to this study are stored at {remembered}.",
+            mend=f"Omit --database, or delete {folder.path / ADDRESS} to start again elsewhere.",
         )
     if file.is_file() and _holds_answers(folder):
         raise UsageError(
@@ -543,7 +542,7 @@ def check_annotators_independent(folder: StudyFolder) -> None:
     if exposures:
         raise UsageError(
             describe_answer_exposures(exposures),
-            mend="Leave these out, or include all of them and say so wherever you use them.",
+            mend="Exclude these answers, or include all of them and report it wherever you use them.",
         )
 
 
@@ -634,10 +633,10 @@ def describe_answer_exposures(exposures: Iterable[SharedBrowserExposure]) -> str
     """What happened, in a sentence.
 
     >>> describe_answer_exposures([SharedBrowserExposure("ann", ("bob", "eve"))])
-    "Answers were given in a browser that had shown other people's: ann (of bob, eve)."
+    "Answers were given in a browser that had shown other people's answers: ann (shown: bob, eve)."
     """
-    who = ", ".join(f"{exposure.annotator} (of {', '.join(exposure.others)})" for exposure in exposures)
-    return f"Answers were given in a browser that had shown other people's: {who}."
+    who = ", ".join(f"{exposure.annotator} (shown: {', '.join(exposure.others)})" for exposure in exposures)
+    return f"Answers were given in a browser that had shown other people's answers: {who}."
 
 
 class BrowserLog:

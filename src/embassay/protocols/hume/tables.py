@@ -58,9 +58,9 @@ class PairAnswerer(NamedTuple):
 def agreement_table(summary: Summary) -> ColumnTable:
     """Table `agreement`: per pair the coefficient of its family with interval and band, and all others known."""
     every = [pair.agreement for pair in summary.pairs if pair.agreement]
-    note = "Agreement needs two annotators. The column value has the chosen coefficient, the next ones the others."
+    note = "Agreement needs two annotators. The value column has the chosen coefficient; later columns have the others."
     if any(agreement.value.low is not None for agreement in every):
-        note += " Intervals are bootstrap over items, with these annotators."
+        note += " Intervals come from a bootstrap over items, with these annotators."
     return ColumnTable.of(
         "agreement",
         "HUME: how well annotators agree",
@@ -127,9 +127,9 @@ def annotator_scores_table(summary: Summary) -> ColumnTable:
         number_column("seconds_per_item", "annotator.seconds", 1),
         whole_number_column("flagged", "annotator.flagged"),
         whole_number_column("counts", lambda row: row.annotator in row.pair.annotators),
-        note=("Score is the annotator's own; human is the pair's score, by the paper's rule unless the run "
-            "chose another. by_pooled scores the pooled answers, by_mean averages the annotators' "
-            "scores. An annotator with too few items does not count (0)."),
+        note=("score is the annotator's own; human is the pair's score, by the paper's rule unless the run "
+            "chose another. by_pooled scores the pooled answers; by_mean averages the annotators' "
+            "scores. counts is 0 for an annotator with too few items."),
     )  # fmt: skip
 
 
@@ -157,8 +157,8 @@ def people_beside_best_model_table(
 ) -> ColumnTable:
     """Table 8 of a study: people with interval and agreement, the best of the ranked models, whether it is outside."""
     note = (
-        "The range of the annotators is not a 95% interval, and a model outside it is not a test "
-        "result: the model's own uncertainty is ignored. For that, see hume_systems."
+        "The range of the annotators is not a 95% interval, and being outside it is not a test result, "
+        "because the model's own uncertainty is ignored. For tests, see hume_systems."
     )
     answered = text("answered_by", lambda row: name_annotator_kind(row.pair.annotators))
     return _make_table_8(pairs, ranked, *_people_table_columns(points_column), answered, note=note)
@@ -170,8 +170,8 @@ def printed_people_table(
     """Table 8, rounded as there; agreement is exact. `outside_interval` is its star. `own` systems have a column each,
     and one that says whether they lie outside of people's interval."""
     note = (
-        "Percents were rounded to two decimals first. The range of the annotators is not a 95% interval, and a model "
-        "outside an interval is not a test result: the model's own uncertainty is ignored."
+        "Percentages were first rounded to two decimals. The range of the annotators is not a 95% interval, and being "
+        "outside an interval is not a test result, because the model's own uncertainty is ignored."
     )
     return _make_table_8(
         pairs,
@@ -243,7 +243,7 @@ def pair_quality_table(pairs: Sequence[DatasetLanguageRecord]) -> ColumnTable:
         number_column("iaa", "agreement_value"), text("agreement", "trust"),
         whole_number_column("superhuman_on_noise"), text("advice"),
         text("flags", lambda pair: "; ".join(pair.flags)),
-        note="Agreement needs two annotators; with one, it is empty.",
+        note="Agreement needs two annotators and is empty if there is only one.",
     )  # fmt: skip
 
 
@@ -404,7 +404,7 @@ def model_spread_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
     """F2: the range of the models per pair and where people are, by language."""
     family, dataset, lang = OF_PAIR
     return _make_figure(
-        2, "people among the models, by pair", sorted(ranks, key=lambda rank: (rank.pair.lang, -rank.human)),
+        2, "people ranked among the models, by pair", sorted(ranks, key=lambda rank: (rank.pair.lang, -rank.human)),
         lang, family, dataset, whole_number_column("models", "n_models"),
         points_column("min", "worst"), points_column("median"),
         points_column("max", "best"), *interval_columns("pair.human", ("human", "human_low", "human_high")),
@@ -416,14 +416,14 @@ def model_spread_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
 def people_wins_figure(summary: Summary) -> ColumnTable:
     """F3: in what share of the pairs people are above the models, four panels, with Wilson intervals."""
     return _make_figure(
-        3, "pairs that people win", [wins for by in PANELS for wins in summary.wins if wins.by == by],
+        3, "pairs won by people", [wins for by in PANELS for wins in summary.wins if wins.by == by],
         text("panel", lambda wins: PANELS[wins.by]),
         text("group", lambda wins: wins.reference if wins.by == "all" else wins.group), text("against", "reference"),
         whole_number_column("wins"), whole_number_column("pairs"),
         points_column("win_rate", "rate_interval.value"),
         points_column("low", "rate_interval.low"), points_column("high", "rate_interval.high"),
-        note="A tie is not a win. Intervals are 95% Wilson, as if the pairs were drawn independently; pairs share "
-        "datasets and annotators, so they are too narrow.",
+        note="A tie does not count as a win. The 95% Wilson intervals are too narrow: they treat pairs as independent, "
+        "but pairs share datasets and annotators.",
     )  # fmt: skip
 
 
@@ -435,7 +435,7 @@ def best_model_gap_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
         points_column("best"), text("best_model"),
         whole_number_column("outside_interval", lambda rank: rank.pair.find_system_score(rank.best_model).outside),
         text("agreement", "pair.trust"),
-        note="Human minus best model: above 0, people are better.",
+        note="Human minus best model. Above 0, people are better.",
     )  # fmt: skip
 
 
@@ -446,7 +446,7 @@ def median_model_gap_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
         sorted(ranks, key=lambda rank: (rank.pair.lang, -rank.gap("median"))), *OF_PAIR,
         points_column("gap", lambda rank: rank.gap("median"), "signed"), points_column("human"),
         points_column("median"),
-        note="Human minus median model: above 0, people are better.",
+        note="Human minus median model. Above 0, people are better.",
     )  # fmt: skip
 
 
@@ -456,7 +456,7 @@ def pair_difficulty_figure(summary: Summary) -> ColumnTable:
     return _make_figure(
         6, "how hard pairs are for people", sorted(scored, key=lambda pair: -(pair.human.value or 0.0)), *PAIR,
         *interval_columns("human", ("human", "low", "high")), text("difficulty"),
-        note="Easy from 70, hard below 50.",
+        note="Easy: 70 or more. Hard: below 50.",
     )  # fmt: skip
 
 
@@ -466,19 +466,19 @@ def model_range_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
         7, "range of the models", sorted(ranks, key=lambda rank: -rank.spread), *OF_PAIR,
         points_column("range", "spread"), points_column("best"),
         points_column("lowest", "worst"), points_column("sd"), whole_number_column("models", "n_models"),
-        note="Best minus lowest model: the higher, the less consistent the models are.",
+        note="Best minus lowest model. The higher this is, the less consistent the models are.",
     )  # fmt: skip
 
 
 def agreement_by_gap_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
     """F8, ours: agreement of people against best model minus people, over the pairs that have an agreement."""
     correlation = agreement_against_gap(ranks)
-    note = "With fewer than three pairs, or no variation, there is no correlation."
+    note = "The correlation needs at least three pairs and some variation."
     if correlation.rho is not None and correlation.p is not None:
-        note = f"Spearman {correlation.rho:.2f} over {correlation.n} pairs (p = {correlation.p:.3g}): below 0, models "
-        note += "are above people where people agree least."
+        note = f"Spearman {correlation.rho:.2f} over {correlation.n} pairs (p = {correlation.p:.3g}). Below 0, models "
+        note += "lead most where people agree least."
     return _make_figure(
-        8, "agreement of people and lead of the best model",
+        8, "agreement between people and the lead of the best model",
         [rank for rank in ranks if rank.agreement is not None], *OF_PAIR,
         text("coefficient", "pair.agreement.coefficient"), number_column("agreement"),
         # The models' lead, not people's, so that the correlation falls where agreement is low.

@@ -226,7 +226,7 @@ def _scale_seconds(
 
 def describe_catalogue_planning(names: Sequence[str], mark: str = "") -> str:
     """What went by the catalogue, in a sentence without its full stop; the `mark` is that of their figures."""
-    return f"Not on this machine, so planned from the catalogue's figures{mark}: {', '.join(names)}"
+    return f"Not on this machine, so planned with sizes from the catalogue{mark}: {', '.join(names)}"
 
 
 def describe_absent_datasets(absent: Sequence[AbsentDataset], named: Collection[str]) -> Iterator[str]:
@@ -235,4 +235,4 @@ def describe_absent_datasets(absent: Sequence[AbsentDataset], named: Collection[
     if names:
         yield f"{describe_catalogue_planning(tuple(names), mark=' (~)')}."
     if alone := [name for name in names if name in named]:
-        yield f"`embassay data fetch {' '.join(alone)}` fetches those that are public."
+        yield f"`embassay data fetch {' '.join(alone)}` fetches the public ones."

@@ -303,7 +303,7 @@ def read_standings(folder: Path) -> tuple[SystemStanding, ...]:
         fault = error.found or error.what if isinstance(error, DataError) else str(error)
         raise DataError(
             "The headlines cannot be read", path=path, found=fault[:80],
-            mend="Run the same command again: it writes them from the finished cells."
+            mend="Run the same command again to write them from the finished cells."
         ) from error  # fmt: skip
 
 

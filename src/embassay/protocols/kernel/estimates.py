@@ -53,7 +53,7 @@ class Estimate:
         """Why there is no value; empty where there is one."""
         if math.isfinite(self.value):
             return ""
-        return "its value is not a number" if self.n else "no item can be scored"
+        return "the value is not a number" if self.n else "no item can be scored"
 
     def score(
         self,
@@ -336,7 +336,7 @@ class Lost:
         """Note the items whose similarity is NaN, (n,); `columns` are the texts that it compares, (n,) each."""
         for row in np.flatnonzero(np.isnan(similarity)).tolist():
             texts = (column[row] for column in columns)
-            self._note_lost_item(row, texts, "its similarity is not a number")
+            self._note_lost_item(row, texts, "the similarity is not a number")
 
     def note_unencoded_texts(self, texts: Iterable[str], first: int = 0) -> None:
         """Note the items whose text could not be encoded; `first` is the row of the first of the texts."""

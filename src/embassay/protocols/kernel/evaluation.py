@@ -167,7 +167,7 @@ def evaluate_cell(
     measures = {score.measure for score in outcome.scores}
     if outcome.scores and task.headline not in measures:
         raise ValueError(
-            f"the task {task.name} declares {task.headline!r}, and its scores are {', '.join(sorted(measures))}"
+            f"the task {task.name} declares {task.headline!r}, but it scores {', '.join(sorted(measures))}"
         )
     return opened.add_usage_and_warnings(outcome, calls)
 
@@ -335,7 +335,7 @@ class TaskProtocol(Protocol):
             if self.import_path.startswith("embassay."):
                 raise
             after = f" after {list(tables)[-1]}" if tables else ""
-            where = f"The tables of {self.import_path} stop{after}"
+            where = f"Writing the tables of {self.import_path} failed{after}"
             return list(tables.values()), (
                 f"{where}, {type(error).__name__}: {error}{locate_error_in_package(error, self.import_path)}",
             )

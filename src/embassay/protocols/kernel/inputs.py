@@ -99,9 +99,9 @@ def _frame_rows(frame: Any) -> Iterable[Mapping[str, Any]]:
     texts = isinstance(frame, list | tuple) and all(isinstance(row, str) for row in frame)
     raise UsageError(
         f"A {type(frame).__name__}{' of texts' if texts else ''} is not a dataset.",
-        mend="Write [{'text': text} for text in texts]."
+        mend="Pass [{'text': text} for text in texts]."
         if texts
-        else "Give a name of the catalogue, a path, a polars or pandas frame, or a list of dictionaries.",
+        else "Give a catalogue name, a path, a polars or pandas frame, or a list of dictionaries.",
     )
 
 
@@ -239,7 +239,7 @@ class CachedSystem:
             return said
         values = (_find_headline_score(scored, headline) for scored in (outcome, evaluate(own)))
         here, there = ("undefined" if value is None else f"{value:.4f}" for value in values)
-        return (f"{said[0]}: {headline} is {here}, but {there} by its own similarity",)
+        return (f"{said[0]}: {headline} is {here}, but {there} with its own similarity",)
 
     def say_other_similarities(self) -> tuple[str, ...]:
         """A sentence for each model that was made for another similarity than the cosine, by which it is compared, the
@@ -247,7 +247,7 @@ class CachedSystem:
         units = {encoder.name for encoder in self.encoders if encoder.conduct.are_units}
         are_all_units = units == {encoder.name for encoder in self.encoders}
         return tuple(
-            f"{name} was made for {NAMES[by]}, but is compared by cosine here, like all systems"
+            f"{name} was trained for {NAMES[by]}, but all systems are compared by cosine here"
             for name, by in list_replaced_similarities(self.system).items()
             if by == "manhattan" or not (name in units or are_all_units)
         )

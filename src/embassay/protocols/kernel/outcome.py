@@ -359,7 +359,7 @@ class Run:
         of_task = [standing for standing in every if standing.task == task]
         if not of_task:
             raise UsageError(
-                f"The run ranks nothing on {task!r}.", mend=f"It has: {', '.join(scopes) or 'none'}."
+                f"The run has no ranking on {task!r}.", mend=f"It has: {', '.join(scopes) or 'none'}."
             )
         places = self._read_rank_ranges(task)
         rows = [

@@ -37,6 +37,10 @@ from embassay.systems.remote import Ledger, NoCallsLedger
 REFERENCES = ("constant", "random")
 
 
+class UnfitDataset(UsageError):
+    """A dataset has the columns of none of the requested tasks."""
+
+
 @dataclass(frozen=True)
 class PlannedSystem:
     """A system of the run, as far as it is known without computing anything."""
@@ -247,7 +251,7 @@ def choose_tasks(
     joined = [task for task in wanted if not lacking[task.name]]
     if not joined:
         needs = "; ".join(f"{name} lacks {' and '.join(columns)}" for name, columns in lacking.items())
-        raise UsageError(
+        raise UnfitDataset(
             f"The dataset {source!r} fits none of the requested tasks: {needs}.",
             mend=_advise_on_unfit_dataset(dataset),
         )
@@ -257,7 +261,7 @@ def choose_tasks(
 def _advise_on_unfit_dataset(dataset: Dataset) -> str:
     """What to do with data that fit no task: rated pairs have another protocol."""
     if "pairs" in dataset.shapes():
-        return "Rated pairs are for PTEB: embassay pteb run, or embassay.pteb.run in Python."
+        return "For rated pairs, use PTEB: embassay pteb run, or embassay.pteb.run in Python."
     return "Name its columns with --map, for example --map text=body,label=topic, or choose another task."
 
 
@@ -271,7 +275,7 @@ def _keep_tasks_of_dataset(
             near = find_nearest_name(name, every)
             raise UsageError(
                 f"{source!r} is meant for {name!r}, which is not a task.",
-                mend=f"{f'Did you mean {near}? ' if near else ''}Tasks are {', '.join(every)}.",
+                mend=f"{f'Did you mean {near}? ' if near else ''}Use one of {', '.join(every)}.",
             )
     fitting = [task for task in wanted if task.name in meant]
     if not fitting:
@@ -313,7 +317,7 @@ def check_unique_dataset_names(names: Iterable[str]) -> None:
         if count > 1:
             raise UsageError(
                 f"Two datasets are called {name!r}.",
-                mend="Rename one file, or give it a description with a name.",
+                mend="Rename one of the files, or give it a name in a description.",
             )
 
 
@@ -389,11 +393,10 @@ def _plan_member(member: SuiteMember, plan: Callable[[str], D], *, plain: bool) 
         if error.line is not None or member.record is None:
             raise
         return None, error.briefly if isinstance(error, AbsentData) else error.what.rstrip(".")
-    except UsageError as error:
-        # The one UsageError that says a fetched dataset lacks what the task needs; others are the user's to mend.
-        if member.record is None or "joins none" not in error.message:
+    except UnfitDataset:
+        if member.record is None:
             raise
-        return None, "its tables lack what the task needs"
+        return None, "its tables lack columns that the task needs"
     return replace(dataset, group=member.group or dataset.group), ""
 
 
@@ -431,15 +434,15 @@ def check_suites_available(suites: Sequence[PlannedSuite]) -> None:
             raise DataError(
                 f"nothing from the suite {suite.name!r} is on this machine",
                 found=f"{first.dataset}: {first.reason}",
-                mend=f"`embassay data fetch {suite.name}` fetches it; "
-                f"`embassay data show {suite.name}` lists its sets.",
+                mend=f"Fetch it with `embassay data fetch {suite.name}`; "
+                f"`embassay data show {suite.name}` lists its datasets.",
             )
 
 
 def _describe_missing_parts(member: SuiteMember, dataset: PlannedDataset) -> Iterator[str]:
     """What a dataset that is there lacks: languages, and tasks that its tables do not allow."""
     warnings = dict.fromkeys(warning for task in dataset.tasks for warning in task.warnings)
-    yield from (warning for warning in warnings if warning.startswith("languages that are not in the mirror"))
+    yield from (warning for warning in warnings if warning.startswith("languages missing from the mirror"))
     joined = {task.task for task in dataset.tasks}
     yield from (f"not for {task}" for task in member.tasks if task not in joined)
 
@@ -502,10 +505,10 @@ def describe_suite_availability(suites: Sequence[PlannedSuite]) -> tuple[str, ..
 
 def _describe_local_sets(suite: PlannedSuite) -> str:
     here, every = suite.count()
-    told = f"{here} of {every} sets of {suite.name} are on this machine"
+    told = f"{here} of {every} datasets of {suite.name} are on this machine"
     if here == every:
         return suite.describe_present_sets()
-    return f"{told}; `embassay data fetch {suite.name}` fetches those others that are public."
+    return f"{told}; `embassay data fetch {suite.name}` fetches the other public ones."
 
 
 def list_suite_notes(suites: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
@@ -519,6 +522,6 @@ def list_suite_notes(suites: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str,
         what = f"{told['said']} Missing: {first}{more}."
         yield (
             what,
-            "Means are over the available sets, and cannot be compared with the paper's.",
+            "Means are over the available datasets, so they cannot be compared with the paper's.",
             told["mend"],
         )

@@ -244,8 +244,8 @@ def _with_a_tokenizer_at_hand(request: Any) -> tuple[Any, tuple[str, ...]]:
         open_tokenizer(wanted)
     except ModelError:
         note = (
-            f"The tokenizer {wanted} is not on this machine and cannot be downloaded now; tokens are counted with "
-            f"{STAND_IN}, which gives about a sixth more in English."
+            f"The tokenizer {wanted} is not on this machine and cannot be downloaded now, so tokens are "
+            f"counted with {STAND_IN}, which gives about a sixth more in English."
         )
         return replace(request, tokenizer=STAND_IN), (note,)
     return request, ()

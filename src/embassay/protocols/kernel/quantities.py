@@ -58,14 +58,14 @@ class JudgeAssistedMean(Estimate):
         """What the judge is worth, in words."""
         if self.value is None:
             return (
-                "the judge left many units without a label, and people labelled too few of those: "
-                f"{FEWEST_REFUSED} drawn at random, or all of them, would be enough"
+                "the judge left many units without a label, and people labelled too few of these: "
+                f"they must label all of them, or {FEWEST_REFUSED} drawn at random"
             )
         if self.low is None:
-            return f"{self.n} labels from people: at least {FEWEST} are needed"
+            return f"people gave {self.n} labels, but at least {FEWEST} are needed"
         if not self.is_narrowed_by_judge:
             return "the judge does not help here: people's labels alone are as informative"
-        return f"with the judge {self.n:,} labels of people are worth {self.worth:,.0f}"
+        return f"with the judge, {self.n:,} labels from people are worth {self.worth:,.0f}"
 
 
 @dataclass(frozen=True)
@@ -184,8 +184,8 @@ def judge_assisted_means_table(
         whole_number_column("labels", "row.n"),
         whole_number_column("units", "row.total"), whole_number_column("worth", "row.worth"),
         text("use", "row.use"),
-        note=("People's estimated labels for all units, from theirs and the judge's "
-            "(docs/corrected_judges.md). This is valid if the units that people labelled are a random sample.")
+        note=("An estimate of people's labels for all units, from the labels of people and of the judge "
+            "(docs/corrected_judges.md). It is valid if the units that people labelled are a random sample.")
     )  # fmt: skip
 
 

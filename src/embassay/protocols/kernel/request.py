@@ -113,7 +113,7 @@ def make_request_from_call(
             near = get_close_matches(name, known, n=1)
             raise UsageError(
                 f"There is no argument {name!r}.",
-                mend=f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(known)}.",
+                mend=f"Did you mean {near[0]!r}?" if near else f"Available: {', '.join(known)}.",
             )
     types = {one.name: one.type for one in fields(kind)}  # type: ignore[arg-type]
     return kind(
@@ -207,7 +207,7 @@ class RunRequest:
     )
     mapping: Mapping[str, str] = option(
         dict,
-        "Our column=your column: text=body,label=topic.",
+        "Map column names, ours=yours: text=body,label=topic.",
         name="--map",
         group=DATA,
         read=parse_column_map,
@@ -279,7 +279,7 @@ def parse_options_from_texts(cls: type[T], given: Iterable[str]) -> T:
         if name not in by_name or not equals:
             raise UsageError(
                 f"{text!r} is not an option of this protocol.",
-                mend="Write name=value; there is "
+                mend="Write name=value. Available options: "
                 + "; ".join(f"{entry.name} ({entry.metadata.get('help', '')})" for entry in by_name.values()),
             )
         try:

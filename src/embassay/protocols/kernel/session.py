@@ -211,7 +211,9 @@ def read_previous_manifest(folder: RunFolder, systems: Sequence[PlannedSystem]) 
         if was is None:
             mend = "Set EMBASSAY_BACKEND=onnx to continue with the same backend, or choose another --out."
         else:
-            mend = f"Install it to continue with the same one: pip install {was.replace('-', '==')}; or another --out."
+            mend = (
+                f"Install the same backend (pip install {was.replace('-', '==')}), or choose another --out."
+            )
         raise UsageError(
             f"{folder.path} contains a run that used {row.name} in {was or 'onnxruntime'}; now it would "
             f"run in {now or 'onnxruntime'}.",

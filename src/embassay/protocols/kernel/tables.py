@@ -271,7 +271,9 @@ class PrintedTable:
         r"""For `\input` into a paper with booktabs and graphicx: caption, label `tab:NAME`, `first` in bold, note. The
         note names the columns that are left out, as they hold no value."""
         shown, empty = self._select_printed_columns()
-        note = f"{self.note} Left out, as no system has a value: {', '.join(empty)}." if empty else self.note
+        note = (
+            f"{self.note} Left out because no system has a value: {', '.join(empty)}." if empty else self.note
+        )
         caption = escape_latex(self.title) + ". Bold: may be first according to the run's tests." * bool(
             self.first
         )
@@ -343,7 +345,7 @@ _NAME = re.compile(r"\w[\w.-]*")
 def check_table_name(name: str) -> None:
     """ValueError for a name that is no file's."""
     if not _NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is not a table name: use letters, digits, _, - and . only")
+        raise ValueError(f"{name!r} is not a table name: use only letters, digits, _, - and .")
 
 
 def write_tables(run: Path, tables: Iterable[RunTable], first: First | None = None) -> None:
@@ -381,7 +383,9 @@ class Column:
 
     def __post_init__(self) -> None:
         if self.style not in get_args(Style):
-            raise ValueError(f"the column {self.name} is {self.style!r}, not {', '.join(get_args(Style))}")
+            raise ValueError(
+                f"the column {self.name} has the style {self.style!r}, not {', '.join(get_args(Style))}"
+            )
 
     def format_value_for_people(self, value: Value) -> str:
         """The value for people: rounded, a missing number as n/a.

@@ -80,7 +80,7 @@ class LiveRetrieverRun:
             n = f"n = {len(self.seconds):,}{at_once}"
             yield (
                 f"answers took {_format_milliseconds(half)} (median), "
-                f"95% of them at most {_format_milliseconds(most)} ({n})"
+                f"and 95% of them at most {_format_milliseconds(most)} ({n})"
             )
         yield from self.changes()
 
@@ -90,14 +90,14 @@ class LiveRetrieverRun:
         if self.failed:
             reasons = sorted(set(self.failed.values()))
             more = f"; {len(reasons) - 1} more reasons" if len(reasons) > 1 else ""
-            yield f"{len(self.failed):,} of {total:,} questions failed and do not count: {reasons[0]}{more}"
+            yield f"{len(self.failed):,} of {total:,} questions failed and are left out: {reasons[0]}{more}"
 
     def changes(self) -> Iterator[str]:
         """Whether it answers twice alike, where it does not."""
         if self.changed:
             yield (
-                f"asked again, it gave different documents for {self.changed} of {self.again} questions: its scores "
-                "vary from call to call"
+                f"repeated calls gave different documents for {self.changed} of {self.again} questions, so "
+                "scores vary from call to call"
             )
 
 
@@ -136,7 +136,7 @@ def ask_retrievers_for_runs(
                 if retriever.name in {run.name for run in runs}:
                     raise UsageError(
                         f"Two retrievers are called {retriever.name!r}.",
-                        mend="Name them: --retriever new=SPEC.",
+                        mend="Give one another name: --retriever new=SPEC.",
                     )
                 path = folder / "retrieved" / f"{slugify_name(retriever.name)}.jsonl"
                 runs.append(ask_all_questions(retriever, questions, path, listener=listener))
@@ -261,8 +261,8 @@ class _RetrieverAnswers:
         kept = self._read_kept_facts()
         if kept and {name: kept.get(name) for name in mine} != mine:
             raise UsageError(
-                f"{self.path} contains answers from another retriever, or with another depth.",
-                mend="Give another --out, or remove the file.",
+                f"{self.path} contains answers from another retriever or for another depth.",
+                mend="Choose another --out, or remove the file.",
             )
         self._write_kept_facts({**mine, **kept})
 
@@ -329,7 +329,7 @@ class _RetrieverAnswers:
         if len(failed) >= least and not self.answers:
             raise ModelError(
                 f"{self.retriever.name} answered none of {len(failed)} questions: {self._format_error_reason(error)}.",
-                mend=error.mend or "Try it on one question: --dry-run.",
+                mend=error.mend or "Try a single question with --dry-run.",
             ) from error
 
 

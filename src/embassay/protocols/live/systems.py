@@ -187,12 +187,10 @@ def read_kept_answers(folder: Path, name: str, digest: str) -> KeptSearchAnswers
     """What is kept in a run's `folder`. ModelError where there is nothing."""
     path = _make_summary_path(folder, name, digest)
     if not path.exists():
-        raise ModelError(
-            f"{name} has not been asked to search these passages.", mend="Run the same command again."
-        )
+        raise ModelError(f"{name} has not searched these passages yet.", mend="Run the same command again.")
     kept = json.loads(path.read_text("utf-8"))
     if kept["error"]:
-        raise ModelError(kept["error"], mend="The same command tries again.")
+        raise ModelError(kept["error"], mend="Run the same command to try again.")
     lists = {query: [tuple(hit) for hit in hits] for query, hits in kept["lists"].items()}
     return KeptSearchAnswers(lists, kept["failed"], tuple(kept["notes"]))
 
@@ -246,7 +244,8 @@ class RetrieverProtocol(TaskProtocol):
             with open_retriever_for_questions(given, 1) as retriever:
                 if retriever.name in named:
                     raise UsageError(
-                        f"Two systems are called {retriever.name!r}.", mend="Name it: --retriever new=SPEC."
+                        f"Two systems are called {retriever.name!r}.",
+                        mend="Use another name: --retriever new=SPEC.",
                     )
                 named.add(retriever.name)
                 systems.append(_plan_retriever(given, retriever))
@@ -342,7 +341,7 @@ class RetrieverProtocol(TaskProtocol):
             for call in self._calls(plan, dataset):
                 served = call.prepare_served_passages(dataset.name)
                 place = out / SERVED / f"{served.name}.jsonl"
-                yield f"{len(call.passages):,} passages to serve, which the run writes to {place}"
+                yield f"{len(call.passages):,} passages to serve; the run writes them to {place}"
                 asked = AskedQuestions(
                     {make_question_id(text): text for text in call.questions}, call.depth + 1
                 )
@@ -412,9 +411,9 @@ class _RetrieverAndPassages:
             return
         place = self.folder / SERVED / f"{self.served.name}.jsonl"
         raise UsageError(
-            f"{retriever.name} does not search the passages of this run: it did not find the passage that marks them.",
-            mend=f"Have it serve the {len(self.served.texts):,} passages of {place} by their ids, and run this again; "
-            "a function can take them: find(question, k, corpus).",
+            f"{retriever.name} does not search the passages of this run: it did not find the marker passage.",
+            mend=f"Make it serve the {len(self.served.texts):,} passages of {place} with their ids, and run "
+            "this again. A function can take them as an argument: find(question, k, corpus).",
         )
 
     def _keep_ranked_lists(self, run: LiveRetrieverRun, summary: Path, texts: Mapping[str, str]) -> None:
@@ -435,18 +434,18 @@ class _RetrieverAndPassages:
         if unknown > HALF * total:
             raise UsageError(
                 f"{run.name} searches other passages: {unknown:,} of {total:,} documents are not from this run.",
-                mend=f"Have it serve {self.served.name}.jsonl only by its ids.",
+                mend=f"Make it serve only {self.served.name}.jsonl, with the ids in that file.",
             )
         notes = [*run.notes(), *(note for note in read.notes if "not in the corpus" not in note)]
         if unknown:
             notes.append(
-                f"{unknown:,} of {total:,} documents are not among the passages: they keep their rank"
+                f"{unknown:,} of {total:,} documents are not among the passages but keep their ranks"
             )
         if short := sum(
             len(hits) < self.call.depth for query, hits in lists.items() if make_question_id(query) in ranked
         ):
             notes.append(
-                f"{short:,} of its lists have fewer than {self.call.depth} passages: the others count as not found"
+                f"{short:,} of its lists have under {self.call.depth} passages; the rest count as not found"
             )
         failed = {texts[key]: reason for key, reason in run.failed.items()}
         _write_answer_summary(summary, lists, failed, [f"{run.name}: {note}" for note in notes], "")

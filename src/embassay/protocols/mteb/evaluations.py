@@ -58,7 +58,7 @@ def read_evaluation_documents(body: Mapping[str, Any], where: Path, tell: Tell) 
     results = body["evaluation_results"]
     if not isinstance(results, list) or len(results) > _MOST:
         raise DataError(
-            "The evaluation_results are not a list, or too long", path=where,
+            "The evaluation_results are not a list or have too many entries", path=where,
             expected=f"a list of at most {_MOST:,} results", found=type(results).__name__
         )  # fmt: skip
     tasks: dict[str, list[_StatedScore]] = {}
@@ -98,7 +98,7 @@ def _read_stated_score(result: Mapping[str, Any]) -> _StatedScore | None:
         return None
     raw = number_or_none(details.get("score"))
     if raw is None or not math.isfinite(raw):
-        raise ValueError(f"its score is {details.get('score')!r}, not a number")
+        raise ValueError(f"the score is {details.get('score')!r}, not a number")
     scale, rescaled = _find_score_scale(metric)
     low, high, method = _find_score_interval(details, float(raw))
     if low is not None and high is not None:
@@ -145,7 +145,7 @@ def _find_score_interval(details: Mapping[str, Any], score: float) -> tuple[floa
             low, high, method = (
                 score + low,
                 score + high,
-                f"{method}; ends were given as distances".lstrip("; "),
+                f"{method}; interval ends were given as distances".lstrip("; "),
             )
         level = number_or_none(stated.get("confidence_level"))
         if level is not None and 0 < level < 1 and level != _LEVEL:
@@ -213,13 +213,11 @@ def _make_score_entry(
     entry: dict[str, Any] = {MAIN: None if main is None else main.value, "hf_subset": subset, "languages": []}
     for score in scores:
         if score.metric in entry:
-            tell(f"{task} has {score.metric} twice: the first counts")
+            tell(f"{task} has {score.metric} twice; the first is used")
         elif is_printable_name(score.metric):
             entry[score.metric] = score.value
     if main is None:
-        tell(
-            f"{task}: lower {scores[0].metric} is better, so it cannot be ranked here; it is kept as a measure"
-        )
+        tell(f"{task}: lower {scores[0].metric} is better, so it is kept as a measure but cannot be ranked")
         return entry, {"reason": "less is better"}
     return entry, {
         "n": main.n, "ci_low": main.interval[0], "ci_high": main.interval[1], "method": main.method, "seed": main.seed

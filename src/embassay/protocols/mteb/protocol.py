@@ -100,9 +100,9 @@ def make_result_rows(
         differ = any(not are_same_json(entry, places[place][1]) for place in there)
         if times > 1 and told is not None:
             counts = (
-                "its values differ, so neither counts: leave out the wrong one"
+                "the values differ, so none of them is used; remove the wrong ones"
                 if differ
-                else "it counts once"
+                else "it is used once"
             )
             told(f"the subset {subset or 'default'!r} of {split!r} appears {times} times: {counts}")
         if differ:
@@ -124,7 +124,7 @@ def make_result_rows(
     without = [reason for _, value, reason in mains if value is None]
     if mains and without and len(without) < len(mains) and told is not None:
         told(
-            f"{len(without)} of {len(mains)} subsets have no value ({without[0]}): the mean is over the others"
+            f"{len(without)} of {len(mains)} subsets have no value ({without[0]}); the mean is over the rest"
         )
     if mains:
         yield _average_subsets(
@@ -178,7 +178,7 @@ def _check_value_range(row: Result, shares: int) -> Result:
     least = 0.0 if row.measure == MAIN and known and row.task not in _BY_SIGN else -1.0
     if least - _NOISE <= value <= 1 + _NOISE:
         return row
-    percent = ", as percent would be" if 1 < value <= 100 else ""
+    percent = ", perhaps in percent" if 1 < value <= 100 else ""
     reason = f"published as {value:g}, not from {least:g} to 1{percent}: {OTHER_SCALE}"
     return replace(row, value=None, ci_low=None, ci_high=None, reason=reason)
 
@@ -257,10 +257,10 @@ def _find_shared_language(mains: list[tuple[str, float | None, str]]) -> str:
 
 def _describe_score_method(document: Document, entry: Plain) -> str:
     version = _read_name_or_default(
-        entry.get("mteb_version") or document.body.get("mteb_version"), "from an unknown version"
+        entry.get("mteb_version") or document.body.get("mteb_version"), "in an unknown version"
     )
     data = _read_name_or_default(document.body.get("dataset_revision"), "unknown")
-    return f"as published by mteb {version} on data {data[:12]}; its items are unknown"
+    return f"as published by mteb {version} on data {data[:12]}; the items are unknown"
 
 
 def _read_name_or_default(name: Any, otherwise: str) -> str:
@@ -378,7 +378,7 @@ def _compare_published_scores(headlines: Sequence[SystemHeadlineValue]) -> dict[
     scope = compare_headlines(headlines)
     if not without:
         return scope
-    some = f"no test: {len(without)} of {len(scored)} systems come without an interval"
+    some = f"no test: {len(without)} of {len(scored)} systems have no interval"
     return {**scope, "reason": WHY if len(without) == len(scored) else some}
 
 
@@ -521,7 +521,7 @@ def _check_import_folder(folder: RunFolder) -> None:
 
 def _make_no_results_error(source: Path, faults: Sequence[Fault]) -> DataError:
     if not faults:
-        return DataError("No results of MTEB were found", path=source, mend=MEND)
+        return DataError("No MTEB results were found", path=source, mend=MEND)
     fault, more = faults[0], len(faults) - 1
     also = f" {more:,} more files or records are broken." if more else ""
     return DataError(f"Nothing could be read. {fault.reason}{also}", path=None, mend=MEND)
@@ -592,7 +592,7 @@ def _warn_of_differing_items(task: TaskDocumentCounts) -> list[str]:
     warnings = []
     if len(task.sizes) > 1:
         several = ", ".join(f"{n:,} ({systems})" for n, systems in sorted(task.sizes.items()))
-        warnings.append(f"the items differ, numbers of items (systems): {several}")
+        warnings.append(f"the items differ; number of items (systems): {several}")
     if task.sizes and len(task.revisions) > 1:
         warnings.append(f"the items differ: scores come from {len(task.revisions)} versions of the data")
     return warnings
@@ -605,7 +605,7 @@ def _list_task_warnings(task: TaskDocumentCounts) -> list[str]:
         warnings.append(f"scores come from {len(task.revisions)} versions of the data: {several}")
     if len(task.splits) > 1:
         others = ", ".join(sorted(set(task.splits) - {task.split}))
-        warnings.append(f"the split {task.split} counts; {others} are variants")
+        warnings.append(f"the split {task.split} is used; {others} are kept as variants")
     return warnings
 
 

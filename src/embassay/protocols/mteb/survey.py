@@ -62,7 +62,7 @@ def check_result_document(document: Document, where: Any = None) -> Document:
     if "mteb_dataset_name" in body:
         raise DataError(
             "This file was written by MTEB before 1.11", path=where, expected=_EXPECTED,
-            mend="Let mteb rewrite it: mteb.TaskResult.from_disk(path).to_disk(path)."
+            mend="Convert it with mteb: mteb.TaskResult.from_disk(path).to_disk(path)."
         )  # fmt: skip
     _check_name("task_name", body.get("task_name"), where)
     if document.experiment:
@@ -124,7 +124,7 @@ def _make_mteb_result_error(what: str, where: Any, found: Any) -> DataError:
     return DataError(what, path=where, expected=_EXPECTED, found=repr(found)[:60])
 
 
-MEND = "Give a results file of MTEB (.json, .json.gz), or a folder of them as org__model/revision/Task.json."
+MEND = "Give an MTEB results file (.json, .json.gz), or a folder of them as org__model/revision/Task.json."
 MAX_BYTES = 256 * 2**20
 """No file of one task is near this; unpacked, a bundle of the whole public repository might be."""
 
@@ -142,7 +142,7 @@ def read_json_file(path: Path, max_bytes: int = MAX_BYTES) -> Any:
         if len(raw) > max_bytes:
             raise DataError(
                 "The file is too large", path=path, expected=f"{max_bytes:,} bytes at most",
-                mend="If you want this file, raise the limit with --max-mb."
+                mend="To read it anyway, raise the limit with --max-mb."
             )  # fmt: skip
         return parse_bounded_json(raw.decode("utf-8"), halves=True)
     except (OSError, EOFError, zlib.error, ValueError) as error:
@@ -702,7 +702,9 @@ def _read_file_documents(
         )
         return
     if not isinstance(body, dict):
-        raise DataError("This is neither a file of MTEB results nor of Every Eval Ever", path=path, mend=MEND)
+        raise DataError(
+            "This is neither an MTEB results file nor an Every Eval Ever file", path=path, mend=MEND
+        )
     if is_every_eval_ever_file(body):
         yield from _collect_evaluation_documents(body, path, reading)
         return
@@ -725,7 +727,7 @@ def _collect_evaluation_documents(
         owner = (document.model, document.revision, document.experiment, document.task)
         if owner in reading.evaluations:
             first = reading.evaluations[owner]
-            what = f"{document.model} has another result for {document.task} in {first}: that one counts"
+            what = f"{document.model} already has a result for {document.task} in {first}, which is used"
             reading.faults.append(Fault.of(str(path), what))
             continue
         reading.evaluations[owner] = path.name

@@ -100,9 +100,9 @@ class CandidateSelectionRule:
 
     def __str__(self) -> str:
         return (
-            f"Among candidates with a mean similarity of at least {self.similarity:g} and an edit "
-            f"distance of at least {self.edit_distance:g} (below that, they copy), the largest edit "
-            "distance; ties (to two decimals) go to the shorter runtime."
+            "The rule selects the largest edit distance among candidates with a mean similarity of at least "
+            f"{self.similarity:g} and an edit distance of at least {self.edit_distance:g} (below that, a candidate "
+            "copies). Ties (to two decimals) go to the shorter runtime."
         )
 
 
@@ -175,11 +175,11 @@ def _explain_unfit_candidate(candidate: CandidateParaphraserMeans, rule: Candida
     if candidate.similarity is None or candidate.edit_distance is None:
         return candidate.reason or "some of its values are missing"
     if candidate.similarity < rule.similarity:
-        return (
-            f"a similarity of {candidate.similarity:.2f}, under {rule.similarity:g}: the meaning is not kept"
-        )
+        return f"a similarity of {candidate.similarity:.2f}, under {rule.similarity:g}, so it changes the meaning"
     if candidate.edit_distance < rule.edit_distance:
-        return f"an edit distance of {candidate.edit_distance:.2f}, under {rule.edit_distance:g}: it copies"
+        return (
+            f"an edit distance of {candidate.edit_distance:.2f}, under {rule.edit_distance:g}, so it copies"
+        )
     return ""
 
 
@@ -192,10 +192,8 @@ def _explain_choice(
     if len(fit) == 1:
         return f"the only candidate that meets the rule, with {distance}"
     if len(tied) == 1:
-        return f"the largest edit distance of the {len(fit)} that meet the rule: {distance}"
-    return (
-        f"{distance}, tied with {len(tied) - 1} other{'s' if len(tied) > 2 else ''}, and the shortest runtime"
-    )
+        return f"which has the largest edit distance of the {len(fit)} that meet the rule: {distance}"
+    return f"with {distance}, tied with {len(tied) - 1} other{'s' if len(tied) > 2 else ''}, and the shortest runtime"
 
 
 def _replace_missing_by_worst(value: float | None) -> float:
@@ -211,12 +209,14 @@ def _compute_slowness(candidate: CandidateParaphraserMeans) -> float:
 class ParaphraserSelectionOptions(RatingOptions):
     """Options of step 2."""
 
-    least_similarity: float = option(4.0, "Minimum mean rating of a candidate, 0 to 5.", point="A7")
+    least_similarity: float = option(
+        4.0, "Minimum mean similarity rating of a candidate, 0 to 5.", point="A7"
+    )
     least_edit_distance: float = option(
         0.1, "Minimum edit distance of a candidate; below it, the candidate counts as copying."
     )
     cross_check: Literal["selected", "all"] = option(
-        "selected", "Have the other judges rate the selected candidate, or all candidates."
+        "selected", "Have the other judges rate only the selected candidate, or all of them."
     )
 
     def __post_init__(self) -> None:
@@ -228,7 +228,7 @@ class ParaphraserSelectionOptions(RatingOptions):
         if not 0 < self.least_edit_distance <= 1:
             raise UsageError(
                 f"least_edit_distance is {self.least_edit_distance}.",
-                mend="Use a number above 0 and at most 1: at 0, a candidate that copies would pass.",
+                mend="Use a number above 0, up to 1; at 0, a candidate that copies would pass.",
             )
 
     @property
@@ -247,7 +247,7 @@ class ParaphraserSelectionRequest(request.RunRequest):
 
     systems: tuple[str, ...] = option(
         MISSING,
-        "A candidate: a chat model, `stored:FOLDER`, or a control.",
+        "A candidate paraphraser: a chat model, `stored:FOLDER`, or a control.",
         name="--paraphraser -p",
         group=SYSTEMS,
     )
@@ -259,17 +259,17 @@ class ParaphraserSelectionRequest(request.RunRequest):
         group=SYSTEMS,
     )
     cross_judges: tuple[str, ...] = option(
-        (), "Another judge, to check the selection.", name="--cross-judge", group=SYSTEMS
+        (), "Another judge that checks the selection.", name="--cross-judge", group=SYSTEMS
     )
-    prompt: str = option("default", "default, variant1 to variant3, or a text file.", group=SYSTEMS)
+    prompt: str = option("default", "Prompt: default, variant1 to variant3, or a text file.", group=SYSTEMS)
     generation: ParaphraseSamplingOptions = field(default_factory=ParaphraseSamplingOptions)
     options: ParaphraserSelectionOptions = field(default_factory=ParaphraserSelectionOptions)
 
     def __post_init__(self) -> None:
         if not self.systems:
-            raise UsageError("No paraphraser is named.", mend="Name one, such as ollama:gemma3:27b.")
+            raise UsageError("No paraphraser was given.", mend="Pass one, such as ollama:gemma3:27b.")
         if not self.judge:
-            raise UsageError("No judge is named.", mend="Name a language model, such as ollama:gemma3:27b.")
+            raise UsageError("No judge was given.", mend="Pass a language model, such as ollama:gemma3:27b.")
 
     def as_dict(self) -> dict[str, Any]:
         """The arguments as saved in the manifest and compared on resume."""
@@ -732,7 +732,7 @@ def warn_of_self_judging(source: ParaphraseSource, judge: Any) -> tuple[str, ...
     if name is None or name != getattr(judge, "model", None):
         return ()
     return (
-        f"{name} judges its own paraphrases: models tend to favour their own wording. Compare other judges.",
+        f"{name} judges its own paraphrases, and models tend to favour their own. Compare with other judges.",
     )
 
 

@@ -192,18 +192,18 @@ def find_lost_number_or_name(text: str, wording: str) -> str:
     A name counts as kept where the wording holds it in any case, within another word too.
 
     >>> find_lost_number_or_name("a table for nine in Osage City", "a table for 9 people in Osage")
-    "the name 'city' is lost"
+    "the name 'city' is missing"
     >>> find_lost_number_or_name("a table for nine", "a table for ten")
-    "the number '9' is lost"
+    "the number '9' is missing"
     """
     before, after = count_numbers(text), count_numbers(wording)
     if lost := sorted(set(before) - set(after)):
-        return f"the number {lost[0]!r} is lost"
+        return f"the number {lost[0]!r} is missing"
     folded = _strip_signs(wording)
     if gone := sorted(name for name in find_proper_names(text) if _strip_signs(name) not in folded):
-        return f"the name {gone[0]!r} is lost"
+        return f"the name {gone[0]!r} is missing"
     if added := sorted(set(after) - set(before)):
-        return f"the number {added[0]!r} is new"
+        return f"the number {added[0]!r} was added"
     source = _strip_signs(text)
     new = sorted(name for name in find_proper_names(wording) if _strip_signs(name) not in source)
-    return f"the name {new[0]!r} is new" if new and find_proper_names(text) else ""
+    return f"the name {new[0]!r} was added" if new and find_proper_names(text) else ""

@@ -93,7 +93,7 @@ def compare_with_baseline(scores: RunScoreLevels, scope: SystemsOnTask) -> dict[
         why = "is evaluated by a different method" if ranked else "is not ranked"
         return {**empty, "reason": f"the baseline, {baseline}, {why}"}
     if len(scope.systems) < 2:
-        return {**empty, "reason": "no other system to compare"}
+        return {**empty, "reason": "no other system to compare with"}
     if not (level := scores.in_scope(scope.task, baseline)).has_score:
         return {**empty, "reason": f"{baseline}: {level.score.reason}"}
     systems = [_analyse_differences(scores, scope, system) for system in scope.systems if system != baseline]
@@ -283,7 +283,7 @@ def summarise_pteb_run(
     comparisons = {
         "alpha": ALPHA,
         "correction": CORRECTION,
-        "method": f"{METHOD}; of the PTEB score, items and runs resampled",
+        "method": f"{METHOD}; PTEB score, with items and runs resampled",
         "scopes": {
             scope.name: compare_headlines(
                 [scores.in_scope(scope.task, system).score for system in scope.systems]

@@ -241,7 +241,7 @@ def _average_delta(members: Sequence[ScoreDrop]) -> float:
 
 def _make_delta_estimate(value: float, draws: NDArray[np.float64], n: int, places: int) -> Estimate:
     if places < FEWEST_PLACES:
-        told = f"no interval: {places} dataset{'' if places == 1 else 's'}, fewer than {FEWEST_PLACES}"
+        told = f"no interval: {places} dataset{'' if places == 1 else 's'}, but at least {FEWEST_PLACES} are needed"
         return Estimate(value, float("nan"), float("nan"), n, told)
     return Estimate(value, *percentile_interval(draws), n, METHOD)
 
@@ -458,8 +458,8 @@ def score_by_length(
     columns = [words, original, *runs, *([] if gold is None else [gold])]
     if {len(column) for column in columns} != {len(words)} or not runs:
         raise UsageError(
-            f"Columns of {[len(column) for column in columns]} items do not form a table.",
-            mend="Give one value per item in every column, and at least one run.",
+            f"The columns have {[len(column) for column in columns]} items and there are {len(runs)} runs.",
+            mend="Pass one value per item in every column, and at least one run.",
         )
     bins = (word for word in bin_by_word_count(words, edges) if word.members.any())
     return tuple(
@@ -536,7 +536,7 @@ def score_resamples(score: Score, gold: Floats | None, values: Floats, counts: N
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(counts @ np.nan_to_num(values) / totals)
     if gold is None:
-        raise UsageError(f"The {score} of similarities needs gold values.", mend="Give gold.")
+        raise UsageError(f"Computing {score} from similarities needs gold values.", mend="Pass gold.")
     if score == "spearman":
         return resample_spearman(values, gold, counts)
     return resample_average_precision(gold, values, counts)

@@ -45,8 +45,8 @@ METHOD = "95% percentile bootstrap over items within bins"
 EXCESS = (("excess", "value"), ("low", "low"), ("high", "high"))
 BEYOND = (("beyond", "value"), ("beyond_low", "low"), ("beyond_high", "high"))
 LIMITS = (
-    "Old and fresh differ in more than age (topic, style, difficulty, people): a positive difference "
-    "suggests memorised texts but does not prove it, and 0 does not rule it out."
+    "Old and fresh texts differ in more than age (topic, style, difficulty, people), so a positive difference "
+    "suggests memorisation but does not prove it, and 0 does not rule it out."
 )
 
 
@@ -125,15 +125,15 @@ def measure_excess_loss(
     """
     if not old or not fresh:
         raise UsageError(
-            "--fresh must leave some datasets old, to compare both.",
-            mend="Name some of the datasets with --fresh.",
+            "The comparison needs both old and fresh datasets.",
+            mend="Name some, but not all, of the datasets with --fresh.",
         )
     bins = tuple(
         _compare_losses_in_bin(score, old, fresh, ends, seed) for ends in pairwise((-np.inf, *edges, np.inf))
     )
     usable = [part for part in bins if part.replicates is not None]
     if not usable:
-        return ExcessLoss(bins, None, f"there is no distance with {FEWEST_TEXTS} items of both kinds")
+        return ExcessLoss(bins, None, f"no edit distance bin has {FEWEST_TEXTS} items of both kinds")
     # Of two means the smaller side decides how well their difference is known.
     weights = np.array([part.old * part.fresh / (part.old + part.fresh) for part in usable])
     weights /= weights.sum()
@@ -154,7 +154,7 @@ def _compare_losses_in_bin(
     label = f"{max(ends[0], 0):g} to {min(ends[1], 1):g}"
     first, second = (_measure_side_loss(score, texts, ends, seed) for texts in (old, fresh))
     if first.replicates is None or second.replicates is None:
-        reason = f"fewer than {FEWEST_TEXTS} items, or no score, for old or fresh texts"
+        reason = f"old or fresh texts have fewer than {FEWEST_TEXTS} items or no score"
         return DistanceBinLosses(label, first.n, second.n, reason=reason)
     replicates = first.replicates - second.replicates
     return DistanceBinLosses(label, first.n, second.n, first.loss, second.loss, replicates)
@@ -263,7 +263,7 @@ def make_freshness_tables(
         make_signed_points_column("old_loss"), make_signed_points_column("fresh_loss"),
         *(make_signed_points_column(name, f"excess.{end}") for name, end in EXCESS),
         *(make_signed_points_column(name, f"beyond.{end}") for name, end in BEYOND), text("reason"),
-        note="Loss: original minus paraphrased. Excess: the loss on old minus the loss on fresh texts. Beyond: an "
+        note="Loss: original minus paraphrased score. Excess: loss on old minus loss on fresh texts. Beyond: an "
         f"embedding model's excess minus the mean excess of the run's untrained metrics. {LIMITS}",
     )  # fmt: skip
 
@@ -276,7 +276,7 @@ def find_fresh_datasets(plan: PtebPlan) -> frozenset[str]:
         if name not in by_name:
             raise UsageError(
                 f"--fresh names {name!r}, which is not a dataset of this run.",
-                mend=f"There is {', '.join(dataset.name for dataset in plan.datasets)}.",
+                mend=f"Its datasets are {', '.join(dataset.name for dataset in plan.datasets)}.",
             )
     return frozenset(by_name[name] for name in plan.request.fresh)
 

@@ -549,7 +549,7 @@ def _make_table_3(look: JudgingRows, sizes: dict[str, float]) -> ColumnTable:
 
 
 def _make_figure_3(look: JudgingRows) -> ColumnTable:
-    title = "PTEB figure 3: mean absolute error of ratings by gold score, both on 0 to 5, all datasets"
+    title = "PTEB figure 3: mean absolute error of ratings by gold score (both 0 to 5), all datasets"
     columns = _make_bin_fields(look, ERROR, lambda judge: (judge, ""))
     return ColumnTable.of("judge_error_by_gold", title, look.judges, text("Judge", str), *columns)
 
@@ -557,7 +557,7 @@ def _make_figure_3(look: JudgingRows) -> ColumnTable:
 def _make_figure_4(look: JudgingRows) -> ColumnTable:
     system = MEAN_OF_JUDGES if len(look.judges) > 1 else next(iter(look.judges), "")
     title = (
-        f"PTEB figure 4: Spearman correlation x 100 by mean words of a pair, averaged over {len(look.judges)} "
+        f"PTEB figure 4: Spearman correlation x 100 by mean words per pair, averaged over {len(look.judges)} "
         f"judge{'s' if len(look.judges) != 1 else ''}"
     )
     columns = _make_bin_fields(look, HEADLINE, lambda scope: (system, scope.dataset))

@@ -87,7 +87,7 @@ def open_paraphrase_prompt(name: str = "default") -> Prompt:
     if not path.is_file():
         near = get_close_matches(name, PROMPT_NAMES, n=1)
         raise UsageError(
-            f"There is no prompt called {name!r}, and no such file.",
+            f"{name!r} is neither a prompt nor a file.",
             mend=(f"Did you mean {near[0]}? " if near else "")
             + f"Use {', '.join(PROMPT_NAMES)}, or the path of a text file.",
         )
@@ -102,7 +102,7 @@ def load_similarity_judge_prompt() -> Prompt:
 def _read_own_prompt(path: Path) -> Prompt:
     if path.stem in PROMPT_NAMES:
         raise UsageError(
-            f"{path} would be called {path.stem!r} in results, which is the name of one of Embassay's prompts.",
+            f"{path} would be called {path.stem!r} in results, but a built-in prompt has that name.",
             mend="Rename the file.",
         )
     try:
@@ -110,7 +110,7 @@ def _read_own_prompt(path: Path) -> Prompt:
     except (OSError, UnicodeDecodeError) as error:
         raise DataError("the prompt cannot be read", path=path, found=str(error)) from error
     if not text:
-        raise DataError("the prompt is blank", path=path, mend="Write the instructions into it.")
+        raise DataError("the prompt is empty", path=path, mend="Write instructions into the file.")
     return Prompt(path.stem, digest_json(text)[:12], text)
 
 
@@ -156,7 +156,7 @@ def open_paraphraser(
     if prompt.name != "default":
         raise UsageError(
             f"The paraphraser {text!r} uses no prompt, but {prompt.name!r} was given.",
-            mend="Leave the prompt out, or name a language model.",
+            mend="Omit the prompt, or use a language model as the paraphraser.",
         )
     return PARAPHRASERS.build(spec, name=PARAPHRASERS.format(spec), recorded=recorded or {})
 
@@ -183,11 +183,11 @@ def _make_unknown_paraphraser_error(name: str, text: str) -> UsageError:
         f"There is no paraphraser called {name!r}.",
         mend=suggest_chat_model_name(text)
         + (f"Did you mean {' or '.join(near)}? " if near else "")
-        + f"There are {', '.join(names)}.",
+        + f"Available: {', '.join(names)}.",
     )
 
 
-@PARAPHRASERS.register("recorded", "the paraphrases in a dataset's own column `paraphrases`")
+@PARAPHRASERS.register("recorded", "the paraphrases in the dataset's own `paraphrases` column")
 def _open_recorded(recorded: Mapping[str, TextsWithParaphrases]) -> Paraphraser:
     return RecordedWordings(recorded)
 
@@ -199,13 +199,14 @@ def _open_stored(target: str, name: str, source: str = "") -> Paraphraser:
     return open_stored_source(name, target, source)
 
 
-@PARAPHRASERS.register("copied", "the text again (control)")
+@PARAPHRASERS.register("copied", "the unchanged text (control)")
 def _open_copier() -> Paraphraser:
     return CopyingParaphraser()
 
 
 @PARAPHRASERS.register(
-    "permuted", "the words in another order (control); permuted:FOLDER: as many words as changed in that set"
+    "permuted",
+    "the words in a different order (control); permuted:FOLDER permutes as many words as that set changed",
 )
 def _open_permutation(name: str, target: str = "", source: str = "") -> Paraphraser:
     return PermutingParaphraser(name, open_stored_source(name, target, source) if target else None)

@@ -143,7 +143,7 @@ def _check_last_seeds(request: Request, datasets: Sequence[PlannedWordedDataset]
     for name, _ in request.last_seeds:
         if name not in names:
             raise UsageError(
-                f"The last seed is given for {name!r}, which is not one of the datasets.",
+                f"A last seed was given for {name!r}, which is not one of the datasets.",
                 mend=f"Name one of {', '.join(names)}.",
             )
 
@@ -216,4 +216,4 @@ def open_paraphrase_sources(
 def _check_distinct(what: str, names: Sequence[str]) -> None:
     for name in names:
         if list(names).count(name) > 1:
-            raise UsageError(f"The {what} {name!r} is named twice.", mend="Name each once.")
+            raise UsageError(f"The {what} {name!r} was given twice.", mend="Give each only once.")

@@ -90,8 +90,8 @@ def run(
         without = None if arguments.get("original_only") else _find_unparaphrased_dataset(sources, arguments)
         if without is not None:
             warnings.warn(
-                f"No paraphraser is named and {without} has no paraphrases: only its original texts get scores. "
-                "Name one, such as paraphraser='ollama:gemma3:27b'.", stacklevel=2
+                f"No paraphraser was given and {without} has no paraphrases, so only original texts get scores. "
+                "Pass one, such as paraphraser='ollama:gemma3:27b'.", stacklevel=2
             )  # fmt: skip
             arguments["original_only"] = True
         paraphraser = () if arguments.get("original_only") else "recorded"

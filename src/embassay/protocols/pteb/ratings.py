@@ -88,7 +88,7 @@ def _open_judge(judge: Judge, ledger: Ledger | None) -> ChatModel:
 def check_judge_specs(specs: Sequence[str]) -> None:
     """UsageError for a spec that names no language model, and for none at all."""
     if not specs:
-        raise UsageError("No language model is named.", mend="Name one, such as ollama:gemma3:27b.")
+        raise UsageError("No language model was given.", mend="Pass one, such as ollama:gemma3:27b.")
     for spec in specs:
         CHAT_MODELS.parse_spec(spec)
 
@@ -318,7 +318,7 @@ def parse_gold_ranges(given: Sequence[str]) -> Mapping[str, Range]:
         if match is None or not low < high:
             raise UsageError(
                 f"{text!r} is not a range of gold scores.",
-                mend="Write LOW-HIGH or DATASET=LOW-HIGH: sick=1-5.",
+                mend="Write LOW-HIGH or DATASET=LOW-HIGH, such as sick=1-5.",
             )
         ranges[match["name"] or ""] = (low, high)
     return ranges
@@ -335,15 +335,15 @@ def find_gold_range(
     low, high = stated or USUAL
     if len(scores) and (scores.min() < low or scores.max() > high):
         raise UsageError(
-            f"The gold scores of {name!r} go from {scores.min():g} to {scores.max():g}, which is not within "
+            f"The gold scores of {name!r} range from {scores.min():g} to {scores.max():g}, which is outside "
             f"{low:g} to {high:g}.",
-            mend=f"Give their range: --gold {name}=LOW-HIGH.",
+            mend=f"Pass their range: --gold {name}=LOW-HIGH.",
         )
     if stated is not None:
         return (low, high), ""
     return (
         USUAL,
-        f"Gold scores are assumed to be 0 to 5; if they are not, give their range: --gold {name}=LOW-HIGH.",
+        f"Gold scores are assumed to range from 0 to 5. If not, pass their range: --gold {name}=LOW-HIGH.",
     )
 
 
@@ -587,7 +587,7 @@ def rescale_gold(gold: Floats, low: float, high: float) -> Floats:
             f"{int(outside.sum())} gold scores are outside their range",
             expected=f"{low:g} to {high:g}",
             found=f"{gold[outside][0]:g}",
-            mend="Give the range with --gold LOW-HIGH.",
+            mend="Pass the range with --gold LOW-HIGH.",
         )
     return np.asarray(LOWEST + (HIGHEST - LOWEST) * (gold - low) / (high - low), dtype=np.float64)
 

@@ -298,8 +298,8 @@ def _make_resources_table(given: PtebRunRows) -> ColumnTable:
         number_column("peak_rss_gib", partial(_find_peak_gib, given)),
         # The paper has it; nothing here measures it.
         number_column("vram_gib", lambda _: None),
-        note=("Seconds for one run of the STS datasets, without texts that were already encoded. Memory is the "
-            "process's maximum, including everything loaded before; GPU memory is not measured."),
+        note=("Seconds for one run of the STS datasets, excluding texts that were already encoded. Memory is the "
+            "process's peak, including everything loaded before; GPU memory is not measured."),
     )  # fmt: skip
 
 
@@ -349,8 +349,8 @@ def _find_quality_value(measure: str, row: ParaphraseQualityRow) -> float | None
 
 
 OTHER_METHOD = (
-    "Systems without vectors classify by neighbours and cluster by linkage: these scores, and "
-    "averages with them, cannot be compared with those of embeddings."
+    "Systems without vectors classify by neighbours and cluster by linkage, so these scores, and "
+    "averages that include them, are not comparable with those of embeddings."
 )
 
 ENGLISH_SUITE, MULTILINGUAL_SUITE = "pteb-en", "pteb-multi"

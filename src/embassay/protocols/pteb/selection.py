@@ -275,7 +275,7 @@ def _make_table_4(results: Found, candidates: Sequence[str], selection: Mapping[
         text("Pareto front", lambda candidate: "yes" if candidate.name in selection["front"] else "no"),
         text("Selected", say_selected),
         note=f"Selected: {selection['selected'] or 'none'}, {selection['because']}. {selection['rule']} Runtime "
-            "covers answers requested in parallel; a candidate with concurrency=1 is timed alone.",
+            "covers parallel requests, except for a candidate with concurrency=1.",
     )  # fmt: skip
 
 

@@ -40,7 +40,7 @@ from embassay.protocols.wordings.tables import make_points_column, make_signed_p
 from embassay.records import Result
 from embassay.stats import Estimate
 
-OPTIMISTIC = "Optimistic: the runs of a dataset share their data, so the observations are not independent."
+OPTIMISTIC = "Optimistic, because the runs of a dataset share their data and so are not independent."
 
 
 def make_statistic_tables(given: PtebRunRows) -> Iterator[ColumnTable]:
@@ -104,7 +104,7 @@ def _make_rank_stability_table(stability: Mapping[str, Any]) -> ColumnTable:
         "tau_sources_min",
     )
     return ColumnTable.of(
-        "rank_stability", "Kendall's tau-b between orders of the systems",
+        "rank_stability", "Kendall's tau-b between rankings of the systems",
         [{**ranks, "scope": scope} for scope, ranks in stability.items()],
         text("scope"), whole_number_column("systems", lambda ranks: len(ranks["systems"])),
         *map(number_column, keys), text("reason"),
@@ -207,7 +207,9 @@ def make_drop_analysis_tables(given: PtebRunRows) -> Iterator[ColumnTable]:
     if not (measured := measure_score_drops(rows).rows):
         return
     original = compare_drops_with_original(measured)
-    related = "" if math.isnan(original.correlation) else f"Spearman of the two: {original.correlation:.2f}. "
+    related = (
+        "" if math.isnan(original.correlation) else f"Spearman correlation: {original.correlation:.2f}. "
+    )
     above = _make_contrast_rows(original.above, f"above {100 * original.high:g} minus the others")
     yield ColumnTable.of(
         "drop_by_score", "Drop in points by original score", [*original.bins, *above], *_GROUPED,

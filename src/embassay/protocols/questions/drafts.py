@@ -92,13 +92,13 @@ OUTCOMES: Mapping[str, str] = {
     "nothing to ask": "the model found nothing of this kind in the passage",
     "unreadable": "no readable answer",
     "too long": "over 300 characters",
-    "speaks of the passage": "only someone who sees the passage would ask it like this",
+    "speaks of the passage": "it refers to the passage, which users do not see",
     "copied": "its words are copied from the passage",
     "ungrounded": "the words given as evidence do not occur in the passage",
     "wrong language": "it is not in the requested language",
     "not answerable": "the second call finds no answer in the passage",
     "answered": "the second call finds an answer in a passage",
-    "of another kind": "it is not the requested kind of question: keywords that form a sentence",
+    "of another kind": "it is not the requested kind of question, for example a sentence instead of keywords",
     "near-duplicate": "it repeats an earlier question",
     "refused": "the model or its server refused the text",
 }
@@ -356,7 +356,7 @@ def plan_question_models(
     """Both as a manifest tells them. UsageError where the cost is limited and a price is not known."""
     roles = [(llm, writer.chat, "writes questions")]
     if checker:
-        roles.append((checker, writer.checker, "checks that its passage answers a question"))
+        roles.append((checker, writer.checker, "checks that the passage answers each question"))
     systems = []
     for spec, chat, role in roles:
         price = getattr(chat.model, "price", None)
@@ -386,7 +386,7 @@ def draw_passages_by_kind(
         used |= {passage.id: used.get(passage.id, 0) + 1 for passage in drawn[kind]}
     if drawn and not fit:
         raise DataError(
-            f"no passage has {options.words} words", path=corpus, mend="Ask about shorter ones: --words 10."
+            f"no passage has {options.words} words", path=corpus, mend="Allow shorter passages: --words 10."
         )  # fmt: skip
     return drawn
 
@@ -434,7 +434,7 @@ def describe_open_cost(
     when = f"After {FIRST}, {2 * FIRST}, {4 * FIRST} ... questions, the run estimates the total cost."
     if len(done) >= FIRST:
         more = format_dollars(usd)
-        return f"Questions: {more} more, with as many attempts as the first {len(done):,} took. {when}"
+        return f"Questions: {more} more if they take as many attempts as the first {len(done):,}. {when}"
     return (
         f"Questions: {format_dollars(usd)} if every first draft is kept, {format_dollars(most * usd)} if all {most} "
         f"attempts are needed each time. {when}"
@@ -578,5 +578,5 @@ def _read_question_draft(row: Mapping[str, Any]) -> QuestionDraft:
     draft = QuestionDraft(**{**row, "rejected": tuple(row["rejected"])})
     words = (draft.key, draft.kind, draft.passage, draft.document, draft.outcome, draft.question)
     if not all(isinstance(word, str) for word in words):
-        raise TypeError("a field is not a text")
+        raise TypeError("a field is not a string")
     return draft

@@ -44,7 +44,7 @@ REWRITERS.add("identity", "embassay.protocols.rag.rewriters:IdentityRewriter", "
 REWRITERS.add(
     "rules",
     "embassay.protocols.rag.rewriters:RuleRewriter",
-    "without greetings, politeness, filler, apologies, emoji and digressions, in English and French",
+    "removes greetings, politeness, filler, apologies, emoji and digressions (English and French)",
 )
 REWRITERS.add(
     "llm",
@@ -560,7 +560,7 @@ class RewriteOptions:
             raise UsageError(
                 f"{self.asker} cannot use temperature={self.temperature}, top_p={self.top_p}, "
                 f"attempts={self.attempts}.",
-                mend="Use a temperature from 0 to 2, a top_p above 0 and at most 1, 1 or more attempts.",
+                mend="Use a temperature from 0 to 2, a top_p above 0 and at most 1, and at least 1 attempt.",
             )
 
 
@@ -614,7 +614,7 @@ class ChatRewriter:
                 self._chat, messages, self.options, (self._seed, "rewrite"), parse
             )
         except Unanswered as error:
-            raise Unanswered(f"{self.name} gave no readable rewriting {error.message}", error.why) from None
+            raise Unanswered(f"{self.name} gave no readable rewrite {error.message}", error.why) from None
 
 
 async def ask_until_readable(
@@ -658,7 +658,7 @@ def parse_single_json_text(text: str, key: str) -> str:
     except (ValueError, RecursionError):
         raise UnfitAnswer(f"no JSON object: {truncate_to_one_line(text)}" if text else "empty") from None
     if not isinstance(value, dict) or set(value) != {key}:
-        raise UnfitAnswer(f"not an object with {key!r} alone: {truncate_to_one_line(text)}")
+        raise UnfitAnswer(f"not an object with only {key!r}: {truncate_to_one_line(text)}")
     answer = value[key]
     if not isinstance(answer, str) or not (answer := " ".join(answer.split())):
         raise UnfitAnswer(f"no text in {key!r}: {truncate_to_one_line(text)}")

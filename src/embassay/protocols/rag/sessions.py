@@ -55,7 +55,7 @@ class SessionScoringRequest:
 
     qrels: str = redeclare_option(ScoreRequest, "qrels")
     sessions: tuple[str, ...] = option(
-        (), "An agent's searches, one line per call, as FILE or NAME=FILE; a --retriever replays the first.",
+        (), "An agent's searches, one line per call, as FILE or NAME=FILE; a --retriever replays the first file.",
         name="--sessions", value="FILE", group=DATA
     )  # fmt: skip
     retrievers: tuple[str, ...] = redeclare_option(ScoreRequest, "retrievers")
@@ -93,32 +93,36 @@ def read_search_sessions(path: Path) -> dict[str, tuple[SessionSearchCall, ...]]
         try:
             row = parse_record_json(line)
         except ValueError as error:
-            raise DataError("this line is not JSON", path=path, line=line_number, found=str(error)) from None
+            raise DataError(
+                "the line is not valid JSON", path=path, line=line_number, found=str(error)
+            ) from None
         key, place, call = _parse_search_call(row, path, line_number)
         of_question = calls.setdefault(key, {})
         place = place or max(of_question, default=0) + 1
         if place in of_question:
             raise DataError(
                 f"call {place} of question {key!r} appears twice", path=path, line=line_number,
-                mend="Number the calls of a question from 1, or leave the numbers out."
+                mend="Number the calls of a question from 1, or omit the numbers."
             )  # fmt: skip
         of_question[place] = call
     if not calls:
-        raise DataError("there is no call", path=path, expected='{"query_id": "q1", "documents": ["d1"]}')
+        raise DataError(
+            "the file has no calls", path=path, expected='{"query_id": "q1", "documents": ["d1"]}'
+        )
     return {key: tuple(by_place[place] for place in sorted(by_place)) for key, by_place in calls.items()}
 
 
 def _parse_search_call(row: Any, path: Path, line: int) -> tuple[str, int | None, SessionSearchCall]:
     if not isinstance(row, dict) or not isinstance(row.get("documents"), list) or "query_id" not in row:
         raise DataError(
-            "this line is not a call", path=path, line=line, found=repr(row)[:80],
-            expected='"query_id", "documents" as a list, perhaps "call"',
+            "the line is not a call", path=path, line=line, found=repr(row)[:80],
+            expected='"query_id", a list "documents" and optionally "call"',
             mend="Write one line for each search of a question."
         )  # fmt: skip
     place = row.get("call")
     if place is not None and (isinstance(place, bool) or not isinstance(place, int) or place < 1):
         raise DataError(
-            "a call has no number", path=path, line=line, expected="1, 2, 3 ...", found=repr(place)[:40]
+            "the call number is invalid", path=path, line=line, expected="1, 2, 3 ...", found=repr(place)[:40]
         )
     documents = tuple(_parse_document_id(entry, path, line) for entry in row["documents"])
     scores = [entry.get("score") for entry in row["documents"] if isinstance(entry, dict)]
@@ -155,7 +159,7 @@ def _check_lists_not_joined(documents: Sequence[str], scores: Sequence[Any], pat
         raise DataError(
             "several lists seem to be joined into one", path=path, line=line,
             expected="the list of one search", found=why,
-            mend="Write one line per search: once joined, nothing shows which call found what."
+            mend="Write one line per search: joined lists do not show which call found what."
         )  # fmt: skip
 
 
@@ -165,7 +169,7 @@ def _read_number_field(row: Mapping[str, Any], name: str, path: Path, line: int)
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12:
         raise DataError(
-            f"{name} is no number", path=path, line=line, found=repr(value)[:40], mend="Leave it out."
+            f"{name} is not a number", path=path, line=line, found=repr(value)[:40], mend="Omit it."
         )
     return float(value)
 
@@ -266,7 +270,7 @@ class StackSessions:
         for count, why in (
             (self.missing, "questions with evidence have no session, and do not count"),
             (self.unjudged, "sessions belong to questions without judged evidence, and do not count"),
-            (self.failed, "sessions had a call that failed, and do not count"),
+            (self.failed, "sessions had a failed call and do not count"),
         ):
             if count:
                 yield f"{self.name}: {count:,} {why}"
@@ -403,17 +407,17 @@ class ScoredSessions:
             number_column("at most", "evidence_high.value", 3),
         )
         yield ColumnTable.of(
-            "sessions", "Evidence surfaced by sessions", cells.values(), text("stack", f"{ALL}.system"),
+            "sessions", "Evidence found by sessions", cells.values(), text("stack", f"{ALL}.system"),
             *(number_column(f"call {place}", f"evidence@call{place}.value", 3) for place in CALLS),
             number_column("all calls", f"{ALL}.value", 3), number_column("low", f"{ALL}.ci_low", 3),
             number_column("high", f"{ALL}.ci_high", 3), *(bounds if replayed else ()),
             number_column("full", "full.value", 3),
             number_column("recovered", "recovered.value", 3), whole_number_column("sessions", f"{ALL}.n"),
-            note="Share of the evidence (grade 4 or 5) that the first calls found together; full: sessions that "
+            note="call N: share of the evidence (grade 4 or 5) found by the first N calls; full: sessions that "
                 "found all of it; recovered: among sessions whose first call found none, those that found some later."
         )  # fmt: skip
         yield ColumnTable.of(
-            "sessions_effort", "What it took to find all the evidence, and repeats", cells.values(), text(
+            "sessions_effort", "Effort to find all the evidence, and repeats", cells.values(), text(
                 "stack", f"{ALL}.system"),
             number_column("calls", "calls.value", 2),
             number_column("calls to full", "calls_to_full.value", 2),
@@ -425,7 +429,7 @@ class ScoredSessions:
         )  # fmt: skip
         if self.pairs:
             yield ColumnTable.of(
-                "sessions_pairs", "Stacks compared, by evidence after all calls", self.pairs, text("first"),
+                "sessions_pairs", "Stacks compared by evidence after all calls", self.pairs, text("first"),
                 text("second"), number_column("first minus second", "difference", 3),
                 number_column("low", "low", 3),
                 number_column("high", "high", 3), number_column("p (Holm)", "p", 3),
@@ -469,7 +473,7 @@ def replay_and_score_sessions(
             replays, notes = _measure_replayed_sessions(runs, recorded, evidence, request.depth)
         stacks += replays
     if twice := {name for name, _ in named} & {stack.name for stack in stacks[len(named) :]}:
-        raise UsageError(f"Two stacks are called {twice.pop()!r}.", mend="Name them: --retriever new=SPEC.")
+        raise UsageError(f"Two stacks are called {twice.pop()!r}.", mend="Rename one: --retriever new=SPEC.")
     rows = [row for stack in stacks for row in list_stack_result_rows(stack, dataset, request.seed)]
     pairs = compare_retrieval_stacks(stacks, request.seed)
     notes += [note for stack in stacks for note in stack.notes()]
@@ -483,7 +487,7 @@ def _read_evidence(request: SessionScoringRequest) -> dict[str, frozenset[str]]:
     if not needed:
         raise DataError(
             "no question has evidence", path=request.qrels, expected="a document of grade 4 or 5",
-            mend="Name a grade map with --grades, such as binary."
+            mend="Choose a grade map with --grades, such as binary."
         )  # fmt: skip
     return {query: frozenset(docs) for query, docs in needed.items()}
 
@@ -498,7 +502,7 @@ def prepare_recorded_queries(request: SessionScoringRequest, recorded: Sessions)
         for place, call in enumerate(calls, 1):
             if not call.query:
                 raise UsageError(
-                    f"Call {place} of question {key!r} has no text, so it cannot be asked again.",
+                    f"Call {place} of question {key!r} has no text, so it cannot be repeated.",
                     mend='Record what the agent asked: "query": "...".',
                 )
             texts[f"{key}{MARK}{place}"] = call.query

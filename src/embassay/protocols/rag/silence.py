@@ -102,12 +102,12 @@ def explain_missing_threshold(silence: SilenceThreshold, kind: str) -> str:
         return ""
     if silence.verdict == "none works":
         return (
-            f"no threshold works: one that is silent on {aims.silent:.0%} of the {kind} questions answers fewer than "
-            f"{aims.answered:.0%} of those with evidence"
+            f"no threshold works: any that is silent on {aims.silent:.0%} of the {kind} questions answers fewer than "
+            f"{aims.answered:.0%} of the questions with evidence"
         )
     if silence.above is None:
         return f"{silence.least:,} {kind} questions are needed, but there are fewer"
-    more = "" if silence.times is None else f"; about {silence.times} times as many would decide"
+    more = "" if silence.times is None else f"; about {silence.times} times as many are needed"
     return f"too few questions to show that {aims.answered:.0%} of those with evidence are answered{more}"
 
 
@@ -130,7 +130,7 @@ def read_unanswerable_questions(path: str) -> dict[str, list[str]]:
         kind = read_text_cell(row, "kind") if "kind" in columns else ""
         kinds.setdefault(kind or OTHER, []).append(key)
     if not kinds:
-        raise DataError("there is no question", path=path, mend="Use questions that have no answer.")
+        raise DataError("the file has no questions", path=path, mend="Use questions that have no answer.")
     return kinds
 
 
@@ -203,9 +203,9 @@ def _silence_notes(
     for kind, ids in kinds.items():
         missing = sum(key not in signals["score"] for key in ids)
         if missing:
-            yield f"{missing:,} of {len(ids):,} {kind} questions have no list: they count as left unanswered"
+            yield f"{missing:,} of {len(ids):,} {kind} questions have no list, so they count as left unanswered"
         if len(ids) < least:
-            yield f"{len(ids):,} {kind} questions are too few: any threshold needs {least:,}"
+            yield f"{len(ids):,} {kind} questions are too few; a threshold needs at least {least:,}"
 
 
 def check_unanswerable_were_asked(
@@ -215,5 +215,5 @@ def check_unanswerable_were_asked(
     if not any(key in signals["score"] for ids in kinds.values() for key in ids):
         raise DataError(
             "the run has no list for any question without an answer", path=path,
-            mend="Have the retriever answer these questions too, and put the lists into the same file."
+            mend="Run the retriever on these questions too, and put the lists in the same file."
         )  # fmt: skip

@@ -95,7 +95,7 @@ def compute_performance_per_second(performance: float, milliseconds: float) -> f
     2.454
     """
     if not milliseconds > 0:
-        raise UsageError(f"{milliseconds:g} ms is not a time to divide by.", mend="Give a time above 0.")
+        raise UsageError(f"The time is {milliseconds:g} ms.", mend="Use a time above 0.")
     return performance / (milliseconds / 1000)
 
 
@@ -161,8 +161,8 @@ def find_undominated_stacks(
     """
     if dominance not in ("pareto", "strict") or not (quality or axes) or set(axes) - {"cost", "latency"}:
         raise UsageError(
-            f"There is no frontier by {[*axes, *quality]} and {dominance!r}.",
-            mend="Name cost, latency and measures; dominance is 'pareto' or 'strict'.",
+            f"Cannot compute a {dominance!r} frontier by {[*axes, *quality]}.",
+            mend="Use cost, latency and measures, and 'pareto' or 'strict' as dominance.",
         )
     running = [stack for stack in stacks if slo_ms is None or stack.latency <= slo_ms]
     if not running:
@@ -243,7 +243,7 @@ def compute_hnsw_graph_bytes(n: int, *, m: int = 16, id_bytes: int = 4) -> float
     0.145535
     """
     if m < 2:
-        raise UsageError(f"A graph with {m} links per vector has no levels.", mend="m is 2 or more.")
+        raise UsageError(f"A graph with {m} links per vector has no levels.", mend="Use an m of 2 or more.")
     return n * (id_bytes * (2 * m + m / (m - 1)) + 24)
 
 
@@ -256,7 +256,7 @@ def estimate_quantized_bytes(n: int, dim: int, *, m: int, rotated: bool = False)
     """
     if m < 1 or dim % m:
         raise UsageError(
-            f"{dim} dimensions cannot be split into {m} equal parts.", mend="m must divide them."
+            f"{dim} dimensions cannot be split into {m} equal parts.", mend="Use an m that divides them."
         )
     return n * m + 256 * dim * 4 + (dim * dim * 4 if rotated else 0)
 
@@ -308,7 +308,7 @@ def choose_stack(
     id. UsageError for no stacks. Source: spec rag 3.5.
     """
     if not stacks:
-        raise UsageError("There are no stacks to choose from.", mend="Measure one at least.")
+        raise UsageError("There are no stacks to choose from.", mend="Measure at least one.")
     feasible = [stack for stack in stacks if not any(limits.list_limit_excesses(stack, measure))]
     if not feasible:
         nearest = min(

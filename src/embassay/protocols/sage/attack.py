@@ -42,7 +42,7 @@ FLIPPED, BY_CHANCE = "flipped", "flipped by chance"
 SHAPES = ("pairs", "labelled_pairs", "summarised")
 HIGH, LOW = 0.75, 0.4
 """Shares of the highest score from which on a pair is an upper one, and up to which a lower one."""
-RELATIVE, ABSOLUTE = "normalise=minmax", "name bm25?normalise=self"
+RELATIVE, ABSOLUTE = "normalise=minmax", "use bm25?normalise=self"
 """In the identity of a system whose similarities cannot be compared between calls, and what to name instead."""
 SHORTLIST = 20
 """So many words are tried again after the first change: those whose change alone took most similarity."""
@@ -77,7 +77,7 @@ def load_pair_orders(dataset: Dataset, limit: int | None, seed: int) -> LoadedDa
     )
     if not len(orders):
         raise DataError(
-            f"no pair of {loaded.dataset!r} is clearly above another",
+            f"no pair of {loaded.dataset!r} scores clearly higher than another",
             expected=f"scores of at least {HIGH:.0%} and at most {LOW:.0%} of the highest, or labels 1 and 0",
         )
     return replace(loaded, data=_draw_pair_orders(orders, limit, seed))
@@ -204,7 +204,7 @@ def find_smallest_edits(
     (2, True)
     """
     if budget < 1 or beam < 1:
-        raise UsageError("A search needs a budget and a beam.", mend="Use 1 or more for both.")
+        raise UsageError("The budget and the beam must be at least 1.", mend="Use 1 or more for both.")
     attacks: list[AttackOutcome] = []
     for start in range(0, len(second), BLOCK):
         part = slice(start, start + BLOCK)
@@ -334,7 +334,7 @@ def evaluate_word_attack(system: Similarity, data: PairSimilarityOrders, context
     """Attack the orders that a system has right, and count how many changes each withstands."""
     if RELATIVE in system.identity:
         nothing = make_undefined_score(
-            HEADLINE, 0, f"similarities of {system.name} are relative to their batch: {ABSOLUTE}"
+            HEADLINE, 0, f"{system.name} scales its similarities within each batch; {ABSOLUTE} instead"
         )
         return TaskOutcome(
             (nothing,), {HEADLINE: HeadlineComponent(None, 0, reason=nothing.reason)}, Items().columns

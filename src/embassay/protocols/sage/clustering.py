@@ -40,7 +40,7 @@ def evaluate_system(system: Similarity, data: LabelledTexts, context: SageContex
         drawn = _cap_rows(data, rows, system, context)
         if len(drawn) < len(rows):
             warnings.append(
-                f"set {name!r}: {len(drawn)} of {len(rows)} texts, drawn by label (the cap of {system.kind} systems)"
+                f"set {name!r}: {len(drawn)} of {len(rows)} texts, sampled by label ({system.kind} systems)"
             )
         order = sort_positions_by_text([data.texts[i] for i in drawn])
         drawn = [drawn[place] for place in order.tolist()]

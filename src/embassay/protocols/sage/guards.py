@@ -279,7 +279,7 @@ def _make_guard_scores(
     if restored.value > 0 or restored.value <= 0:
         yield restored.score(RESTORED, variant=variant)
     else:
-        yield make_undefined_score(RESTORED, restored.n, "the edit costs nothing", variant=variant)
+        yield make_undefined_score(RESTORED, restored.n, "the edit does not lower the score", variant=variant)
     if name == "threshold":
         yield over.estimate_mean((~np.isnan(guarded)).astype(float), is_share=True).score(
             ANSWERED, variant=variant
@@ -343,8 +343,8 @@ def make_guard_table(
         number_column("low", "kept.ci_low", 3),
         number_column("high", "kept.ci_high", 3), number_column("ms per question", "milliseconds", 3),
         text("cheapest"),
-        note=("kept: share of the unguarded system's clean nDCG. cheapest: the fastest guard that answers every "
-            "question and keeps enough, or otherwise a threshold that does; sure if the whole interval is high enough.")
+        note=("kept: share of the unguarded system's clean nDCG. cheapest: the fastest guard that keeps enough and "
+            "answers every question, or else a threshold that keeps enough; sure if the whole interval does.")
     )  # fmt: skip
 
 

@@ -312,7 +312,7 @@ def _make_retrieval_outcome(
         over.mean(tied, over.edit_names_note).score("tie_share", variant="augmented"),
     ]
     if original.value == 0:
-        reason = f"the clean nDCG@{K} is 0, so no share of it is defined"
+        reason = f"the clean nDCG@{K} is 0, so the share is undefined"
         headline = make_undefined_score(HEADLINE, len(columns), reason)
         return TaskOutcome(
             (headline, *rows),

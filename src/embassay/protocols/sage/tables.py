@@ -227,7 +227,9 @@ def _make_sensitivity_tables(look: _SageRows, table: Make) -> Iterator[SageTable
         for kind in ("insertion", "removal")
     ]
     yield table(
-        "sensitivity_monotone", "Falls at every step, and score after the best monotone rescaling", extra
+        "sensitivity_monotone",
+        "Share that falls at every step, and score after the best monotone rescaling",
+        extra,
     )
 
 
@@ -235,7 +237,7 @@ def _make_retrieval_tables(look: _SageRows, table: Make) -> Iterator[SageTable]:
     names = look.datasets("retrieval", "retention")
     for variant, title in (
         ("augmented", "augmented corpus"),
-        ("replaced", "replaced corpora, harmonic mean"),
+        ("replaced", "replaced corpora (harmonic mean)"),
     ):
         columns = [
             (name, _make_dataset_cell(look, "retrieval", "retention", name, variant)) for name in names
@@ -263,7 +265,7 @@ def _make_attack_tables(look: _SageRows, table: Make) -> Iterator[SageTable]:
     columns += [
         (f"{BY_CHANCE}, {size}", _make_mean_cell(look, "attack", BY_CHANCE, size)) for size in sizes[-1:]
     ]
-    yield table("sage_attack", "Pair orders flipped, by words changed", columns)
+    yield table("sage_attack", "Pair orders flipped, by number of changed words", columns)
 
 
 def _make_headline_cell(look: _SageRows, task: str, measure: str) -> Cell:
@@ -306,8 +308,8 @@ def make_group_table(standings: Sequence[SystemStanding], kinds: dict[str, Kind]
     yield ColumnTable.of(
         "sage_groups", "Embedding models and classical metrics as groups", rows, text("task"),
         *_make_group_fields(first, 0), *_make_group_fields(second, 1), *_make_group_fields("difference", 2, "signed"),
-        note=("Means over the systems of a group with 95% intervals; a task without a value for one of "
-            "them has none."),
+        note=("Means over the systems of a group, with 95% intervals. A mean is missing if one of the "
+            "systems has no value."),
     )  # fmt: skip
 
 
@@ -355,8 +357,8 @@ def make_best_systems_table(
             number_column("times"),
             number_column("times low", "low"), number_column("times high", "high"),
             number_column("percent higher", _compute_percent_higher, 1, "signed"),
-            note="Times: the first divided by the second, with the 95% interval from paired draws. Both were chosen "
-                "as the best on these items, so each is slightly too high.",
+            note="Times: the first divided by the second, with the 95% interval from paired draws. Both were "
+                "chosen as the best on these items, so both values are slightly too high.",
         )  # fmt: skip
 
 

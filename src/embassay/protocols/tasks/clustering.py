@@ -77,13 +77,13 @@ def evaluate_system(
             continue
         drawn, clusters = clustered(kept)
         if len(drawn) < len(kept):
-            notes.append(f"set {name!r}: {len(drawn)} of {len(kept)} texts, drawn by label")
+            notes.append(f"set {name!r}: {len(drawn)} of {len(kept)} texts, sampled by label")
         labels = [data.labels[row] for row in drawn]
         kinds = len(set(labels))
         if 2 * kinds > len(labels):
             # A cluster for each text would be almost pure, and V-measure is not corrected for chance.
             notes.append(
-                f"set {name!r}: {len(labels)} texts have {kinds} labels, so random clusters score high too"
+                f"set {name!r}: {len(labels)} texts have {kinds} labels, so random clusters also score high"
             )
         value = v_measure(labels, clusters.tolist())
         items.add([name], np.array([value]), HEADLINE)

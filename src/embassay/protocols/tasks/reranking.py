@@ -32,7 +32,7 @@ from embassay.protocols.tasks.task import (
 from embassay.records import RerankingSet, TaskOutcome
 
 HEADLINE = "map"
-ONE_SIDED = "queries left without a relevant or without an irrelevant candidate"
+ONE_SIDED = "queries left without a relevant or an irrelevant candidate"
 
 Values = NDArray[np.float64]
 

@@ -69,7 +69,7 @@ class PtebOptions:
     )
     exclude_own: bool = option(False, "Leave out a query's own document in retrieval; always on for ArguAna.")
     normalize_punctuation: bool = option(
-        False, "Remove spaces before closing punctuation on both sides.", point="A19"
+        False, "Remove spaces before closing punctuation in originals and paraphrases.", point="A19"
     )
     most_lost: float = option(
         MOST_LOST, "Give no score if more than this share of a task's texts have no usable rewrite."
@@ -83,7 +83,7 @@ class PtebOptions:
     def __post_init__(self) -> None:
         check_option_values(self)
         if not 0 <= self.most_lost < 1:
-            raise UsageError(f"most_lost is {self.most_lost}.", mend="Use a share from 0 to below 1.")
+            raise UsageError(f"most_lost is {self.most_lost}.", mend="Use a share of at least 0 and below 1.")
 
     def as_dict(self) -> dict[str, Any]:
         """Every option with its value, as saved in a manifest."""
@@ -464,7 +464,7 @@ def estimate_correlation(
     lost = np.isnan(similar)
     kept = ~lost
     if kept.sum() < 2:
-        return f"{int(kept.sum())} left, too few for a correlation"
+        return f"only {int(kept.sum())} left, too few for a correlation"
     for name, values in (("similarity", similar[kept]), ("human score", gold[kept])):
         if (values == values[0]).all():
             return f"the {name} does not vary"

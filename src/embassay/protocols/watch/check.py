@@ -292,11 +292,11 @@ def _decide_verdict(
     if evidence.lost > LOST * (n + evidence.lost):
         return "not comparable", f"{evidence.lost} of {n + evidence.lost} items have no answer", ()
     if not evidence.is_alarm(level):
-        return "same", "no test says otherwise", ()
+        return "same", "no test finds a difference", ()
     if evidence.is_general_change and _is_noisier(fingerprint, respondent, evidence):
         return "noisier", "answers vary more than before, around the recorded ones", ()
     reason = (
-        f"{int(evidence.moved.sum())} of {n} answers are further from the recorded ones than any repeat was"
+        f"{int(evidence.moved.sum())} of {n} answers differ more from the recorded ones than any repeat did"
     )
     if fingerprint.kind != "vectors":
         return "changed", reason, ()
@@ -424,15 +424,15 @@ def _describe_part_to_renew(
     moved = evidence.changed
     documents = np.array([fingerprint.items[row].role == "document" for row in evidence.rows])
     if check.verdict == "noisier":
-        return "nothing: answers vary around the recorded ones"
+        return "nothing, because answers only vary around the recorded ones"
     if "some requests" in kinds:
         return (
-            'everything encoded since the last check that said "same": bad answers are spread over all texts'
+            'everything encoded since the last check with the verdict "same", as bad answers can be anywhere'
         )
     if check.impact is not None and check.impact.states[0].is_unchanged:
-        return "nothing now: with the old passages, your lists do not change"
+        return "nothing for now, because your lists do not change with the old passages"
     if not moved[documents].any():
-        return "nothing: only questions are encoded differently"
+        return "nothing, because only questions are encoded differently"
     if "cut length" in kinds:
         words = min(
             fingerprint.items[row].words
@@ -443,8 +443,8 @@ def _describe_part_to_renew(
         told = "" if share is None else f", {share:.0%} of the passages"
         return f"passages of about {words:,} words or more{told}"
     if (share := float(moved[documents].mean())) < FEW:
-        return f"passages like the changed ones, {share:.0%} of what was asked"
-    return "all of it: every passage would be encoded differently"
+        return f"passages like the changed ones ({share:.0%} of the passages checked)"
+    return "everything, because every passage would be encoded differently"
 
 
 def _compute_longer_share(fingerprint: SystemFingerprint, words: int) -> float | None:

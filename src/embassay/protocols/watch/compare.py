@@ -92,7 +92,7 @@ def compare_systems(
         first, second = respondents
         if first.kind != second.kind:
             raise UsageError(
-                f"{first.name} answers with {first.kind} and {second.name} with {second.kind}.",
+                f"{first.name} returns {first.kind}, but {second.name} returns {second.kind}.",
                 mend="Compare two encoders, or two systems without vectors.",
             )
         items = list_items_to_ask(first.kind, own, request.own)

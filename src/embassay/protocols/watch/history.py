@@ -181,6 +181,6 @@ def _check_watch_check_types(check: FingerprintCheck) -> None:
 
 def _make_no_check_error(path: Path, line: int, found: str) -> DataError:
     return DataError(
-        "This line is not a check", path=path, line=line, expected=f"schema {SCHEMA}", found=found,
+        "This line is not a saved check", path=path, line=line, expected=f"schema {SCHEMA}", found=found,
         mend="Remove the line, or give another file with --history."
     )  # fmt: skip

@@ -107,14 +107,14 @@ def name_vector_changes(
 def _name_width_change(seen: AnswersNowAndThen) -> NamedChange:
     """Fewer dimensions of the same vectors, or other vectors."""
     width, old = seen.now.shape[1], seen.then.shape[1]
-    said = f"{width} dimensions, {old} before"
+    said = f"{width} dimensions instead of {old}"
     if width < old:
         cosine = float(np.median(compute_cosines(seen.now, seen.then[:, :width])))
         if cosine > 1 - 10 * max(seen.noise, 1e-4):
             return NamedChange(
-                "dimensions", f"{said}: they are the first {width} of the recorded ones, cosine {cosine:.4f}"
+                "dimensions", f"{said}: the first {width} of the recorded ones (cosine {cosine:.4f})"
             )
-    return NamedChange("another model", f"{said}, and not a part of the recorded ones")
+    return NamedChange("another model", f"{said}, and not a subset of the recorded ones")
 
 
 def _name_form_changes(
@@ -126,11 +126,11 @@ def _name_form_changes(
         said = (
             "have length 1 now"
             if after.has_unit_length
-            else f"have lengths of {low:.3g} to {high:.3g}, were 1"
+            else f"have lengths of {low:.3g} to {high:.3g} instead of 1"
         )
         yield NamedChange("normalisation", f"vectors {said}")
     if "lattice" in before.list_form_differences(after) and after.lattice != "float32":
-        yield NamedChange(after.lattice, f"all values are {after.lattice}, they were {before.lattice}")
+        yield NamedChange(after.lattice, f"all values are {after.lattice} instead of {before.lattice}")
 
 
 STEPS: tuple[Callable[[Answers], Answers], ...] = (
@@ -184,7 +184,7 @@ def _name_cut_length(seen: AnswersNowAndThen) -> NamedChange | None:
     if gap < 0.8 or not _has_equal_cut_texts(seen, lengths[place]):
         return None
     return NamedChange(
-        "cut length", f"texts from about {words[place]:,} words on have changed, shorter ones have not"
+        "cut length", f"texts of about {words[place]:,} words or more have changed, shorter texts have not"
     )
 
 
@@ -216,16 +216,15 @@ def _name_odd_requests(seen: AnswersNowAndThen) -> NamedChange | None:
     far = 1 - np.median(compute_cosines(seen.now[seen.moved], seen.then[seen.moved]))
     return NamedChange(
         "some requests",
-        f"{int(seen.moved.sum())} of {len(seen.moved)} texts are off (1 - cosine {far:.2f}), "
-        f"{'different ones each time' if seen.recurring is False else 'the others are as before'}: a fallback "
-        "model, or one of "
-        "several servers",
+        f"{int(seen.moved.sum())} of {len(seen.moved)} texts have changed (1 - cosine {far:.2f}), "
+        f"{'different ones each time' if seen.recurring is False else 'the others have not'}: probably a "
+        "fallback model, or one of several servers",
     )
 
 
 def _name_recurring_texts(seen: AnswersNowAndThen) -> NamedChange:
     """The same texts each time: what they have in common, if anything."""
-    count = f"always the same {int(seen.moved.sum())} of {len(seen.moved)} texts have changed"
+    count = f"the same {int(seen.moved.sum())} of {len(seen.moved)} texts have changed each time"
     sorts = [_find_common_sorts(seen, name, [*map(of, seen.items)]) for name, of in SORTS]
     told = [said for said in sorts if said]
     if not told:
@@ -267,8 +266,8 @@ def _name_role_change(seen: AnswersNowAndThen) -> NamedChange | None:
     if shares[role] < 1 - ALONE or shares[other] > ALONE:
         return None
     lost = _is_answered_as_other_role(seen, role, other)
-    said = f"only texts in the role of a {role} have changed"
-    return NamedChange("prefix or prompt", said + (f": they are encoded as a {other} now" if lost else ""))
+    said = f"only texts with the role {role} have changed"
+    return NamedChange("prefix or prompt", said + (f": they are now encoded as a {other}" if lost else ""))
 
 
 def _is_answered_as_other_role(seen: AnswersNowAndThen, role: str, other: str) -> bool:
@@ -309,7 +308,7 @@ def _name_prefix_change(seen: AnswersNowAndThen) -> NamedChange | None:
     return NamedChange(
         "prefix or prompt",
         f"short texts have changed more than long ones (rank correlation {rank:.2f}): a prefix was "
-        "added to all texts, or lost",
+        "added to all texts or removed",
     )
 
 
@@ -333,8 +332,8 @@ def _name_revision_change(seen: AnswersNowAndThen) -> NamedChange | None:
         return None
     return NamedChange(
         "revision",
-        f"all texts have changed a little, in the same coordinates (centred cosine {akin:.2f}): another revision of "
-        "the weights, or another precision",
+        f"all texts have changed a little, in the same coordinates (centred cosine {akin:.2f}): another "
+        "revision or precision of the weights",
     )
 
 

@@ -126,7 +126,7 @@ def _read_gains(path: Path, queries: Sequence[str]) -> Gains:
     if not gains.keys() & set(queries):
         raise DataError(
             "No judgement belongs to a question in --queries", path=path, expected=f"ids such as {queries[0]!r}",
-            found=repr(min(gains, default="")), mend="query_id of the judgements must be the id of a question."
+            found=repr(min(gains, default="")), mend="Each query_id must be the id of a question."
         )  # fmt: skip
     return gains
 
@@ -243,7 +243,7 @@ def read_golden_set(request: FingerprintRequest) -> GoldenSetSample | None:
     if _parse_judge_model(made.settings.judge) != _parse_judge_model(request.name):
         raise UsageError(
             f"The golden set in {folder} was graded by {made.settings.judge}, not by {request.name}.",
-            mend="Watch the judge that graded it, or leave --golden out.",
+            mend="Watch the judge that graded it, or leave out --golden.",
         )
     asked_as = str(dict(made.settings.parameters.get("S4", {})).get("judge_question", "original"))
     graded = _read_graded_questions(
@@ -267,7 +267,7 @@ def _read_graded_questions(path: Path, field: str) -> list[GradedQuestion]:
     if not path.is_file():
         raise DataError(
             "This golden set has no graded passages", path=path, expected="one line per graded passage",
-            found="no such file", mend="The same `embassay rag golden` command finishes it."
+            found="no such file", mend="Run the same `embassay rag golden` command to finish it."
         )  # fmt: skip
     questions: dict[str, tuple[str, list[str], list[int]]] = {}
     for row in read_json_line_rows(path):
@@ -283,7 +283,7 @@ def _read_graded_questions(path: Path, field: str) -> list[GradedQuestion]:
         except (KeyError, ValueError) as error:
             raise DataError(
                 "A line is not a graded passage", path=path, expected=f"query_id, {field}, text, and grade 1 to 5",
-                found=str(error), mend="The same `embassay rag golden` command writes the file again."
+                found=str(error), mend="Run the same `embassay rag golden` command to write the file again."
             ) from error  # fmt: skip
         if grade is not None:
             _, passages, grades = questions.setdefault(key, (text, [], []))
@@ -291,7 +291,7 @@ def _read_graded_questions(path: Path, field: str) -> list[GradedQuestion]:
             grades.append(grade)
     if not questions:
         raise DataError(
-            "This golden set has no graded passages", path=path, mend="Finish it, or leave --golden out."
+            "This golden set has no graded passages", path=path, mend="Finish it, or leave out --golden."
         )
     return [
         GradedQuestion(key, text, tuple(passages), tuple(grades))

@@ -93,7 +93,7 @@ def plan_check(
             "every check" if len(stages) == 1 else name, _estimate_request_load(fingerprint, items, pace)
         )
     again = _estimate_request_load(fingerprint, fingerprint.items[:AGAIN], pace)
-    yield PlannedStep.of("if different: twice more", again.multiply_by(2))
+    yield PlannedStep.of("if different: two more times", again.multiply_by(2))
     if fingerprint.lists is None or request.lists == "never":
         return
     texts = (*fingerprint.lists.pool, *fingerprint.lists.others)

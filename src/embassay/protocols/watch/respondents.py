@@ -425,7 +425,7 @@ def open_respondent(
     respondent: WatchableSystem = VectorRespondent(system) if has_vectors else ScoreRespondent(system)
     if kind is not None and respondent.kind != kind:
         raise UsageError(
-            f"{name} answers with {respondent.kind}, but the fingerprint is for {kind}.",
+            f"{name} returns {respondent.kind}, but the fingerprint is for {kind}.",
             mend="Check the system that was recorded, or record this one.",
         )
     return respondent

@@ -59,14 +59,14 @@ def list_check_findings(check: FingerprintCheck) -> Iterator[WatchFinding]:
             yield WatchFinding(
                 "labels of a golden set",
                 turned.point == 0,
-                f"{format_share_with_interval(turned)} turn",
+                f"{format_share_with_interval(turned)} are reversed",
                 turned.n,
                 "",
             )
     if (golden := check.golden) is not None:
         told = (
             f"{format_share_with_interval(golden.now)} would change, "
-            f"{format_share_with_interval(golden.then)} when recorded"
+            f"{format_share_with_interval(golden.then)} did when recorded"
         )
         why = f"change {format_share_with_interval(golden.change, signed=True)}"
         yield WatchFinding(f"labels of {golden.name}", golden.holds, told, golden.questions, why)
@@ -74,7 +74,7 @@ def list_check_findings(check: FingerprintCheck) -> Iterator[WatchFinding]:
         yield WatchFinding(
             f"{state.measure} threshold {state.threshold:.3f} of {state.file}", state.holds,
             f"{state.turned.point:.1%} of decisions are reversed", state.turned.n,
-            "" if state.holds else f"{state.equivalent:.3f} accepts as many as before"
+            "" if state.holds else f"a threshold of {state.equivalent:.3f} accepts as many as before"
         )  # fmt: skip
 
 
@@ -109,7 +109,7 @@ def format_check_as_markdown(check: FingerprintCheck) -> str:
     ]
     lines += [
         "",
-        f"Check {check.look}, p {check.p:.2g} against {check.level:.2g}. To re-embed: {check.part or 'nothing'}.",
+        f"Check {check.look}: p {check.p:.2g}, level {check.level:.2g}. Re-embed: {check.part or 'nothing'}.",
     ]
     return "\n".join(lines) + "\n"
 

@@ -151,7 +151,7 @@ class ParaphraseSamplingOptions:
     top_p: float = option(0.9, "The paraphraser's nucleus sampling share (top-p).", group=SYSTEMS)
     retries: int = option(5, "Retries after an unusable answer.", group=SYSTEMS)
     strict_length: bool = option(
-        False, "Reject a paraphrase over 5 times its text's length, however short.", group=SYSTEMS
+        False, "Reject paraphrases over 5 times as long as their texts, even short ones.", group=SYSTEMS
     )
     meaning: bool = option(
         False, "Reject replies that answer the text, or that drop or add a number or name (English)."
@@ -161,7 +161,7 @@ class ParaphraseSamplingOptions:
         if self.temperature < 0 or not 0 < self.top_p <= 1 or self.retries < 0:
             raise UsageError(
                 f"Cannot sample with temperature {self.temperature}, top_p {self.top_p} and {self.retries} retries.",
-                mend="Temperature is 0 or more, top_p in (0, 1], retries 0 or more.",
+                mend="Use temperature 0 or more, top_p above 0 and at most 1, retries 0 or more.",
             )
 
     def make_answer_sampling(self, seed: int, attempt: int) -> SamplingSettings:
@@ -200,14 +200,16 @@ def parse_last_seeds(entries: Sequence[str] | None) -> tuple[tuple[str, int], ..
 class RewordingRepeatOptions:
     """How often texts are worded anew: arguments that requests of several protocols have."""
 
-    runs: int = option(6, "Runs, each with fresh paraphrases.", least=1, most=10_000, group=STATISTICS)
+    runs: int = option(
+        6, "Number of runs, each with fresh paraphrases.", least=1, most=10_000, group=STATISTICS
+    )
     until_ci: float | None = option(
         None, "Add runs until every change is known to within this many points (95%, over runs).",
         value="POINTS", group=STATISTICS
     )  # fmt: skip
     max_runs: int = option(20, "Maximum runs with --until-ci.", least=1, most=10_000, group=STATISTICS)
     baseline: str = option(
-        "", "The system to compare the others with. Default: the first embedding.", group=SYSTEMS
+        "", "The system to compare the others with. Default: the first embedding model.", group=SYSTEMS
     )
     last_seeds: tuple[tuple[str, int], ...] = option(
         (), "A different seed for a dataset's last run.",
@@ -218,13 +220,15 @@ class RewordingRepeatOptions:
 def check_run_counts(runs: int, until_ci: float | None, max_runs: int) -> None:
     """UsageError for runs that cannot be made, or that give no interval where one is to be narrowed."""
     if runs < 1:
-        raise UsageError(f"{runs} runs are not possible.", mend="Use one or more.")
+        raise UsageError(f"{runs} runs are not possible.", mend="Use 1 or more.")
     if until_ci is not None and until_ci <= 0:
-        raise UsageError(f"--until-ci is {until_ci}.", mend="Give points above 0, for example 0.5.")
+        raise UsageError(
+            f"--until-ci is {until_ci}.", mend="Use a number of points above 0, for example 0.5."
+        )
     if until_ci is not None and not 2 <= runs <= max_runs:
         raise UsageError(
-            f"An interval needs at least two runs and at most --max-runs {max_runs}; {runs} were requested.",
-            mend="Give --runs and --max-runs that allow it.",
+            f"--until-ci needs at least two runs and at most --max-runs {max_runs}, but --runs is {runs}.",
+            mend="Change --runs or --max-runs.",
         )
 
 

@@ -329,7 +329,9 @@ def needs_more_runs(deltas: ArrayLike, points: float) -> bool:
     (True, False)
     """
     if not points > 0:
-        raise UsageError(f"The target half-width is {points} points.", mend="Give a number above 0, as 0.5.")
+        raise UsageError(
+            f"The target half-width is {points} points.", mend="Use a number above 0, such as 0.5."
+        )
     values = np.asarray(deltas, dtype=np.float64)
     return bool((100 * compute_drop_half_widths(values)[~np.isnan(values).any(axis=-1)] > points).any())
 
@@ -398,9 +400,7 @@ def average_runs_and_sources(
     return SystemScoreLevel(
         system,
         SystemHeadlineValue.of(system, score, words, n, bounds),
-        SystemHeadlineValue.of(
-            system, original, f"the items of every run as they were written; {words}", n, bounds
-        ),
+        SystemHeadlineValue.of(system, original, f"the original items of every run; {words}", n, bounds),
         SystemHeadlineValue.of(
             system, delta, f"paired by item; {words}", n, (bounds[0] - bounds[1], bounds[1] - bounds[0])
         ),
@@ -556,7 +556,7 @@ def make_system_level_rows(
         # A drop lies between the bounds of the score, the original taken off both.
         least, most = (end - (level.original.value or 0.0) for end in level.score.bounds)
         low, high = clip_drop_interval(drop - half, drop + half, (least, most), most - least)
-        method = f"95% t interval over {runs} runs: other paraphrases of these same texts"
+        method = f"95% t interval over {runs} runs, for other paraphrases of the same texts"
         yield Result(
             layout.protocol, task, *where, "delta_runs", drop, runs, low, high,
             _add_interval_reason(method, drop, low), layout.seed
@@ -664,7 +664,7 @@ class RunScoreLevels:
 MEASURE = "delta_mixed"
 SPREADS = {"datasets": "sd_rows", "runs": "sd_columns", "residual": "sd_residual"}
 ONE_VALUE = "one dataset and one run say nothing about others"
-UNKNOWN = "cannot be told apart from the rest"
+UNKNOWN = "cannot be separated from the rest"
 
 
 def make_mixed_drop_rows(scores: RunScoreLevels, scope: str, system: str) -> Iterator[Result]:

@@ -69,7 +69,7 @@ class ParaphraseSet:
         if name not in self.sources:
             raise UsageError(
                 f"The paraphrases in {self.path} have no source {name!r}.",
-                mend=f"There are {', '.join(self.sources) or 'none'}.",
+                mend=f"Available: {', '.join(self.sources) or 'none'}.",
             )
         return self.sources[name]
 
@@ -80,7 +80,7 @@ class ParaphraseSet:
         if before is not None and before.identity != source.identity:
             raise UsageError(
                 f"The paraphrases in {self.path} have another source called {source.name!r}.",
-                mend="Choose another folder: a set is never changed.",
+                mend="Choose another folder; sets are never overwritten.",
             )
         if before is None:
             self._manifest.sources.append(source.model_copy(deep=True))
@@ -142,16 +142,16 @@ class ParaphraseSet:
         sha256 = hashlib.sha256(content).hexdigest()
         if sha256 != file.sha256:
             raise DataError(
-                "the paraphrases are not the ones that were written", path=path,
+                "the paraphrases were changed after they were written", path=path,
                 expected=f"sha256 {file.sha256[:16]}…", found=f"{sha256[:16]}…",
-                mend="Get the file again, or run with a paraphraser into a new folder."
+                mend="Restore the file, or run with a paraphraser and a new folder."
             )  # fmt: skip
         table = read_parquet(content, path=path)
         if missing := [name for name in COLUMNS if name not in table.columns]:
             raise DataError(
                 "the paraphrases were written by another version of Embassay", path=path,
                 expected=f"the columns {', '.join(COLUMNS)}", found=f"no {', '.join(missing)}",
-                mend="Use the version that wrote them, or run with a paraphraser into a new folder."
+                mend="Use the version that wrote them, or run with a paraphraser and a new folder."
             )  # fmt: skip
         table = table.select(COLUMNS)
         return tuple(ParaphraseOutcome(**row) for row in table.iter_rows(named=True))
@@ -183,8 +183,8 @@ class ParaphraseSet:
         kept = self.source(source).datasets
         return [
             (
-                f"The paraphrases in {self.path} were written for other data of {dataset!r} (fingerprint "
-                f"{kept[dataset].fingerprint[:12]}, now {now[:12]}); texts without a paraphrase in it are missing."
+                f"The paraphrases in {self.path} were written for different data of {dataset!r} (fingerprint "
+                f"{kept[dataset].fingerprint[:12]}, now {now[:12]}). Texts without one count as missing."
             )
             for dataset, now in fingerprints.items()
             if dataset in kept and kept[dataset].fingerprint and kept[dataset].fingerprint != now
@@ -195,7 +195,7 @@ class ParaphraseSet:
             if file.seed == seed:
                 return file
         raise UsageError(
-            f"The paraphrases in {self.path} have none of {dataset!r} by {source!r} with seed {seed}.",
+            f"{self.path} has no paraphrases of {dataset!r} by {source!r} with seed {seed}.",
             mend=f"Datasets: {', '.join(self.source(source).datasets) or 'none'}; seeds of this one: "
             f"{', '.join(map(str, self.list_kept_seeds(source, dataset))) or 'none'}.",
         )
@@ -289,7 +289,7 @@ class SetManifest(BaseModel):
         except (OSError, ValidationError) as error:
             raise DataError(
                 "the manifest of the paraphrases cannot be read", path=path, found=_describe_first_error(error),
-                mend="Get the folder again, or run with a paraphraser into a new one."
+                mend="Restore the folder, or run with a paraphraser and a new folder."
             ) from error  # fmt: skip
 
 
@@ -403,7 +403,7 @@ class StoredWordingSource:
             if kept is None:
                 yield (
                     position,
-                    _make_missing_paraphrase(text, seed, f"{self.name} does not have it with seed {seed}"),
+                    _make_missing_paraphrase(text, seed, f"{self.name} has no paraphrase with seed {seed}"),
                 )
             else:
                 yield position, replace(kept, lang=text.lang)
@@ -517,7 +517,7 @@ def import_paraphrases(file: Path, folder: Path, *, name: str = "", seed: int = 
         runs = _read_wide_runs(rows.rows(columns), name, seed)
     else:
         raise DataError(
-            "there are no paraphrases in it", path=file,
+            "the file contains no paraphrases", path=file,
             expected="columns text and paraphrases, or text, wording and run_seed", found=", ".join(columns)
         )  # fmt: skip
     content = sorted(
@@ -612,7 +612,7 @@ def _read_long_runs(rows: Iterator[Row], name: str) -> Runs:
             raise _make_cell_error(row, "outcome", ", ".join(get_args(Outcome)), repr(outcome))
         text = _read_cell(row, "text")
         if outcome in USABLE and text.strip() and not wording.strip():
-            raise _make_cell_error(row, "wording", f"a text, as the outcome is {outcome!r}", "none")
+            raise _make_cell_error(row, "wording", f"a text, because the outcome is {outcome!r}", "none")
         run = _read_number(row, "run_seed", None)
         runs[_read_cell(row, "dataset") or name, int(run)].append(
             ParaphraseOutcome(

@@ -186,7 +186,7 @@ def _tidy_data(what: Task, data: Any) -> Any:
 
 
 def _make_missing_paraphrase(text: str, lang: str) -> ParaphraseOutcome:
-    return ParaphraseOutcome(text, lang, "", "", "missing", "it is not in the set", attempts=0)
+    return ParaphraseOutcome(text, lang, "", "", "missing", "the text is not in the set", attempts=0)
 
 
 def _explain_too_many_failed(failed: list[ParaphraseOutcome], asked: int, most: float) -> tuple[str, str]:

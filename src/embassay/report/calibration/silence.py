@@ -28,7 +28,7 @@ def show_silence_thresholds(record: RunRecord, board: SystemBoard) -> Iterator[B
     rows = [row for row in record.rows.values() if row.measure == SILENT_BELOW]
     if not rows:
         return
-    yield Heading("When to say nothing", "calibration-silence")
+    yield Heading("When not to answer", "calibration-silence")
     options = record.arguments
     for row in board.ranked:
         yield from (ParagraphBlock(text) for text in _explain_best_signals(record, row, options))
@@ -64,7 +64,7 @@ def _list_silence_entries(record: RunRecord, row: Result) -> Iterator[TableCell]
 
 _SIGNALS = {
     "score": "the best score",
-    "margin": "the margin of the best score over the second",
+    "margin": "the margin between the best and the second-best score",
     "reranker": "the reranker's best score",
 }
 
@@ -96,9 +96,9 @@ def _explain_best_signal(record: RunRecord, label: str, best: Result, arguments:
     if answered is None or answered.ci_low is None:
         return f"{said}."
     confidence = numbers.format_percent(arguments["options"]["confidence"])
-    short = f" There is no proof that {aim} do." if answered.ci_low < arguments["answered"] else ""
+    short = f" It is not certain that {aim} do." if answered.ci_low < arguments["answered"] else ""
     least = numbers.format_percent(answered.ci_low)
-    return f"{said}, and at least {least} of those with evidence get one ({confidence} confidence).{short}"
+    return f"{said}, and at least {least} of questions with evidence get an answer ({confidence} confidence).{short}"
 
 
 def make_value_interval_entry(row: Result | None) -> TableCell:

@@ -63,16 +63,16 @@ class CalibrationWording:
 
 WORDINGS = {
     "pairs": CalibrationWording(
-        "similarity", "mean the same", "pairs", "Accept pairs of at least this similarity.", "two texts mean the same",
+        "similarity", "mean the same", "pairs", "Accept pairs at or above this similarity.", "two texts mean the same",
         "Share of pairs that mean the same minus the mean probability. Below 0, the system is overconfident; 0 is "
-        "exact.",
-        "Accepting a pair that does not mean the same costs {wrong}, missing one that does costs {missed}.",
+        "perfect.",
+        "Accepting a pair that does not mean the same costs {wrong}; missing a pair that does costs {missed}.",
     ),
     "answers": CalibrationWording(
         "score", "have evidence among the first passages", "questions",
         "Answer if the best passage scores at least this; otherwise say that nothing was found.",
         "there is evidence among the first passages", "",
-        "An answer without evidence costs {wrong}, no answer despite evidence costs {missed}.",
+        "An answer without evidence costs {wrong}; no answer despite evidence costs {missed}.",
     )
 }  # fmt: skip
 
@@ -144,12 +144,14 @@ def _state_precision_promise(
 def _say_precision_promise(record: RunRecord, best: BoardRow, claim: Claim) -> Sentence:
     aim, name = numbers.format_percent(claim.margin), SystemNameInSentence(best.label, best.system.index)
     if claim.relation == "misses":
-        of_one = ("No threshold of ", name, f" is sure to keep {aim} precision")
-        of_all = (f"No threshold of any of {claim.of} systems is sure to keep {aim} precision",)
+        of_one = ("No threshold of ", name, f" guarantees {aim} precision")
+        of_all = (f"None of {claim.of} systems has a threshold that guarantees {aim} precision",)
         return of_one if claim.of == 1 else of_all
     if claim.value is not None:
-        return (name, f": from {SCORE.text(claim.value)} on, at least {aim} {_pick_task_wording(record).are}")
-    return (name, f" keeps {aim} precision on {claim.n} of {claim.of} datasets")
+        words = _pick_task_wording(record)
+        above = f": at {SCORE.text(claim.value)} or above, at least {aim} of {words.units} {words.are}"
+        return (name, above)
+    return (name, f" guarantees {aim} precision on {claim.n} of {claim.of} datasets")
 
 
 def _state_threshold_recall(record: RunRecord, best: BoardRow, held: Sequence[Result]) -> tuple[Claim, ...]:
@@ -189,8 +191,10 @@ def find_threshold_strengths(run: ReportRun, system: str) -> Iterator[SystemFind
     datasets = record.datasets(tell_pairs_from_retrieval(record))
     aim = numbers.format_percent(record.arguments["options"]["precision"])
     if held := _list_promised_thresholds(record, row, datasets):
-        said = f"keeps {aim} precision from {SCORE.text(held[0].value or 0.0)} on ({held[0].dataset})"
-        more = f", on {len(held)} of {len(datasets)} datasets" if len(datasets) > 1 else ""
+        said = (
+            f"guarantees {aim} precision at {SCORE.text(held[0].value or 0.0)} or above ({held[0].dataset})"
+        )
+        more = f", and on {len(held)} of {len(datasets)} datasets in total" if len(datasets) > 1 else ""
         yield make_finding(run, f"{said}{more}", weight=2)
 
 
@@ -200,7 +204,7 @@ def find_threshold_weaknesses(run: ReportRun, system: str) -> Iterator[SystemFin
     datasets = record.datasets(tell_pairs_from_retrieval(record))
     if datasets and row.lead.value is not None and not _list_promised_thresholds(record, row, datasets):
         aim = numbers.format_percent(record.arguments["options"]["precision"])
-        yield make_finding(run, f"has no threshold that is sure to keep {aim} precision", weight=2)
+        yield make_finding(run, f"has no threshold that guarantees {aim} precision", weight=2)
 
 
 def _explain_precision_promise(
@@ -213,11 +217,11 @@ def _explain_precision_promise(
             yield (f"{result.reason[:1].upper()}{result.reason[1:]}.",)
             continue
         finds = "".join(
-            f", and finds {numbers.format_percent(claim.value or 0.0)} of them" for claim in reached
+            f"; recall on these labels is {numbers.format_percent(claim.value or 0.0)}" for claim in reached
         )
         where = f" on {result.dataset}" if len(record.datasets(tell_pairs_from_retrieval(record))) > 1 else ""
         yield (
-            f"This holds with {confidence} confidence for {_pick_task_wording(record).units} like these{finds}{where}.",
+            f"This holds with {confidence} confidence for {_pick_task_wording(record).units} like these{where}{finds}.",
         )
         if said := _explain_threshold_confidence(record, best.system.name, result):
             yield (said,)
@@ -247,12 +251,14 @@ def _explain_threshold_confidence(record: RunRecord, system: str, threshold: Res
         else f" ({_format_percent_range(seen.ci_low, seen.ci_high)})"
     )
     gives = f"{numbers.format_percent(given.value)} of samples like this one yield a threshold"
-    breaks = f"at most {numbers.format_percent(broken)} of all samples yield one that breaks its guarantee"
+    breaks = (
+        f"at most {numbers.format_percent(broken)} of all samples yield a threshold that breaks its guarantee"
+    )
     share = (
         f"{numbers.format_percent(seen.value)}{interval} of the {seen.n:,} accepted "
         f"{_pick_task_wording(record).are}"
     )
-    return f"Confidence is over samples of labels: {gives}, and {breaks}. Here {share}."
+    return f"The confidence is over samples of labels: {gives}, and {breaks}. Here, {share}."
 
 
 def _format_percent_range(low: float, high: float) -> str:
@@ -280,7 +286,7 @@ def _say_worst_calibrated_kind(claims: Sequence[Claim]) -> Iterator[Sentence]:
     for claim in claims:
         off = claim.value or 0.0
         high = "too high" if off < 0 else "too low"
-        yield (f"Where it stops holding: for {claim.subject} the probability is {abs(off):.2f} {high}.",)
+        yield (f"The probability is least accurate for {claim.subject}: {abs(off):.2f} {high}.",)
 
 
 def _explain_missing_calibration(record: RunRecord) -> str:
@@ -317,7 +323,7 @@ def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield from show_gravest_notes(list_run_notes(record), run.mark)
     yield Heading("Thresholds with a guarantee", "calibration-thresholds")
     yield ParagraphBlock(
-        f"{words.accept} The guarantee holds for {words.units} drawn like these; the other figures are for the "
+        f"{words.accept} The guarantee applies to {words.units} sampled like these; the other figures describe the "
         "labels used to choose the threshold."
     )
     yield from (replace(_threshold_table(record, board, dataset), title=dataset) for dataset in datasets)
@@ -327,13 +333,13 @@ def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield from (
         figure for dataset in datasets for figure in _draw_precision_recall_curves(record, board, dataset)
     )
-    yield Heading("What was predicted, and what came true", "calibration-reliability")
+    yield Heading("Predicted and observed probabilities", "calibration-reliability")
     yield from (
         figure for dataset in datasets if (figure := _reliability_figure(record, board, dataset)) is not None
     )
     if not words.table:
         return
-    yield Heading("Where the probability stops holding", "calibration-gaps")
+    yield Heading("Where the probability is inaccurate", "calibration-gaps")
     yield ParagraphBlock(words.table)
     yield from (
         replace(_probability_gap_table(record, board, dataset), title=dataset) for dataset in datasets
@@ -365,7 +371,7 @@ def _show_value_of_more_labels(
                 rows.append(MoreLabelsOutlook(result.n - now.n, half, result.value))
     if rows:
         yield ParagraphBlock(
-            "What more labels would achieve. Interval: of a probability. Chance: that a threshold can be guaranteed."
+            "What more labels would achieve. Interval: for a probability. Chance: that a threshold can be guaranteed."
         )
         title = f"What more labels would achieve, {dataset}"
         table = sample_size_outlook_table(
@@ -416,8 +422,8 @@ def _reliability_figure(record: RunRecord, board: SystemBoard, dataset: str) -> 
     ticks = [(place / 4, f"{25 * place}") for place in range(5)]
     summary = "; ".join(_summarize_reliability_series(line) for line in series if line.points)
     return Figure(
-        dataset, plots.draw_line_chart(series, ticks, SHARES, "percent predicted, held out", diagonal=True), summary,
-        "Vertical: the percent that came true, with its exact 95% interval, for each tenth of the "
+        dataset, plots.draw_line_chart(series, ticks, SHARES, "predicted percent, held out", diagonal=True), summary,
+        "Vertical axis: the observed percent, with its exact 95% interval, for each tenth of the "
         f"{_pick_task_wording(record).units}. On the diagonal, predictions are exact."
     )  # fmt: skip
 
@@ -446,16 +452,16 @@ def _draw_precision_recall_curves(record: RunRecord, board: SystemBoard, dataset
                 plots.NamedPlotLine("promised", ((0.0, bar), (reached.value, bar)), row.system.kind)
             )
             summary = (
-                f"{row.label}: at least {numbers.format_percent(aim)} is guaranteed from "
+                f"{row.label}: at least {numbers.format_percent(aim)} precision is guaranteed at "
                 f"{SCORE.text(threshold.value or 0.0)} "
-                f"on, which finds {numbers.format_percent(reached.value)} of these labels."
+                f"or above, with {numbers.format_percent(reached.value)} recall on these labels."
             )
         ticks = [(place / 4, f"{25 * place}") for place in range(5)]
         yield Figure(
             f"{row.label}: precision and recall, {dataset}",
-            plots.draw_line_chart(series, ticks, SHARES, "percent recall, among the labels"), summary,
-            "Vertical: percent precision among the labels, with the exact 95% interval of each point. The straight "
-            "line is the guarantee: up to that recall, precision is at least this high for other data like these."
+            plots.draw_line_chart(series, ticks, SHARES, "percent recall on these labels"), summary,
+            "Vertical axis: percent precision on these labels, with the exact 95% interval of each point. The straight "
+            "line is the guarantee: up to that recall, precision is at least this high on similar data."
         )  # fmt: skip
 
 
@@ -481,7 +487,7 @@ def _show_mistake_costs(record: RunRecord, board: SystemBoard) -> Iterator[Block
         return
     wrong, missed = (f"{cost:g}" for cost in parse_mistake_costs(record.arguments["options"]["cost"]))
     confidence = numbers.format_percent(record.arguments["options"]["confidence"])
-    yield Heading("Where mistakes cost least", "calibration-costs")
+    yield Heading("Thresholds with the lowest cost", "calibration-costs")
     yield ParagraphBlock(
         f"{_pick_task_wording(record).mistakes.format(wrong=wrong, missed=missed)} The threshold was chosen on half of "
         f"the labels; costs are per label in the other half, and “at most” holds with {confidence} confidence."
@@ -524,7 +530,7 @@ def _reliability_points(record: RunRecord, system: str, dataset: str) -> Iterato
 
 def _summarize_reliability_series(series: plots.NamedPlotLine) -> str:
     held = sum((row.ci_low or 0) <= at <= (row.ci_high or 1) for at, row in series.points)
-    return f"{series.name}: {held} of {len(series.points)} tenths hold the prediction in their interval"
+    return f"{series.name}: {held} of {len(series.points)} tenths have the prediction within their interval"
 
 
 def _probability_gap_table(record: RunRecord, board: SystemBoard, dataset: str) -> Table:
@@ -579,7 +585,7 @@ def calibration_view(
     for blocks in (show_silence_thresholds(record, board), _show_mistake_costs(record, board)):
         yield from (block for block in blocks if not isinstance(block, Heading))
     yield CautionNotes(
-        tuple(notes), more=("The recall and precision next to a threshold are for the sample.",)
+        tuple(notes), more=("The recall and precision next to a threshold describe the sample.",)
     )
     for dataset in datasets:
         yield from _show_value_of_more_labels(record, board, dataset, price)
@@ -592,9 +598,9 @@ def calibration_check_view(checked: CalibrationCheck) -> Iterator[Block]:
     likeness, of = checked.likeness, f"{checked.system}, calibrated on {checked.dataset}"
     broken = [promise for promise in checked.kept if promise.is_promise_broken]
     heading = (
-        "These pairs are unlike the calibration pairs: none of its guarantees holds for them"
+        "These pairs differ from the calibration pairs, so none of the guarantees applies to them"
         if not likeness.is_like_reference
-        else "These pairs look like the calibration pairs"
+        else "These pairs resemble the calibration pairs"
     )
     sentences = [(f"{of}; {numbers.format_noun_count(likeness.n, 'new pair')}.",)]
     sentences += [(_describe_promise_outcome(promise),) for promise in broken or checked.kept]
@@ -617,14 +623,14 @@ def calibration_check_view(checked: CalibrationCheck) -> Iterator[Block]:
     shares = ", ".join(
         f"{measure} {numbers.format_percent(share)}" for measure, share in checked.accepted.items()
     )
-    notes = [f"New pairs accepted at the threshold of each guarantee: {shares}."] if shares else []
+    notes = [f"Share of new pairs accepted at each guaranteed threshold: {shares}."] if shares else []
     if checked.left_out:
-        notes.append(f"{numbers.format_noun_count(checked.left_out, 'pair')} with an empty text left out.")
+        notes.append(f"Left out for an empty text: {numbers.format_noun_count(checked.left_out, 'pair')}.")
     if not likeness.is_like_reference:
         notes.append("Label some of the new pairs and calibrate on them.")
     elif not checked.kept:
         notes.append(
-            "Similar-looking pairs may still differ in meaning: only labels show that a guarantee holds."
+            "Pairs that look similar may still differ in meaning: only labels show whether a guarantee holds."
         )
     yield CautionNotes(tuple(notes))
 
@@ -633,7 +639,7 @@ def _describe_promise_outcome(promise: PromiseCheck) -> str:
     """What was promised, and what new labels show."""
     asked = f"At least {numbers.format_percent(promise.aim)} {promise.measure} was guaranteed"
     if promise.share is None:
-        return f"{asked}; here it is undefined: nothing is accepted."
+        return f"{asked}; here it is undefined, because nothing is accepted."
     ends = f"{numbers.format_percent(promise.low)}–{numbers.format_percent(promise.high)}"
     return f"{asked}; here it is {numbers.format_percent(promise.share)} ({ends}, n {promise.n:,})."
 
@@ -641,10 +647,10 @@ def _describe_promise_outcome(promise: PromiseCheck) -> str:
 def threshold_translation_view(found: Sequence[ThresholdTranslation]) -> Iterator[Block]:
     """A threshold of one system in the scales of others."""
     if not found:
-        yield ParagraphBlock("There is nothing to convert: no pairs were scored by both.")
+        yield ParagraphBlock("There is nothing to convert, because no pairs were scored by both systems.")
         return
     first = found[0]
-    yield VerdictText(((f"{first.origin} at {first.given:g}, on the scales of others"),))
+    yield VerdictText(((f"The {first.origin} threshold {first.given:g} on the scales of other systems"),))
     apart = any(translation.elsewhere is not None for translation in found)
     heads: list[str | Column] = [
         "System", "Dataset", *make_number_columns("From, 95%", "Agree on", "Precision", f"of {first.origin}", "n"),
@@ -665,11 +671,11 @@ def threshold_translation_view(found: Sequence[ThresholdTranslation]) -> Iterato
     yield Table.of("translation", heads, rows)
     if apart:
         yield ParagraphBlock(
-            "By other data: the threshold from the other datasets, and the share of this dataset's pairs by which "
-            "it accepts too many or too few: the error to expect if you have no pairs of your own."
+            "By other data: the threshold from the other datasets. Off by: the share of this dataset's pairs that it "
+            "accepts too many or too few, which is the error to expect without pairs of your own."
         )
     yield ParagraphBlock(
-        "It accepts as many pairs. That is not a guarantee; for guarantees, use each system's own thresholds above."
+        "Each threshold accepts as many pairs as the original one. For guarantees, use each system's own thresholds."
     )
 
 

@@ -137,7 +137,9 @@ def _say_rank_of_system(run: ReportRun, row: BoardRow) -> Sentence:
         place = (
             numbers.capitalise_unless_name(row.note) if row.note else f"No score {board.lead_title.lower()}"
         )
-    return (f"{place}" + (f"; best, or cannot be told apart from the best, on {tasks}." if best else "."),)
+    return (
+        f"{place}" + (f"; it is best, or cannot be told apart from the best, on {tasks}." if best else "."),
+    )
 
 
 def _list_placed_scores(run: ReportRun, row: BoardRow) -> tuple[ScoreAmongSystems, ...]:
@@ -196,10 +198,10 @@ def _say_standings(row: BoardRow, runs: Sequence[ReportRun], good: Sequence[Syst
         if run.board.tasks and (place := _say_rank_in_run(run, row, several=len(runs) > 1))
     ]
     if places:
-        return (name_row_system_in_sentence(row), f" holds {'; '.join(places[:MOST_PLACES])}.")
+        return (name_row_system_in_sentence(row), f" has {'; '.join(places[:MOST_PLACES])}.")
     if good:
         return (name_row_system_in_sentence(row), " ", *good[0].clause, ".")
-    return (name_row_system_in_sentence(row), " has no rank here: no test compares it with others.")
+    return (name_row_system_in_sentence(row), " has no rank here, because no test compares it with others.")
 
 
 def _say_rank_in_run(run: ReportRun, row: BoardRow, *, several: bool) -> str:
@@ -212,7 +214,7 @@ def _say_rank_in_run(run: ReportRun, row: BoardRow, *, several: bool) -> str:
 
 def _weakness_sentence(bad: Sequence[SystemFinding]) -> Sentence:
     if not bad:
-        return ("No test here finds it worse than the others or affected by an edit.",)
+        return ("No test here shows it to be worse than the others or affected by an edit.",)
     first = bad[0]
     second = next((finding for finding in bad[1:] if finding.run != first.run), None)
     sentence: list[Part] = ["It ", *first.clause]
@@ -220,17 +222,17 @@ def _weakness_sentence(bad: Sequence[SystemFinding]) -> Sentence:
 
 
 KINDS = {
-    "embedding": "An embedding model, compared by cosine",
+    "embedding": "An embedding model, compared by cosine similarity",
     "classical": "A classical similarity metric",
     "reference": "A baseline that ignores the text, in every table and never ranked",
     "llm": "A language model",
-    "hybrid": "Word and vector rankings, fused",
+    "hybrid": "A fusion of word and vector rankings",
     "run": "A file of rankings",
 }
 FACT_WORDS = {
     "dims": "dimensions",
     "max_tokens": "input limit, tokens",
-    "weights_mb": "memory of the weights, MB",
+    "weights_mb": "weights in memory, MB",
 }
 HIDDEN = ("kind", "dim", "about", "role", "usd_per_million_tokens")
 """Facts that the card says elsewhere, or that say how a run used the system."""
@@ -419,7 +421,7 @@ def _find_failed_and_cut_texts(run: ReportRun, row: BoardRow) -> Iterator[System
         limit = record.systems_by_name[name].facts.get("max_tokens")
         at = f" at {numbers.format_count(limit)} tokens" if limit else " at its input limit"
         yield make_finding(
-            run, f"truncates {numbers.format_share_with_count(cut / seen, seen)} texts{at}", weight=2.5
+            run, f"truncates texts{at}: {numbers.format_share_with_count(cut / seen, seen)}", weight=2.5
         )
 
 

@@ -196,7 +196,7 @@ def _scoring_evidence(run: ReportRun, *, labels: bool) -> RunEvidenceOnQuestion 
         return None
     evidence = _build_standings_evidence(run, ours, TASK, choose_measure_unit(headline), collections=False)
     other = find_less_judged_run(score)
-    uneven = f"{other[0]} has fewer graded passages: rag golden --add-run" if other is not None else ""
+    uneven = f"{other[0]} has fewer graded passages; use rag golden --add-run" if other is not None else ""
     return replace(evidence, uneven=uneven, means=f"{headline} by {'labels' if labels else 'a golden set'}")
 
 
@@ -239,7 +239,7 @@ def _sweep_evidence(run: ReportRun, *, labels: bool) -> RunEvidenceOnQuestion | 
     beaten = _find_beaten_encoders(part, measure)
     may = tuple(row.name for row in ordered if row.name not in beaten)
     is_first = may == (ordered[0].name,)
-    told = "ahead with all else equal" if is_first else "no encoder is ahead of all with all else equal"
+    told = "ahead with all else equal" if is_first else "no encoder beats all others with all else equal"
     taken = next((stack for stack in part.stacks if stack.id == part.recommendation.stack), None)
     if is_first and taken is not None and taken.axes.get("encoder") != may[0]:
         is_first, told = False, f"the sweep's rule selects {taken.axes.get('encoder')}"
@@ -324,7 +324,7 @@ def _study_evidence(run: ReportRun) -> RunEvidenceOnQuestion | None:
             return replace(evidence, beside=beside)
         people = RankedSystemEstimate(human.value, human.low, human.high, name="people", kind="human")
         return replace(evidence, people=people, beside=beside)
-    return replace(evidence, note="scripts answered; have people answer: hume serve")
+    return replace(evidence, note="scripts answered; for answers from people, use hume serve")
 
 
 def _paraphrase_evidence(run: ReportRun, kind: str) -> RunEvidenceOnQuestion | None:

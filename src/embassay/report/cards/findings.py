@@ -96,7 +96,7 @@ def keep_rows_with_value(rows: Sequence[Result | None]) -> list[Result]:
 
 
 MOST_TASKS = 7
-NO_MORE = {"robustness": "only by keeping noise above the summary"}
+NO_MORE = {"robustness": "a system that only keeps noise above the summary"}
 """What a task's constant is, where its label is too short for a sentence."""
 
 
@@ -329,8 +329,8 @@ def _read_fields_cached(folder: Path, _written: int, _size: int) -> tuple[Ranked
 
 ASKED = (
     (("sage",), "how it reacts to edits of a text (SAGE)"),
-    (("pteb",), "what paraphrases cost (PTEB)"),
-    (("hteb",), "the cost of other styles, lengths and languages (HTEB)"),
+    (("pteb",), "how much paraphrases lower its scores (PTEB)"),
+    (("hteb",), "how much other styles, lengths and languages lower its scores (HTEB)"),
     (("hume",), "how people perform on the same items (HUME)"),
     (("score", "sweep", "golden"), "how much evidence it finds for answers (RAG)"),
     (("names",), "whether it distinguishes names from impostors"),
@@ -369,8 +369,8 @@ def list_system_unknowns(runs: Sequence[ReportRun], own: Sequence[ReportRun], ro
     if row.system.kind == "embedding":
         source, price, _ = find_system_price(own, row.system.name)
         if source == "server" and price is None:
-            yield "Its price is unknown: give price= in its name."
-        yield "Whether it was trained on this data is unknown."
+            yield "Its price is unknown; add price= to its name."
+        yield "It is unknown whether it was trained on this data."
 
 
 def _say_uninformative_tasks(runs: Sequence[ReportRun], row: BoardRow) -> Iterator[str]:
@@ -395,11 +395,11 @@ def _say_missing_or_weak_scores(record: RunRecord, row: BoardRow) -> Iterator[st
         [cell for cell in record.cells if cell.system == name and cell.status == status]
         for status in ("failed", "not run")
     )
-    for cells, verb in ((failed, "failed"), (waiting, "not run yet")):
+    for cells, verb in ((failed, "failed"), (waiting, "unfinished")):
         if cells:
             places = list(dict.fromkeys(f"{cell.task} on {cell.dataset}" for cell in cells))
             more = f" and {len(places) - 3} more" if len(places) > 3 else ""
-            yield f"No score where cells {'are' if cells is waiting else 'have'} {verb}: {', '.join(places[:3])}{more}."
+            yield f"No score because of {verb} cells: {', '.join(places[:3])}{more}."
     small, bare = [], []
     for task in tasks:
         rows = [
@@ -413,7 +413,7 @@ def _say_missing_or_weak_scores(record: RunRecord, row: BoardRow) -> Iterator[st
         yield f"Based on fewer than {SMALL} items: {', '.join(small[:4])}{more}."
     if bare:
         more = f" and {len(bare) - 4} more" if len(bare) > 4 else ""
-        yield f"Has no interval: {', '.join(bare[:4])}{more}."
+        yield f"No interval: {', '.join(bare[:4])}{more}."
 
 
 def _say_differing_identities(runs: Sequence[ReportRun], row: BoardRow) -> Iterator[str]:
@@ -427,8 +427,8 @@ def _say_differing_identities(runs: Sequence[ReportRun], row: BoardRow) -> Itera
     plainest = {_strip_identity_wrapper(identity) for identity in identities}
     if len(plainest) > 1:
         yield (
-            f"Whether it is the same in {convert_sentence_to_text(join_names_with_and(list(identities.values())))} is "
-            "unknown: its identity differs (weights, settings or tokenizer)."
+            f"It may differ between {convert_sentence_to_text(join_names_with_and(list(identities.values())))}: "
+            "its identity is not the same (weights, settings or tokenizer)."
         )
 
 
@@ -520,13 +520,13 @@ def _say_price(runs: Sequence[ReportRun], system: str) -> str:
         known = (
             ""
             if price is None
-            else f"{format_dollars(price)} per million tokens, as known on {numbers.format_date(day)}"
+            else f"{format_dollars(price)} per million tokens, as of {numbers.format_date(day)}"
         )
         return f"Price: {known or 'not known'}."
     if source == "sweep" and price:
         amount = format_dollars(price)
-        return f"Price: {amount} per million tokens, as given to the sweep, prices of {numbers.format_date(day)}."
-    return "Price: none; it runs on your machine."
+        return f"Price: {amount} per million tokens, as given in the sweep (prices of {numbers.format_date(day)})."
+    return "Price: none, because it runs on your machine."
 
 
 def _find_run_cost(run: ReportRun, system: str) -> SystemRunCost | None:
@@ -583,9 +583,7 @@ def _say_faster_systems(runs: Sequence[ReportRun], row: BoardRow) -> Iterator[Se
                 name_row_system_in_sentence(other),
                 f" ({numbers.format_count(round(pace))} texts per second)",
             ]
-        head = (
-            f"Faster than its {numbers.format_count(round(own))} texts per second, and not beaten by it {on}"
-        )
+        head = f"It encodes {numbers.format_count(round(own))} texts per second. Faster, and not beaten by it {on}"
         yield (f"{head} in {run.title}: ", *clause, ".")
     elif faster:
         names = join_names_with_and([name_row_system_in_sentence(other) for other, _ in faster[:3]])
@@ -616,7 +614,7 @@ def _say_best_stack(run: ReportRun, system: str) -> Iterator[Sentence]:
         return
     best = max(measured, key=lambda stack: stack.value(measure) or 0.0)
     yield (
-        f"Its best stack of {len(stacks)} in {run.title} is ",
+        f"The best of its {len(stacks)} stacks in {run.title} is ",
         f"{best.id}: {measure} {_format_stack_quality(best, measure)}, "
         f"{_format_ms(best.latency)} at p{findings.asked.percentile:.0f}, {format_usd(best.cost)} per 1,000 queries "
         f"(prices of {numbers.format_date(findings.asked.priced_on)}), {_describe_stack_standing(part, best)}."
@@ -638,8 +636,8 @@ def _format_stack_quality(stack: StackSummary, measure: str) -> str:
 
 def _describe_stack_standing(part: SweepDatasetFindings, stack: StackSummary) -> str:
     if stack.id == part.recommendation.stack:
-        return "the one that the sweep recommends"
-    return "on the frontier" if stack.on else "dominated by another"
+        return "recommended by the sweep"
+    return "on the frontier" if stack.on else "dominated by another stack"
 
 
 def _format_ms(value: float) -> str:

@@ -160,11 +160,11 @@ def _say_worst_axis(claims: Sequence[Claim], board: SystemBoard) -> Sentence:
     [claim] = claims
     title = AXES[claim.kind].lower()
     if claim.of == 1:
-        return (board.name_system_in_sentence(claim.subject), f" loses most on the axis of {title}")
+        return (board.name_system_in_sentence(claim.subject), f" loses most on the {title} axis")
     if claim.n == claim.of:
-        return (f"Every system loses most on the axis of {title}",)
+        return (f"Every system loses most on the {title} axis",)
     lose = "loses" if claim.n == 1 else "lose"
-    return (f"{claim.n} of {claim.of} systems {lose} most on the axis of {title}",)
+    return (f"{claim.n} of {claim.of} systems {lose} most on the {title} axis",)
 
 
 def _lowercase_first_letter(sentence: Sentence) -> Sentence:
@@ -195,7 +195,7 @@ def _say_highest_total(
         yield (
             board.name_system_in_sentence(claim.subject), f" {has}", POINTS.text(claim.value or 0.0), ", ",
             format_score_change(change),
-            " from its original."
+            " from its original score."
         )  # fmt: skip
 
 
@@ -206,10 +206,10 @@ def _count_certain_losses(profiles: Sequence[SystemScoreChanges]) -> Claim:
 
 
 def _say_certain_losses(claim: Claim) -> Sentence:
-    are = "change by axis is a certain loss: its interval lies" if claim.of == 1 else (
-        "changes by axis is a certain loss: its interval lies"
+    are = "change by axis is a certain loss: its interval is" if claim.of == 1 else (
+        "changes by axis is a certain loss: its interval is"
         if claim.n == 1
-        else "changes by axis are certain losses: their intervals lie"
+        else "changes by axis are certain losses: their intervals are"
     )  # fmt: skip
     return (f"{claim.n} of {claim.of} {are} below 0.",)
 
@@ -225,7 +225,7 @@ def _count_failed_texts(record: RunRecord) -> tuple[Claim, ...]:
 def _say_failed_texts(claims: Sequence[Claim]) -> Iterator[Sentence]:
     for claim in claims:
         share = numbers.format_percent(claim.n / claim.of)
-        yield (f"{share} of the texts could not be transformed, and do not count here.",)
+        yield (f"{share} of the texts could not be transformed and are not counted here.",)
 
 
 def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
@@ -238,8 +238,8 @@ def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield Heading("Profiles", "hteb-profiles")
     yield ParagraphBlock(
         "How far scores change under paraphrasing and other changes of style, longer and shorter texts, and "
-        "translation: transformed minus original, in points, with 95% intervals. An axis is the plain mean of its "
-        "transformations, the total the plain mean of the axes. PTEB compares only paraphrased scores."
+        "translation: transformed minus original, in points, with 95% intervals. An axis is the unweighted mean of its "
+        "transformations, and the total is the unweighted mean of the axes. PTEB compares only paraphrased scores."
     )
     yield BlockBox(
         "panels",
@@ -257,7 +257,7 @@ def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     files = {table.id: table for table in file_tables(record.path)}
     chosen = [files[name] for name in PARTS_SHOWN if name in files and (alone or name != "hteb-tests")]
     if chosen:
-        yield Heading("Beside the scores", "hteb-tables")
+        yield Heading("Other tables", "hteb-tables")
         yield from map(build_collapsible_table, chosen)
 
 
@@ -443,9 +443,7 @@ def find_axis_strengths(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding
         if is_little_lost(change)
     ]
     if kept:
-        clause = (
-            f"loses little or nothing on the axis of {convert_sentence_to_text(join_names_with_and(kept))}"
-        )
+        clause = f"loses little or nothing by axis: {convert_sentence_to_text(join_names_with_and(kept))}"
         yield make_finding(run, clause, weight=2, place="hteb-profiles")
 
 
@@ -455,7 +453,7 @@ def find_axis_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFindin
     broken = {name: change for name, change in profile.axes.items() if is_certain_loss(change)}
     if broken:
         name, change = min(broken.items(), key=lambda pair: pair[1].value or 0.0)
-        clause = f"breaks on the axis of {AXES[name].lower()}: {format_score_change(change)} points"
+        clause = f"has a certain loss on the {AXES[name].lower()} axis: {format_score_change(change)} points"
         yield make_finding(run, clause, weight=5, place="hteb-profiles")
     single = {
         part: change
@@ -477,4 +475,4 @@ def list_uncertain_axes(run: ReportRun, row: BoardRow) -> Iterator[str]:
         if not is_little_lost(change) and not is_certain_loss(change) and change.ci_low is not None
     ]
     if undecided:
-        yield f"It is undecided whether it loses points on {convert_sentence_to_text(join_names_with_and(undecided))}."
+        yield f"Whether it loses points on {convert_sentence_to_text(join_names_with_and(undecided))} is uncertain."

@@ -249,7 +249,7 @@ def plot_model_lead_by_agreement(
     )  # fmt: skip
     said = _say_correlation(summary, len(known))
     return LeadByAgreementScatter(
-        drawn, f"The lead of the best model against agreement, {len(known)} pairs. {said}", said, len(known)
+        drawn, f"Lead of the best model against agreement, {len(known)} pairs. {said}", said, len(known)
     )
 
 
@@ -266,7 +266,7 @@ def _say_correlation(summary: Summary, n: int) -> str:
     way = (
         "The less annotators agree, the further ahead models are"
         if bar.value < 0
-        else "Models are ahead where annotators agree"
+        else "The more annotators agree, the further ahead models are"
     )
     sure = way if p is not None and p < 0.05 else "No clear relation"
     return f"{sure}: Spearman {COEFFICIENT.text(bar.value)} over {n} pairs{test}."

@@ -161,7 +161,7 @@ def human_win_panels(summary: Summary) -> tuple[HumanWinPanel, ...]:
     ]
     for by, title in (
         ("family", "By task family"),
-        ("group", "By group of datasets"),
+        ("group", "By dataset group"),
         ("lang", "By language"),
     ):
         of_group = [
@@ -427,7 +427,7 @@ def _say_test_result(pair: DatasetLanguageRecord, value: float, p: float | None,
         return f"cannot be told apart from {who}"
     if value < 0:
         return f"below {who}"
-    return f"above {who}, who agree little" if pair.trust == "low" else f"above {who}"
+    return f"above {who}, whose agreement is low" if pair.trust == "low" else f"above {who}"
 
 
 Cell = tuple[str, str, str]
@@ -477,7 +477,7 @@ def _explain_missing_ceilings(pairs: Sequence[DatasetLanguageRecord]) -> tuple[s
     for pair in pairs:
         bar, need = pair.ceiling, pair.need
         if bar is not None and bar.low is None and bar.reason:
-            where.setdefault(f"no interval of the ceiling: {bar.reason.rstrip('.')}", []).append(pair)
+            where.setdefault(f"no interval for the ceiling: {bar.reason.rstrip('.')}", []).append(pair)
         if need is not None and need.note:
             where.setdefault(need.note.rstrip("."), []).append(pair)
     return tuple(f"{list_first_pair_names(own)}: {why}." for why, own in where.items())

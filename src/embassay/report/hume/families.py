@@ -541,7 +541,7 @@ def llm_means_table(summary: Summary) -> LlmMeansTable | None:
         f"{head}, {numbers.format_noun_count(n, 'pair')}" for head, n in zip(heads, counts, strict=True)
     )
     hard = _correlate_llms_with_people(summary, means) if means.pairs >= FEWEST else {}
-    columns += ("Same pairs are hard, ρ",) if hard else ()
+    columns += ("Correlation of pair difficulty, ρ",) if hard else ()
     rows = tuple(_llm_row(row, means, who, label, hard) for row in means.rows)
     absent = [
         title
@@ -586,7 +586,7 @@ def _correlate_llms_with_people(summary: Summary, means: FamilyMeansTable) -> di
 def _llm_row(
     row: FamilyMeansRow, means: FamilyMeansTable, who: str, label: dict[str, str], hard: dict[str, Cell]
 ) -> LlmMeansRow:
-    name = {"human": who.capitalize(), "best": "Best model of each"}.get(
+    name = {"human": who.capitalize(), "best": "Best model per family"}.get(
         row.kind, label.get(row.name, row.name)
     )
     kind = {"best": "embedding"}.get(row.kind, row.kind)
@@ -620,5 +620,5 @@ def _say_families_below_people(means: FamilyMeansTable, who: str) -> str:
         if known and people is not None and max(value for value in known if value is not None) < people:
             below.append(format_family_name(family))
     if not below:
-        return f"In no family are all language models below {who} by the mean."
+        return f"No family has all language models below {who} by the mean."
     return f"All language models are below {who} on {' and '.join(filter(None, (', '.join(below[:-1]), below[-1])))}."

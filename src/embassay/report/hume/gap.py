@@ -163,7 +163,7 @@ def hume_page(record: RunRecord, _: SystemBoard) -> HumePage:
 def _divided_study_blocks(record: RunRecord) -> Iterator[Block]:
     """The blocks that a terminal shows of a study divided between a model and people, with a title for the page."""
     for table in divided_items_view(read_divided_tasks(record.path)):
-        title = "Items of a language model and of people"
+        title = "Items for the language model and for people"
         yield replace(table, title=title, is_titled=False) if isinstance(table, Table) else table
 
 
@@ -273,7 +273,7 @@ def _find_pairs_on_side(run: ReportRun, system: str, *, above: bool) -> Iterator
         return
     pair, score = max(pairs, key=lambda side: abs(_gap_to_people(*side)))
     where, of = "above" if above else "below", numbers.format_noun_count(len(sides), "pair")
-    agreeing = " on which they agree" if above else ""
+    agreeing = " where they agree" if above else ""
     clause = f"is {where} the interval of {name_answerers(summary)} on {len(pairs)} of {of}{agreeing}"
     clause += (
         f", most on {pair.name}: {format_score_in_points(score.score)} "
@@ -304,12 +304,12 @@ def _say_overall_place(summary: Summary, system: str, who: str) -> Iterator[str]
     pairs = numbers.format_noun_count(len(summary.pairs), "pair")
     if own.rank is None or human.rank is None:
         reason = own.mean.reason or "a pair is missing"
-        yield f"Mean over its pairs {format_score_in_points(own.mean)}; it has no rank ({reason})."
+        yield f"The mean over its pairs is {format_score_in_points(own.mean)}; it has no rank ({reason})."
         return
     ranked = sum(place.rank is not None for place in summary.places)
     yield (
-        f"By the mean over {pairs} {format_score_in_points(own.mean)}, rank {own.rank} of {ranked}; {who} "
-        f"{format_score_in_points(human.mean)}, rank {human.rank}. Ranks by a mean are not tests."
+        f"Mean over {pairs}: {format_score_in_points(own.mean)}, rank {own.rank} of {ranked}; {who}: "
+        f"{format_score_in_points(human.mean)}, rank {human.rank}. Ranks by mean are not significance tests."
     )
 
 
@@ -319,7 +319,7 @@ def _say_pairs_by_side(facts: Found, who: str) -> Iterator[str]:
     below = [pair for pair, score in judged if score.outside and _gap_to_people(pair, score) < 0]
     of = numbers.format_noun_count(len(judged), "pair")
     if not judged:
-        yield f"No interval for {who}: it cannot be compared with them."
+        yield f"It cannot be compared with {who} because there is no interval."
         return
     clauses = (
         [f"above the interval of {who} on {len(above)} ({_name_pairs_with_agreement(above)})"]
@@ -350,7 +350,7 @@ def _say_gap_by_family(facts: Found, who: str) -> Iterator[str]:
         parts.append(
             f"{format_family_name(family)} {POINTS.text(of_system)} against {POINTS.text(of_people)}"
         )
-    yield f"Means over pairs, the system against {who}: {convert_sentence_to_text(join_names_with_and(parts))}."
+    yield f"Means over pairs, system against {who}: {convert_sentence_to_text(join_names_with_and(parts))}."
 
 
 def _make_pair_line(pair: DatasetLanguageRecord, score: SystemScore) -> PairBesidePeople:

@@ -219,35 +219,35 @@ TASKS = (
     BoardTask(
         "sts", "Semantic similarity (STS)", "STS", "spearman", "Spearman correlation with gold, × 100", "pairs",
         "agrees best with gold similarity",
-        "Spearman correlation of cosine (or the metric’s similarity) and gold score." + BOTH,
+        "Spearman correlation of cosine similarity (or the metric’s similarity) with gold scores." + BOTH,
         printed=POINTS,
     ),
     BoardTask(
         "classification", "Classification", "Classification", "accuracy", "accuracy, × 100", "test texts",
         "classifies best",
         "Logistic regression on the vectors of all training texts; accuracy on the test texts. "
-        "Systems without vectors vote among the nearest neighbours instead, and are ranked "
+        "Systems without vectors use a vote of the nearest neighbours instead and are ranked "
         "separately. Training and test texts are paraphrased.",
         printed=POINTS,
     ),
     BoardTask(
         "clustering", "Clustering", "Clustering", "v_measure", "V-measure, × 100", "texts",
         "clusters best",
-        "Mini-batch k-means with as many clusters as labels, V-measure, mean over sets. Systems "
-        "without vectors cluster by complete linkage instead, and are ranked separately.",
+        "Mini-batch k-means with as many clusters as labels; V-measure, mean over sets. Systems "
+        "without vectors use complete linkage instead and are ranked separately.",
         "V-measure is not corrected for chance: random clusters of small sets score above 0.",
         printed=POINTS,
     ),
     BoardTask(
         "pair_classification", "Pair classification", "Pairs", "average_precision", "average precision, × 100", "pairs",
-        "tells pairs apart best",
+        "classifies pairs best",
         "Average precision of the pairs’ similarities." + BOTH,
         printed=POINTS,
     ),
     BoardTask(
         "reranking", "Reranking", "Reranking", "map", "mean average precision, × 100", "queries",
         "reranks best",
-        "Mean average precision over queries, candidates ordered by similarity. Queries and candidates are "
+        "Mean average precision over queries, with candidates ordered by similarity. Queries and candidates are "
         "paraphrased.",
         printed=POINTS,
     ),
@@ -290,7 +290,7 @@ def describe_tasks(record: RunRecord) -> tuple[BoardTask, ...]:
 MOST_NAMES = 3
 TEXTS = {
     "": ("when texts are paraphrased", "paraphrased texts"),
-    "permuted": ("when words change order", "texts with their words in another order"),
+    "permuted": ("when words are reordered", "texts with reordered words"),
     "copied": ("when texts are unchanged", "copied texts"),
 }
 """A run's only control, if nobody paraphrased -> when points are lost, and on which texts."""
@@ -351,7 +351,7 @@ def _write_change_heading(
     subject = (
         f"All {numbers.spell_count(fall.n)} scores" if fall.n == fall.of else f"{fall.n} of {fall.of} scores"
     )
-    sure = f"for {numbers.spell_count(lost.n)} this is certain" if lost.n else "this is certain for none"
+    sure = f"the loss is certain for {numbers.spell_count(lost.n) if lost.n else 'none'}"
     return (f"{subject} fall{'s' if fall.n == 1 else ''} {when}; {sure}{more}",)
 
 
@@ -399,7 +399,7 @@ def _state_possible_leaders(record: RunRecord, board: SystemBoard) -> tuple[Clai
 def _say_possible_leaders(record: RunRecord, board: SystemBoard, claims: Sequence[Claim]) -> list[Sentence]:
     if not claims:
         return []
-    where = "of those ranked together " if board.apart else ""
+    where = "among those ranked together, " if board.apart else ""
     texts = TEXTS[find_only_control_source(record)][1]
     if len(claims) > MOST_NAMES:
         return [(f"{numbers.spell_count(len(claims)).capitalize()} systems may be first on {texts}.",)]
@@ -407,7 +407,7 @@ def _say_possible_leaders(record: RunRecord, board: SystemBoard, claims: Sequenc
     only = "only " if len(claims) == 1 else ""
     return [
         (
-            f"On {texts} ",
+            f"On {texts}, ",
             where,
             only,
             *join_names_with_and(names, "or"),
@@ -464,7 +464,7 @@ def _state_largest_loss(losses: ParaphraseLosses, board: SystemBoard) -> tuple[C
 def _say_largest_loss(claims: Sequence[Claim], board: SystemBoard) -> list[Sentence]:
     return [
         (
-            "The largest loss on one dataset is for ",
+            "The largest loss on a single dataset is for ",
             board.name_system_in_sentence(claim.subject),
             f" on {claim.kind}: {POINTS.format_value_in_text(-(claim.value or 0.0))}.",
         )
@@ -494,14 +494,14 @@ def _partial_verdict(losses: ParaphraseLosses, board: SystemBoard) -> VerdictTex
     if not tasks and (some := _list_datasets_with_drop(losses, board)):
         return VerdictText(
             ("No system has a score on every dataset of a task, so no task has a drop",),
-            ((f"There are drops on {', '.join(some)}.",),),
+            ((f"Drops are available for {', '.join(some)}.",),),
         )
     if not tasks:
         return VerdictText(("PTEB: no system has a score on paraphrased texts yet",), ())
     where = ", ".join(task.short for task in tasks)
     return VerdictText(
         ("No system has a score on every task, so there is no overall drop",),
-        ((f"There are drops on {where}.",),),
+        ((f"Drops are available for {where}.",),),
     )
 
 

@@ -195,7 +195,8 @@ def list_uncertain_losses(run: ReportRun, row: BoardRow) -> Iterator[str]:
         and not _is_little_lost(every)
         and not _is_certain_loss(every)
     ):
-        yield f"Undecided whether it loses points {_say_when_paraphrased(run)}: {_format_change(every.delta)}."
+        change = _format_change(every.delta)
+        yield f"Whether it loses points {_say_when_paraphrased(run)} is uncertain: {change}."
 
 
 def find_paraphrase_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:

@@ -59,7 +59,7 @@ def judge_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         numbers.format_noun_count(len(record.datasets(JUDGING)), "dataset")
     )  # fmt: skip
     yield judge_verdict(record, run.board)
-    yield Heading("Who agrees with gold scores")
+    yield Heading("Agreement with gold scores")
     bold = (
         f" Bold: the best and all that cannot be told apart from it ({record.correction.capitalize()}, "
         f"α = {record.alpha})."
@@ -77,7 +77,7 @@ def judge_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     if bins := _list_measure_variants(record, FIT):
         yield Heading("Does length matter?")
         yield ParagraphBlock(
-            "Pairs by their mean number of words. With too few pairs for a correlation, only n is shown."
+            "Pairs are grouped by their mean number of words. With too few pairs for a correlation, only n is shown."
         )
         yield _correlation_by_length_table(record, judges, bins)
     yield from map(build_collapsible_table, file_tables(record.path, "pteb_table3"))
@@ -88,8 +88,8 @@ def _show_rating_errors(record: RunRecord, judges: Sequence[BoardRow]) -> Iterat
         return
     yield Heading("Where ratings err")
     yield ParagraphBlock(
-        "Mean distance between rating and gold by gold score, all datasets pooled; band: 95%. The chart shows at "
-        "most the first four judges; the table has all."
+        "Mean distance between rating and gold by gold score, with all datasets pooled; band: 95%. The chart shows at "
+        "most the first four judges; the table shows all."
     )
     series = _rating_error_series(record, judges, gold)
     if any(line.points for line in series):
@@ -148,9 +148,7 @@ def _say_best_judge(scores: Sequence[Claim], first: Sequence[Claim], board: Syst
         return (f"{len(scores)} judges are scored against gold; no test compares them",)
     if len(first) == 1:
         return (board.name_system_in_sentence(first[0].subject), " agrees best with gold scores")
-    return (
-        f"{numbers.spell_count(len(first)).capitalize()} judges may be the one that agrees best with gold",
-    )
+    return (f"{numbers.spell_count(len(first)).capitalize()} judges may agree best with gold scores",)
 
 
 def sort_systems_by_score(record: RunRecord, board: SystemBoard) -> list[BoardRow]:
@@ -322,7 +320,7 @@ def selection_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         numbers.format_noun_count(len(record.datasets(CHOICE)), "dataset")
     )  # fmt: skip
     yield selection_verdict(record, board)
-    yield Heading("Meaning kept against words changed")
+    yield Heading("Meaning kept and words changed")
     yield ParagraphBlock(str(rule))
     if placed:
         reasons = "; ".join(_describe_candidate(record, row) for row in placed)
@@ -330,7 +328,7 @@ def selection_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield Figure("Similarity against edit distance", chart, reasons, "means over datasets")
     yield ParagraphBlock(
         "Similarity: the judge’s rating of text and paraphrase, 0 to 5. Edit distance: words "
-        "changed, over the longer of the two; a copy has 0. Its 95% interval is under each value. On "
+        "changed, divided by the length of the longer text; a copy has 0. The 95% interval is below each value. On "
         "the front: no other candidate is better in all three criteria."
     )
     yield paraphraser_candidates_table(record, board)
@@ -397,7 +395,7 @@ def _draw_candidates_chart(
     )
     up = PlotAxis(
         fit_axis_scale([lowest, 5.0], within=(0.0, 5.0)), "similarity to the text, 0 to 5", rule.similarity,
-        f"the rule: at least {rule.similarity:g}"
+        f"rule: at least {rule.similarity:g}"
     )  # fmt: skip
     return draw_scatter_plot(points, across, up)
 
@@ -421,7 +419,9 @@ def paraphraser_candidates_table(record: RunRecord, board: SystemBoard) -> Table
     for row in board.rows:
         system = row.system.name
         is_chosen = system == chosen.selected
-        told = "✓ chosen" if is_chosen else chosen.rejected.get(system, "another changes more words")
+        told = (
+            "✓ chosen" if is_chosen else chosen.rejected.get(system, "another candidate changes more words")
+        )
         cells = [
             make_result_cell(record.find(CHOICE, system, name), unit, bold=is_chosen)
             for name, unit in measures
@@ -482,7 +482,11 @@ def _candidates_by_judge_table(record: RunRecord, rows: Sequence[BoardRow]) -> T
         for variant in variants
     )
     return Table(
-        "cross-judges", "Similarity as other judges see it", "Judge", tuple(row.label for row in rated), lines
+        "cross-judges",
+        "Similarity according to other judges",
+        "Judge",
+        tuple(row.label for row in rated),
+        lines,
     )
 
 
@@ -509,8 +513,8 @@ def validation_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield Heading("Ratings by language")
     bar = f"{_rating_threshold(record):g}"
     yield ParagraphBlock(
-        "Shares of ratings from 0 to 5, from left to right. Below, on a line from 0 to 5: the mean as a diamond, "
-        f"the threshold of {bar} dashed. At the threshold: share of pairs with {bar} or more, in percent. "
+        "Shares of ratings from 0 to 5, from left to right. Below, on a line from 0 to 5: the mean as a diamond "
+        f"and the threshold of {bar} as a dashed line. At the threshold: percent of pairs with {bar} or more. "
         "Alpha: agreement of the raters (Krippendorff, ordinal; 1 is perfect)."
     )
     yield DrawingLegend(tuple((f"q{grade}", str(grade)) for grade in GRADES))
@@ -566,7 +570,7 @@ def _say_mean_rating(claim: Claim) -> Sentence:
     if claim.low is not None and claim.high is not None:
         ends = f" (95% interval {RATING.interval(claim.low, claim.high)})"
     mean = RATING.text(claim.value or 0.0)
-    return (f"The mean rating is {mean}{ends} of 5, the threshold {claim.margin:g}.",)
+    return (f"The mean rating is {mean}{ends} of 5; the threshold is {claim.margin:g}.",)
 
 
 def _list_languages(record: RunRecord) -> list[str]:

@@ -37,11 +37,11 @@ def _count_paraphrase_outcomes(record: RunRecord) -> Counter[str]:
 def _control_only_notes(record: RunRecord) -> Iterator[Found]:
     """Nobody paraphrased."""
     if name := find_only_control_source(record):
-        how = {"permuted": "are in another order", "copied": "are as they were"}[name]
+        how = {"permuted": "were reordered", "copied": "were not changed"}[name]
         yield (
             "control",
             f"No text was paraphrased: the words of every text {how} (the control {name}).",
-            "Drops show how much a score depends on word order; they say nothing about paraphrases."
+            "Drops show how much a score depends on word order; they show nothing about paraphrases."
             if name == "permuted"
             else "Drops are 0, except for texts that were left out.",
             "Paraphrase with a language model: -p ollama:gemma3:27b.",
@@ -68,18 +68,18 @@ def _paraphrase_outcome_notes(record: RunRecord) -> Iterator[Found]:
     if failed:
         told = ", ".join(f"{numbers.format_count(count)} {name}" for name, count in failed.items())
         lost = sum(failed.values())
-        follows = "Their items are left out on both sides in that run."
+        follows = "Their items are left out of both scores in that run."
         if record.arguments.get("on_failure") == "original":
             follows = "The original text replaces them, which makes drops smaller."
         share = numbers.format_share_with_count(lost / total, total)
-        yield "lost", f"{share} paraphrases cannot be used: {told}.", follows, ""
+        yield "lost", f"{share} {'of the ' * (total >= 100)}paraphrases cannot be used: {told}.", follows, ""
     if copied := counts.get("copied", 0):
         share = numbers.format_share_with_count(copied / total, total)
         kept = "left out" if record.arguments.get("exclude_copied") else "kept"
         if copied >= COPIES * total:
             yield (
                 "copied",
-                f"{share} paraphrases equal their text and are {kept}.",
+                f"{share} {'of the ' * (total >= 100)}paraphrases are identical to their text and are {kept}.",
                 "Copies make drops smaller.",
                 "",
             )
@@ -117,7 +117,7 @@ def _until_ci_notes(record: RunRecord) -> Iterator[Found]:
     for where, (runs, both, system) in widest.items():
         yield (
             "until-ci",
-            f"On {where} the change of {system} is known to within ±{POINTS.format_value_in_text(runs)} points "
+            f"On {where}, the change of {system} is known to within ±{POINTS.format_value_in_text(runs)} points "
             f"over runs, and to within ±{POINTS.format_value_in_text(both)} over items and runs.",
             "--until-ci narrows only the noise of paraphrasing.",
             "More items narrow the rest.",

@@ -201,12 +201,12 @@ def _say_kendall_tau(plain: Mapping[str, Any]) -> str:
             "" if low is None or high is None else f" (95% interval {numbers.format_interval(low, high, 2)})"
         )
         parts.append(
-            f"original and paraphrased scores {numbers.format_score(plain['tau_original'], 2)}{ends}"
+            f"original and paraphrased scores: {numbers.format_score(plain['tau_original'], 2)}{ends}"
         )
     for key, between in (("tau_runs", "two runs"), ("tau_sources", "two sources")):
         if plain.get(key) is not None:
             least = numbers.format_score(plain[f"{key}_min"], 2)
-            parts.append(f"{between} {numbers.format_score(plain[key], 2)} on average, at least {least}")
+            parts.append(f"{between}: {numbers.format_score(plain[key], 2)} on average, at least {least}")
     return f"Kendall’s τ-b between {'; '.join(parts)}." if parts else ""
 
 
@@ -393,7 +393,7 @@ def _loss_sort_key(loss: ParaphraseLoss) -> tuple[bool, float]:
     return loss.drop is None, loss.drop or 0.0
 
 
-ANALYSES = (("averaged", "averaged over runs"), ("pooled", "every run separately: optimistic"))
+ANALYSES = (("averaged", "averaged over runs"), ("pooled", "every run counted separately (optimistic)"))
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from embassay.report.board import SystemBoard
 from embassay.report.record import Key, RunRecord
 
 HOW = (
-    "Points. On valid: the change on paraphrases that raters call valid, estimated from the rated items and the "
+    "In points. On valid: the change on paraphrases that raters call valid, estimated from the rated items and the "
     "changes of all items. Added: what invalid paraphrases add to the change. Intervals (95%) include the sampling "
-    "of the ratings; runs are held fixed. In doubt: nobody could say."
+    "of the ratings; runs are held fixed. In doubt: raters could not decide."
 )
 
 
@@ -27,7 +27,7 @@ def paraphrase_validity_blocks(
     if not keys:
         return
     if heading:
-        yield Heading("On valid paraphrases alone", "pteb-valid")
+        yield Heading("Change on valid paraphrases only", "pteb-valid")
     titles = {task.name: task.short for task in board.tasks}
     labels = {row.system.name: row.label for row in board.rows}
     counts = ("Change", "On valid, 95%", "Added, 95%", "Valid", "Rated", "In doubt")

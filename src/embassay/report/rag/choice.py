@@ -45,7 +45,7 @@ TASK = "choice"
 TO_GRADE = "to_grade.jsonl"
 NAMED = 3
 """Systems that a heading names."""
-SIGNALS = {"sentence": "a sentence taken out", "half": "half of its shared words removed"}
+SIGNALS = {"sentence": "a removed sentence", "half": "half of its shared words removed"}
 """What questions a passage asks of itself, by family."""
 BIAS = (
     "Questions made of a passage's own words favour systems that match words, so they are also asked again with half "
@@ -186,9 +186,9 @@ def _write_choice_lede(
     regret, lot = SCORE.text(loss.value or 0.0), SCORE.text(random.value or 0.0)
     if not told.get("enough", True):
         asked = numbers.format_noun_count(told["questions"], "passage")
-        few = f"Only {asked} could be asked about, which is too few."
+        few = f"Questions could be made from only {asked}, which is too few."
         lost = "Almost no passage is found by its own sentence, so no choice can be made."
-        yield (f"{few if told['questions'] < FEW else lost} What they suggest:",)
+        yield (f"{few if told['questions'] < FEW else lost} What the questions suggest:",)
     yield (
         _map_systems_to_names(record)[told["pick"]],
         f" has {_add_indefinite_article(p_best)} chance of being best of {best.of} on {dataset} and "
@@ -205,9 +205,9 @@ def _write_choice_lede(
     if told.get("written"):
         yield (_say_questions_by_model(record, told),)
     if told["judged"]:
-        yield (f"{numbers.format_noun_count(told['judged'], 'judged question')} of yours count in it.",)
+        yield (f"This includes your {numbers.format_noun_count(told['judged'], 'judged question')}.",)
     else:
-        yield ("No label was used.",)
+        yield ("No labels were used.",)
     for claim in labels_needed:
         yield (_say_labels_needed(told, claim),)
 
@@ -223,10 +223,8 @@ def _say_questions_by_model(record: RunRecord, choice: Mapping[str, Any]) -> str
     cost = f" (${spent:.2f})" if spent else ""
     asked, by = numbers.format_noun_count(choice["written"], "question"), asker.get("by", "a model")
     # Two of a real model moved P(best) from 45% to 56%.
-    few = (
-        ": so few may mislead; have more written (--written-per-kind)" if choice["written"] < TRUSTED else ""
-    )
-    return f"{asked} that {shorten_names_to_labels([by])[by]} wrote{cost} count as a third signal{few}."
+    few = ", but so few can mislead; get more with --written-per-kind" if choice["written"] < TRUSTED else ""
+    return f"A third signal is {asked} written by {shorten_names_to_labels([by])[by]}{cost}{few}."
 
 
 def _say_what_would_decide(choice: Mapping[str, Any]) -> str:
@@ -235,15 +233,15 @@ def _say_what_would_decide(choice: Mapping[str, Any]) -> str:
         return _say_labels_needed(choice, claims[0])
     if choice["says"] == choice["pick"]:
         return f"Nothing more is needed: the expected loss is within {choice['tolerance']:g}."
-    return "Too few questions to say: more documents, or judged questions, would help."
+    return "There are too few questions to decide; more documents or judged questions would help."
 
 
 def _say_labels_needed(choice: Mapping[str, Any], claim: Claim) -> str:
     more = " more" if choice["judged"] else ""
     chance = numbers.format_percent(claim.value or 0.0)
     if claim.relation == "misses":
-        return f"Not even {claim.n}{more} judged questions are likely to decide (chance {chance})."
-    return f"{claim.n}{more} judged questions would decide with a chance of {chance}."
+        return f"Even {claim.n}{more} judged questions would decide this with a chance of only {chance}."
+    return f"{claim.n}{more} judged questions would decide this with a chance of {chance}."
 
 
 def _read_choices(record: RunRecord) -> dict[str, Mapping[str, Any]]:
@@ -275,11 +273,11 @@ def choice_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield choice_verdict(record, board)
     yield from show_gravest_notes((*list_run_notes(record),), run.mark)
     for dataset, choice in choices.items():
-        yield Heading("Which one, and how sure", "choose-systems")
+        yield Heading("Which system, and how certain", "choose-systems")
         yield replace(_move_regret_columns_first(_systems_table(record, dataset)), title=dataset)
         yield ParagraphBlock(
             "Regret is the expected distance below the best nDCG@10. Price is per "
-            "million tokens; time is for its cell on this machine, including cached vectors."
+            "million tokens; time is for the system's cell on this machine, including cached vectors."
         )
         yield Heading("Signals from the documents alone", "choose-signals")
         yield ParagraphBlock(BIAS)
@@ -344,7 +342,7 @@ def _model_question_notes(record: RunRecord) -> Iterator[str]:
             f"({reason}). Repeat the command to try again."
         )
     elif said and not sum(said["kept"].values()):
-        yield f"None of the questions that {said['by']} wrote passed the checks; it does not count in the choice."
+        yield f"None of the questions that {said['by']} wrote passed the checks, so they do not count in the choice."
 
 
 def _model_drafts_blocks(record: RunRecord, dataset: str) -> Iterator[Block]:
@@ -453,7 +451,7 @@ def _list_system_entries(record: RunRecord, dataset: str, system: SystemOfRun) -
     yield _value_entry(rows["expected_regret"], SCORE.text)
     yield _difference_to_pick_entry(rows["against_pick"])
     if system.kind == "run":
-        why = "a retriever is paid and timed by the question: see the notes"
+        why = "a retriever is billed and timed per question: see the notes"
         yield from (TableCell(numbers.NONE, why=why), TableCell(numbers.NONE, why=why))
         return
     price = system.facts.get("usd_per_million_tokens")
@@ -531,5 +529,5 @@ def _more_labels_table(choice: Mapping[str, Any]) -> Table:
 def _chance_entry(chance: float | None) -> TableCell:
     """Runs from before there was this column have none."""
     if chance is None:
-        return TableCell(numbers.NONE, why="not stated by this run")
+        return TableCell(numbers.NONE, why="not recorded in this run")
     return TableCell(numbers.format_percent(chance), exact=str(chance))

@@ -193,7 +193,7 @@ def judged_quantity_blocks(
         yield Table(
             f"off-{title}",
             "Where the judge is wrong",
-            "It says, or where",
+            "Judge's label or stratum",
             columns,
             biased,
             is_sortable=False,
@@ -246,7 +246,7 @@ def _say_agreement(corrections: JudgeCorrectionResults) -> str:
     kappa = "" if corrections.kappa is None else f", weighted kappa {corrections.kappa:.2f}"
     return (
         f"{corrections.passages:,} passages of {numbers.format_noun_count(corrections.queries, 'query')} have "
-        f"both grades: {numbers.format_percent(corrections.exact)} equal{kappa}. {corrections.use}"
+        f"both grades; {numbers.format_percent(corrections.exact)} are equal{kappa}. {corrections.use}"
     )
 
 

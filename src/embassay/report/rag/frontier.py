@@ -79,7 +79,7 @@ def _is_equal_stack(a: StackSummary, other: StackSummary, asked: SweepRulesPrice
 
 RECOMMENDED = "* is the recommended stack."
 UNBEATEN = "No stack on the frontier is beaten on price, time and quality at once."
-OFF = "It is not on the frontier: the rule counts times within the jitter as equal."
+OFF = "It is not on the frontier, because the rule treats times within the jitter as equal."
 FEW = 12
 """So many stacks of the frontier are shown unless all are asked for; the recommended one always is."""
 

@@ -121,7 +121,7 @@ def draw_grade_strips(golden: GoldenRunRecord) -> tuple[Figure, int] | None:
     shares = [_share_of_good_grades(query) for query in graded]
     summary = (
         f"Grades of the pools of {numbers.format_noun_count(len(graded), 'question')}: the share of grade 4 "
-        "or 5 goes from "
+        "or 5 ranges from "
         f"{numbers.format_percent(min(shares))} to {numbers.format_percent(max(shares))}."
     )
     svg = f'<svg class="strips" viewBox="0 0 100 100" preserveAspectRatio="none">{drawn}</svg>'
@@ -207,8 +207,8 @@ def judge_attempts_faults_table(judge: JudgeFacts | None) -> Table | None:
     rows = tuple(_judge_answers_line(kind, most) for kind in kinds)
     return Table(
         "judge-answers",
-        "Answers, and the attempts they took",
-        "Asked for",
+        "Answers and attempts",
+        "Requested",
         columns,
         rows,
         digits=0,
@@ -277,7 +277,7 @@ def estimate_bar_line(
 def say_repeated_judgements(repeated: JudgeRepeatability | None) -> str:
     """What was judged twice, or why nothing was."""
     if repeated is None:
-        return "Nothing was judged twice, so the judge's consistency is unknown. Option --repeat asks again."
+        return "Nothing was judged twice, so the judge's consistency is unknown. Use --repeat to ask some items again."
     if repeated.reason:
         return f"Judged again: {repeated.reason}."
     passages, questions = (
@@ -286,9 +286,9 @@ def say_repeated_judgements(repeated: JudgeRepeatability | None) -> str:
     )
     failed = f" {repeated.failed} repeats gave no answer." if repeated.failed else ""
     return (
-        f"{passages} of {questions} were graded a second time, "
-        f"{numbers.format_noun_count(repeated.calls, 'call')} ordered a "
-        f"second time.{_say_grade_shift(repeated.shift)}{failed}"
+        f"{passages} of {questions} were graded a second time, with "
+        f"{numbers.format_noun_count(repeated.calls, 'ordering call')} "
+        f"repeated.{_say_grade_shift(repeated.shift)}{failed}"
     )
 
 
@@ -296,7 +296,7 @@ def _say_grade_shift(shift: Estimate | None) -> str:
     if shift is None or shift.value is None:
         return ""
     ends = "" if shift.low is None else f" ({numbers.format_interval(*shift.ends, 2)})"
-    return f" The second grade minus the first: {numbers.format_change(shift.value, 2)}{ends} on average."
+    return f" On average, the second grade minus the first is {numbers.format_change(shift.value, 2)}{ends}."
 
 
 def repeated_grades_table(repeated: JudgeRepeatability | None) -> Table | None:
@@ -344,7 +344,7 @@ def engine_claims_table(golden: GoldenRunRecord) -> Table | None:
         return None
     return Table(
         "claims",
-        "What the engine expects of its orders",
+        "What the engine expects of its order",
         "Expected",
         CLAIM_COLUMNS,
         tuple(rows),

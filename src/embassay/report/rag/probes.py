@@ -313,7 +313,7 @@ def find_name_probe_weaknesses(run: ReportRun, system: str) -> Iterator[SystemFi
     if lost:
         most = min(lost, key=lambda row: row.value or 0.0)
         clause = (
-            f"changes its name margin by {format_percent_with_interval(most, PERCENTS)} under "
+            f"shows a change of {format_percent_with_interval(most, PERCENTS)} in its name margin under "
             f"{most.variant.replace('_', ' ')}{_say_in_which_dataset(where, most)}"
         )
         yield make_finding(run, clause, weight=1, place="names-ablations")
@@ -341,7 +341,7 @@ def find_noise_probe_weaknesses(run: ReportRun, system: str) -> Iterator[SystemF
     if recall:
         most = min(recall, key=lambda row: row.value or 0.0)
         yield make_finding(
-            run, f"changes {RECALL} by {format_result_with_interval(most)} under "
+            run, f"shows a change of {format_result_with_interval(most)} in {RECALL} under "
             f"small talk{_say_in_which_dataset(where, most)}", weight=3, place="noise-retrieval"
         )  # fmt: skip
 
@@ -375,19 +375,19 @@ def noise_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield BlockBox("two", drawn)
     yield noise_drops_table(where)
     yield ParagraphBlock(
-        "Rows with a rewriter’s name: after rewriting. Recovered: the share of the drop that it recovers; 1 means "
-        "all of it. A lexical metric’s similarity grows with question length: look at its retrieval instead."
+        "Rows with a rewriter’s name: after rewriting. Recovered: the share of the drop that the rewriter recovers; 1 "
+        "means all of it. A lexical metric’s similarity grows with question length: check its retrieval instead."
     )
     yield from _retrieval_loss_blocks(tuple(_retrieval_tables(where))[: None if alone else 1])
     measured = ((name_noise_level(NOISIEST), f"queries, level {NOISIEST}"), (ACROSS, "all levels"))
     if alone and (table := change_correlation_table(where, COSINE, measured)):
         yield table
         yield ParagraphBlock(
-            "Spearman’s correlation over queries, or over levels as asked and rewritten. Above 0: whatever moves a "
-            "question further away also costs retrieval. n/a: nothing changes."
+            "Spearman’s correlation over queries, or over levels as asked and rewritten. Above 0: what lowers a "
+            "question’s similarity also makes retrieval worse. n/a: nothing changes."
         )
     yield ParagraphBlock(
-        "Intervals: 95%, bootstrap over queries with all their runs, corrected for bias and few queries, "
+        "Intervals: 95%, bootstrap over queries with all their runs, corrected for bias and small samples, "
         f"{numbers.format_count(arguments.get('resamples', 0))} resamples, seed {arguments.get('seed')}."
     )
 
@@ -397,7 +397,7 @@ def _retrieval_loss_blocks(tables: Sequence[Table]) -> Iterator[Block]:
         yield Heading("What retrieval loses", "noise-retrieval")
         yield ParagraphBlock(
             "Change from the clean question, paired over queries, with its 95% interval; p from the paired bootstrap. "
-            "Overlap and τ-b: how much of the clean question’s first 10 is still there, and in what order."
+            "Overlap and τ-b: how many of the clean question’s first 10 results remain, and in what order."
         )
         yield TabbedBlocks("Measure", tuple((table.title, (table,)) for table in tables))
 
@@ -407,7 +407,7 @@ def noise_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     where = ProbeRecord(record)
     lost = _collect_measure_values(where, "", SHARE)
     if not lost:
-        return VerdictText(("No drop is finished yet.",))
+        return VerdictText(("No drop has been measured yet.",))
     lowered = make_count_claim("lowered", sum(share > 0 for share in lost), len(lost))
     recovered, recall = _state_recovered_share(where), _state_recall_changes(where)
     lede = (*_say_recovered_share(where, recovered), *_say_recall_changes(where, recall))
@@ -419,7 +419,7 @@ def _say_similarity_lowered(claim: Claim, lost: list[float]) -> str:
         return f"Small talk lowers the similarity to a question's meaning by {_format_percent_range(lost)}"
     if not claim.n:
         return "Small talk does not lower the similarity to a question's meaning"
-    return "Small talk lowers the similarity of some systems, not of all"
+    return "Small talk lowers the similarity for some systems, but not for all"
 
 
 def _state_recovered_share(where: ProbeRecord) -> tuple[Claim, ...]:
@@ -442,7 +442,7 @@ def _say_recovered_share(where: ProbeRecord, claims: Sequence[Claim]) -> Iterato
     for claim in claims:
         low, high = (numbers.format_percent(end or 0.0) for end in (claim.low, claim.high))
         share = low if low == high else f"{low} to {high}"
-        yield (f"Rewriting by {called[claim.subject]} recovers {share} of that for embedding models.",)
+        yield (f"Rewriting by {called[claim.subject]} recovers {share} of that loss for embedding models.",)
 
 
 def _state_recall_changes(where: ProbeRecord) -> tuple[Claim, ...]:
@@ -465,10 +465,10 @@ def _say_recall_changes(where: ProbeRecord, claims: Sequence[Claim]) -> Iterator
     if sure:
         most = sure[0]
         by = SCORE.text(-(most.value or 0.0))
-        who = "most " if most is claims[0] else "surely "
+        who = "most " if most is claims[0] else "certainly "
         yield (f"{RECALL} falls {who}for {where.labels[most.subject]} on {most.kind}, by {by}.",)
     elif (claims[0].value or 0.0) < 0:
-        yield (f"No fall of {RECALL} is distinguishable from 0.",)
+        yield (f"No drop in {RECALL} is distinguishable from 0.",)
     else:
         yield (f"{RECALL} does not fall.",)
 
@@ -617,18 +617,18 @@ def passage_versions_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     names = [system.name for system in record.ranked_systems]
     first = _find_current_first_shares(record, names, "")
     if not first:
-        return VerdictText(("No question's list has either version.",))
+        return VerdictText(("No question's results contain either version.",))
     claims = tuple(
         Claim(name, "is", "current_first", value=row.value, low=row.ci_low, high=row.ci_high)
         for name, row in first.items()
     )
     heading = (
-        f"The current passage ranks above its old version in {_format_share_range(first)} of the questions"
+        f"The current passage ranks above its old version for {_format_share_range(first)} of the questions"
     )
-    remedies = {"recency": "the newest of near-duplicates first", "deduplicated": "near-duplicates once"}
+    remedies = {"recency": "the newest near-duplicate first", "deduplicated": "near-duplicates listed once"}
     after = {said: _find_current_first_shares(record, names, remedy) for remedy, said in remedies.items()}
     lede = tuple(
-        f"With {said} it does in {_format_share_range(rows)}." for said, rows in after.items() if rows
+        f"With {said}, it does so for {_format_share_range(rows)}." for said, rows in after.items() if rows
     )
     return VerdictText((heading,), ((" ".join(lede),),) if lede else (), claims)
 
@@ -653,9 +653,9 @@ def passage_versions_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield passage_versions_verdict(run.record, run.board)
     yield from show_gravest_notes(list_run_notes(run.record), run.mark)
     yield ParagraphBlock(
-        "Nothing in a text says which of two versions is current, so a search that ignores dates ranks the current one "
-        "first half of the time: 0.5 is by chance. Recency puts the newest of near-duplicates first; deduplication "
-        "keeps only the best ranked one, which may be old."
+        "A text does not show which of two versions is current, so a search that ignores dates ranks the current one "
+        "first half of the time: 0.5 is chance. Recency puts the newest near-duplicate first; deduplication "
+        "keeps only the best-ranked one, which may be old."
     )
     for name in ("versions_remedies", "versions_changes", "versions_copies"):
         for table in file_tables(run.record.path, name):

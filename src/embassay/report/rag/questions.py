@@ -76,7 +76,7 @@ def _question_blocks(run: Path) -> Iterator[Block]:
     if notes := (*_question_notes(asked), *_unanswered_notes(unanswered)):
         yield CautionNotes(notes)
     yield ParagraphBlock(
-        ("The set, a folder that works with every -d: ", CommandInSentence(str(run / "export"))), ""
+        ("The question set, for the -d option of any command: ", CommandInSentence(str(run / "export"))), ""
     )
 
 
@@ -120,7 +120,7 @@ def answer_correctness_verdict(record: RunRecord, _: SystemBoard | None = None) 
         claim = make_value_claim(name, ACCURACY, value, row.ci_low, row.ci_high)
         share = f"{numbers.format_percent(value, 1)} of {numbers.format_noun_count(row.n, 'question')}"
         return VerdictText(
-            (f"{name} leads to right answers on {share}",), tuple(_say_right_share_interval(row)), (claim,)
+            (f"{name} leads to right answers for {share}",), tuple(_say_right_share_interval(row)), (claim,)
         )
     first = tuple(name for name in scope.first if name in values)
     if not first:
@@ -248,17 +248,17 @@ def _question_notes(asked: list[dict[str, Any]]) -> Iterator[str]:
         )
     if sources - {"documents", "users"}:
         yield (
-            "A question's only judgement is the passage it was written about; others may also answer it. "
-            "`embassay rag golden` grades what search finds."
+            "Only the passage that a question was written about is judged; others may also answer it. "
+            "To grade what search finds, use `embassay rag golden`."
         )
     if "users" in sources:
-        yield "Users’ questions have no judgements; `embassay rag golden` makes them."
+        yield "Users’ questions have no judgements; create them with `embassay rag golden`."
 
 
 def _unanswered_notes(unanswered: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if unanswered:
         yield (
-            "Questions without an answer are in export/no_answer.jsonl. Have your retriever answer them too, then "
+            "Questions without an answer are in export/no_answer.jsonl. Run your retriever on them too, then run "
             "`embassay calibrate --run RUN --qrels export/qrels.tsv --no-answer export/no_answer.jsonl`."
         )
     if any(row["kind"] == "near" and row["changed"] != "by a model" for row in unanswered):

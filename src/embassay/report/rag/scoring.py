@@ -96,20 +96,20 @@ def scoring_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     if alike := run_overlap_table(score):
         yield alike
         yield ParagraphBlock(
-            "Overlap: share of the first K that both runs have. τ-b: how similarly the common documents are "
-            "ordered; 1 is the same order. Below each, its 95% interval."
+            "Overlap: share of the first K that both runs contain. τ-b: how similarly the common documents are "
+            "ordered; 1 is the same order. The 95% interval is below each value."
         )
     if alone:
         yield all_measures_table(record, score)
     words = f"Intervals: {settings.confidence:.0%}, {describe_intervals(score)}."
-    all_in = f"All {len(score.measures)} measures with their intervals are in the report of this run alone, and in "
+    all_in = f"All {len(score.measures)} measures with their intervals are in this run's own report, and in "
     elsewhere: Sentence = (all_in, CommandInSentence("tables/rag_score.csv"), ". ")
     yield ParagraphBlock((*(() if alone else elsewhere), words), id="score-measures")
     if tables := constant_sensitivity_grids(score)[: None if alone else 1]:
         yield Heading("Do the constants of RA-nWG matter?", "score-sensitivity")
         yield ParagraphBlock(
             "Each cell is a different choice of rarity (α) and of the caps for grades 4 and 3. τ: Kendall’s τ-b "
-            "between the runs’ order and the default’s; under it, the largest change in a run’s value. The darker "
+            "between the runs’ order and the default order; below it, the largest change in a run’s value. The darker "
             "the cell, the larger the change; the lightest is under 0.01. Bold: the default."
         )
         yield TabbedBlocks("K", tuple((table.title, (table,)) for table in tables))
@@ -173,7 +173,7 @@ def _show_measure_panels(record: RunRecord, score: ScoringRecord) -> Iterator[Bl
         pairs = PageLink("the paired differences", "score-pairs")
         yield ParagraphBlock((
             "Each panel has its own scale, printed on top. Tick: mean over queries; bar: its 95% "
-            "interval. Overlapping bars are not the test: see ", pairs, ". Bold: may be first; none if all may."
+            "interval. Overlapping bars are not a test: see ", pairs, ". Bold: may be first; none if all may be."
         ))  # fmt: skip
         yield BlockBox("panels", tuple(panels))
 
@@ -284,8 +284,8 @@ def _worst_queries_blocks(record: RunRecord, score: ScoringRecord, most: int) ->
         return
     yield Heading("Queries that lose most", "score-worst")
     yield ParagraphBlock((
-        f"Worst mean {score.headline} over the runs, and the average loss over runs. One query has no interval: it "
-        "shows what happened, not which run is better. Every query is in ",
+        f"Lowest mean {score.headline} over the runs, and the average losses. A single query has no interval; it "
+        "shows what happened, not which run is better. All queries are in ",
         CommandInSentence("tables/rag_per_query.csv"), " and ", CommandInSentence("items/"), "."
     ))  # fmt: skip
     heads = (*(run.name for run in score.runs), "Mean", "Lost in the ordering", "Lost in the pool")
@@ -356,7 +356,7 @@ def _difference_blocks(record: RunRecord, score: ScoringRecord, most: int) -> It
     compared = [comparison for comparison in score.comparisons if comparison.pairs]
     compared.sort(key=lambda comparison: comparison.measure != score.headline)
     if compared:
-        yield Heading("Which differences hold", "score-pairs")
+        yield Heading("Which differences are significant", "score-pairs")
         yield ParagraphBlock(
             "Paired over the same items: the first run minus the second, its 95% interval, and p after Holm’s "
             "correction for all pairs of the measure. Right of the line: the first run is higher."
@@ -439,8 +439,8 @@ def _reading_blocks_by_cutoff(record: RunRecord, score: ScoringRecord) -> Iterat
     yield Heading("Is it the pool or the ordering?", "score-ceilings")
     yield ParagraphBlock(
         "From 0 to 1, left to right: what the run reaches, what a perfect order of its pool would add, and what no "
-        "order of that pool can reach. Lines: The two borders have 95% intervals. PROC: the best that reordering "
-        "could do. %PROC: the share of it that is reached."
+        "order of that pool can reach. Lines: 95% intervals of the two borders. PROC: the best that reordering "
+        "could reach. %PROC: the share of PROC that is reached."
     )
     yield DrawingLegend((("q4", "reached"), ("q2", "lost in the ordering"), ("q0", "lost in the pool")))
     columns = (
@@ -564,7 +564,7 @@ def session_evidence_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     }
     known = {name: row for name, row in rows.items() if row is not None and row.value is not None}
     if not known:
-        return VerdictText(("No session counts.",))
+        return VerdictText(("No session could be scored.",))
     order = sorted(known, key=lambda name: (-(known[name].value or 0.0), name))
     claims = tuple(
         Claim(

@@ -173,7 +173,9 @@ def _stack_remark(stack: StackSummary, part: SweepDatasetFindings, asked: SweepR
     if stack.id in part.recommendation.alike:
         return "cannot be told apart"
     return (
-        "kept" if any(limit is not None for limit in (asked.sla_ms, asked.budget, asked.target)) else "worse"
+        "within limits"
+        if any(limit is not None for limit in (asked.sla_ms, asked.budget, asked.target))
+        else "worse"
     )
 
 

@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 STOPPED = {
-    "sure": "sure enough",
+    "sure": "certain enough",
     "cap": "all calls used",
-    "stable": "the top held still",
+    "stable": "the top ranks stayed the same",
     "few": "too few to judge",
     "too few to judge": "too few to judge",
     "": "not ordered by the judge",
@@ -66,11 +66,11 @@ CLAIMS = {
 """What an engine may claim of its order, the surest way to say it first."""
 DOUBTS = {
     "fixed errors": (
-        "it repeats the same pair orders, yet they form cycles, so its errors are systematic, not random"
+        "the judge repeats the same pair orders, yet they form cycles, so its errors are systematic, not random"
     ),
     "order shown": "too many answers only repeat the order in which passages were shown",
     "places": "passages shown first or last gain too much from their position",
-    "surprises": "pairs shown again are ordered differently than its answers predict",
+    "surprises": "pairs shown again are ordered differently than the judge's answers predict",
 }
 """Why an engine claims nothing of its order: what it found of the judge."""
 
@@ -348,7 +348,9 @@ def _say_run_overlap(score: ScoringRecord, wide: bool) -> Iterator[str]:
         shared = numbers.format_score(pair.overlap)
         if pair.overlap_low is not None and pair.overlap_high is not None:
             shared += f" ({numbers.format_interval(pair.overlap_low, pair.overlap_high)})"
-        tau = "tau n/a" if pair.tau is None else f"tau of the common ones {numbers.format_score(pair.tau)}"
+        tau = (
+            "tau n/a" if pair.tau is None else f"tau of the common documents {numbers.format_score(pair.tau)}"
+        )
         yield f"{pair.a} and {pair.b}: overlap@{pair.cutoff} {shared}, {tau}."
 
 
@@ -510,4 +512,4 @@ def scoring_advice_blocks(score: ScoringRecord) -> Iterator[Block]:
         "", "Advice", "Advice", heads, tuple(lines), "plain", 3, is_titled=False, is_sortable=False, export=""
     )
     if untested := [guidance.knob for guidance in score.guidance if guidance.status == "not tested"]:
-        yield Paragraph(f"Not tested on this data; each needs a run: {', '.join(untested)}.")
+        yield Paragraph(f"Not tested on this data; each needs its own run: {', '.join(untested)}.")

@@ -71,7 +71,7 @@ def _write_trace_lede(trace: PipelineTrace) -> str:
     finders = "; ".join(f"{name or 'none'} {count:,}" for name, count in trace.found_by.items())
     return (
         f"{trace.passages_in_prompt:,} of the {n:,} passages that {trace.questions:,} questions need are in the "
-        f"prompt, which takes {trace.passages}. Found by: {finders}."
+        f"prompt, which has room for {trace.passages}. Found by: {finders}."
     )
 
 
@@ -112,13 +112,13 @@ def _say_stage_effects(trace: PipelineTrace) -> Iterator[str]:
     for effect in trace.effects:
         if effect.is_powerless:
             yield (
-                f"{effect.stage} cannot help: it gets no more passages than fit in the prompt. Move it before the "
-                "cutoff, or let more passages through."
+                f"{effect.stage} cannot help, because it gets no more passages than fit in the prompt. Move it before "
+                "the cutoff, or let more passages through."
             )
             continue
         if not (effect.raised or effect.lowered or effect.dropped_first):
             continue
         said = f"{effect.stage} moves {effect.raised:,} needed passages into the first {trace.passages}"
-        yield f"{said} and {effect.lowered:,} out of them" + (
+        yield f"{said} and {effect.lowered:,} out" + (
             f" ({effect.dropped_first:,} leave the list)." if effect.dropped_first else "."
         )

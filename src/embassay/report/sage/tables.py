@@ -80,8 +80,8 @@ TASKS = (
     BoardTask(
         "preference", "Human preference", "Preference", "human_preference", "agreement with people",
         "comparisons and ratings",
-        "follows people best",
-        "Comparisons: the more similar of two summaries is predicted to be the one people chose; "
+        "agrees best with people",
+        "Comparisons: the more similar of two summaries is predicted to be the one that people chose; "
         "accuracy, precision, recall and F1. Ratings: Pearson correlation of similarity and rating on "
         "each axis, as (r + 1) / 2. The score is the mean of the two parts, each the mean of its figures.",
         "0.5 is chance for accuracy and no correlation for ratings, not half of the maximum.",
@@ -96,7 +96,7 @@ TASKS = (
         "Three relations are checked per document, all strict: the summary is more similar than every meaning "
         "change; every superficial edit is more similar than the summary; and every superficial edit is more "
         "similar than every meaning change. The score is the mean of the three shares.",
-        "It saturates at one third: a system that only puts noise above the summary scores 0.333.",
+        "The score saturates at one third: a system that only puts noise above the summary scores 0.333.",
         1 / 3, "one of three",
     ),
     BoardTask(
@@ -123,26 +123,26 @@ TASKS = (
         "queries",
         "keeps most of its retrieval",
         "Each document has {copies}. The score is nDCG@10 in the corpus with all copies, which"
-        " count as not relevant, as a share of nDCG@10 in the clean corpus. Beside it: the share kept "
+        " count as not relevant, as a share of nDCG@10 in the clean corpus. Also shown: the share kept "
         "when the corpus is replaced by one perturbed version, and the harmonic mean of these.",
-        "It is a share of the system's own clean result: a poor retriever can keep everything because it has little "
-        "to lose.",
+        "The score is a share of the system's own clean result, so a poor retriever can keep everything because it has "
+        "little to lose.",
         None, "random", "random",
     )
 )  # fmt: skip
 BEYOND = (
     BoardTask(
         "attack", "Attack", "Attack", "withstood", "share of orders kept", "orders", "withstands most attacks",
-        "A search makes small errors in the words of a pair that people call similar until the system prefers a "
+        "A search adds small errors to the words of a pair that people call similar until the system prefers a "
         "dissimilar pair or the budget is spent. The score is the share of orders that are not flipped.",
-        "Only orders that the system gets right are attacked: a weak system is attacked on easy ones.",
+        "Only orders that the system gets right are attacked, so a weak system is attacked on easy orders.",
         None, "random", "random",
     ),
     BoardTask(
         "guards", "Guards", "Guards", "kept", "share of nDCG@10 kept without a guard", "queries", "keeps most "
-            "unguarded",
+            "without a guard",
         "Questions, or documents, are damaged by each edit. The score is the share of the clean nDCG@10 kept "
-        "without a guard, over the edits; the table sage_guards has the share kept behind each guard.",
+        "without a guard, over the edits; the table sage_guards shows the share kept behind each guard.",
         "A poor retriever can keep everything because it has little to lose.", None, "random", "random",
     )
 )  # fmt: skip
@@ -243,18 +243,17 @@ def _say_noise_shares(record: RunRecord, board: SystemBoard, claims: Sequence[Cl
     most = claims[-1]
     return [
         _say_largest_share(record, board, most) if most.value else _say_no_share(record, most),
-        ("Robustness saturates at one third: see the shares, not only the score.",),
+        ("Robustness saturates at one third, so see the shares, not only the score.",),
     ]
 
 
 def _say_largest_share(record: RunRecord, board: SystemBoard, claim: Claim) -> Sentence:
     where = f" on {claim.kind}" if len(record.datasets("robustness")) > 1 else ""
     of = "documents" if claim.of < 100 else "of the documents"
-    share = f"On at most {numbers.format_share_with_count(claim.value or 0, claim.of)} {of}{where}"
+    share = f"{numbers.format_share_with_count(claim.value or 0, claim.of)} {of}{where}"
     return (
-        f"{share} every superficial edit stays above every meaning change: ",
         board.name_system_in_sentence(claim.subject),
-        ".",
+        f" does best: every superficial edit stays above every meaning change on {share}.",
     )
 
 

@@ -103,11 +103,11 @@ def _timeline_section(timeline: WatchCheckTimeline, place: int) -> Iterator[Bloc
         "What changed",
         *make_number_columns("Beyond noise", "p", "Lists changed, 95%", "Price"),
     )
-    yield Table(f"watch-checks-{place}", "Checks, the newest first", "Time", columns, lines)
+    yield Table(f"watch-checks-{place}", "Checks, newest first", "Time", columns, lines)
     impact = next((check.impact for check in reversed(checks) if check.impact is not None), None)
     if impact is not None:
         yield ParagraphBlock(
-            "What searching with an old, a half re-embedded and a new index costs, when it was last measured:"
+            "Effect of searching with an old, a half re-embedded and a new index, as last measured:"
         )
         yield index_impact_table(impact)
 

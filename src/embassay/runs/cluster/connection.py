@@ -50,7 +50,7 @@ def import_ray() -> Any:
     except ImportError as error:
         raise UsageError(
             f"--engine ray needs the package {error.name or 'ray'}, which is not installed.",
-            mend="Install it, here and on the machines of the cluster: pip install 'embassay[ray]'",
+            mend="Install it here and on all machines of the cluster: pip install 'embassay[ray]'",
         ) from error
     return ray
 
@@ -165,8 +165,8 @@ SILENCE = 30.0
 _PERIOD = 1.0
 _REFUSALS = 3
 _MEND = (
-    "Finished work is kept: the same command resumes, on any cluster or with --engine local. Ray's logs there say "
-    "why it died: /tmp/ray/session_latest/logs."
+    "Finished work is kept. To resume, run the same command on any cluster or with --engine local. Ray's "
+    "logs on that machine show the cause: /tmp/ray/session_latest/logs."
 )
 
 
@@ -299,11 +299,11 @@ def _start_ray(ray: Any, chosen: RayWorkers) -> None:
             ) from error
         if any("InvalidAuthToken" in line for line in heard):
             raise UsageError(
-                f"The Ray cluster at {chosen.address} asks for its token.", mend=_MEND_TOKEN
+                f"The Ray cluster at {chosen.address} requires a token.", mend=_MEND_TOKEN
             ) from error
         if isinstance(error, RuntimeError):
             raise UsageError(
-                f"Ray does not join: {_summarise_ray_error(error)}", mend=_MEND_VERSION
+                f"Ray cannot join the cluster: {_summarise_ray_error(error)}", mend=_MEND_VERSION
             ) from error
         raise make_no_cluster_error(chosen.address, _summarise_ray_error(error)) from error
 
@@ -316,12 +316,12 @@ def _silence_ray(ray: Any) -> None:
 
 
 _MEND_START = (
-    "See the logs in /tmp/ray/session_latest/logs: /dev/shm and the memory must have free space; a "
-    "very busy machine can take too long."
+    "See the logs in /tmp/ray/session_latest/logs. Possible causes: too little free space in /dev/shm, too "
+    "little free memory, or a very busy machine."
 )
 _MEND_TOKEN = (
-    "Set RAY_AUTH_MODE=token here; the token is what `ray get-auth-token` prints there: put it into ~/.ray/auth_token "
-    "or RAY_AUTH_TOKEN."
+    "Set RAY_AUTH_MODE=token here. Run `ray get-auth-token` on the cluster, and put the token into "
+    "~/.ray/auth_token or RAY_AUTH_TOKEN."
 )
 _MEND_VERSION = "Use the same versions of Python and Ray here and on all machines of the cluster."
 
@@ -425,7 +425,7 @@ def count_cluster_cpus(found: Sequence[ClusterNode]) -> int:
     total = sum(node.cpus for node in found)
     if not total:
         raise UsageError(
-            "The Ray cluster has no CPU for tasks.", mend="Start its nodes with --num-cpus of 1 or more."
+            "The Ray cluster has no CPU for tasks.", mend="Start its nodes with --num-cpus 1 or more."
         )
     return total
 
@@ -458,17 +458,17 @@ def check_cluster_nodes(seen: Sequence[NodeFindings]) -> None:
         if find.error:
             raise UsageError(
                 f"The node {find.node.host} cannot do the work: {find.error}",
-                mend="Install the same Embassay, with the same extras, for the Python of every node.",
+                mend="Install the same version of Embassay, with the same extras, on every node.",
             )
         if find.embassay != __version__:
             raise UsageError(
-                f"The node {find.node.host} has Embassay {find.embassay}, this machine has {__version__}.",
+                f"The node {find.node.host} has Embassay {find.embassay}, but this one has {__version__}.",
                 mend="Install the same version on every node.",
             )
         if find.missing:
             raise UsageError(
                 f"The node {find.node.host} does not see {find.missing[0]}.",
-                mend="Put it on a file system that all nodes mount at the same path, and name it by that path.",
+                mend="Put it on a file system that all nodes mount at the same path, and use that path.",
             )
 
 

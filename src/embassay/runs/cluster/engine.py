@@ -275,7 +275,7 @@ class RayCellPartExecutor:
                     result = ray.get(reference)
                 except losses.kinds as error:
                     if not losses.can_retry("part", error):
-                        raise ModelError(f"Part of the work cannot be done: {DIED}.") from error
+                        raise ModelError(f"Part of the work failed: {DIED}.") from error
                     reference = part.remote(sent, pack_value_for_ray(item), folder)
                     continue
                 losses.forget("part")

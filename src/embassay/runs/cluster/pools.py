@@ -43,9 +43,9 @@ the work that kills it. A machine that is lost does not count."""
 RETRIES = 3
 """Ray's own attempts for one call."""
 DIED = (
-    "its process died again and again, most likely for lack of memory: start the nodes with fewer CPUs (ray start "
-    "--num-cpus) to run less at once, or use larger nodes; Ray's logs, /tmp/ray/session_latest/logs on each "
-    "node, say what it died of"
+    "its process died repeatedly, most likely because it ran out of memory. Start the nodes with fewer CPUs "
+    "(ray start --num-cpus) to run less at once, or use larger nodes. Ray's logs on each node, in "
+    "/tmp/ray/session_latest/logs, show the cause"
 )
 
 
@@ -402,7 +402,7 @@ class _ChunkLoadBalancer:
             try:
                 answers = self._ray.get(reference)
             except self._losses.kinds as error:
-                lost = RaisedError(ModelError(f"The encoder {self._encoder.name!r} cannot work: {DIED}."))
+                lost = RaisedError(ModelError(f"The encoder {self._encoder.name!r} failed: {DIED}."))
                 answers = [None if self._losses.can_retry(load[0][0], error) else lost] * len(load)
             for (position, texts), answer in zip(load, answers, strict=True):
                 yield position, texts, answer

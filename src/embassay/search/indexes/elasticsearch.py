@@ -47,8 +47,8 @@ class DenseVectorLayout:
     def __post_init__(self) -> None:
         if self.m < 2 or not 1 <= self.ef_construction <= MOST:
             raise UsageError(
-                f"Elasticsearch builds no graph with m={self.m}, ef_construction={self.ef_construction}.",
-                mend="m is at least 2, ef_construction from 1 to 10000.",
+                f"Elasticsearch cannot use m={self.m}, ef_construction={self.ef_construction}.",
+                mend="Use m of at least 2, and ef_construction from 1 to 10000.",
             )
 
     @property
@@ -117,7 +117,7 @@ def build_knn_request(query: Floats, k: int, ef: int) -> dict[str, Any]:
 def read_vector_hits(answer: Body, similarity: str) -> list[VectorHit]:
     """What a search found. LookupError, TypeError or ValueError for an answer that is none, or holds only a part."""
     if answer.get("timed_out") or answer.get("_shards", {}).get("failed"):
-        raise ValueError("only a part of the index was searched")
+        raise ValueError("only part of the index was searched")
     return [
         VectorHit(
             int(hit["_id"]), float(hit["_score"]), score_to_inner_product(float(hit["_score"]), similarity)
@@ -139,7 +139,7 @@ def score_to_inner_product(score: float, similarity: str) -> float:
     if similarity != "max_inner_product":
         return 2 * score - 1
     if score <= 0:
-        raise ValueError(f"a score of {score} where all must be above 0")
+        raise ValueError(f"a score of {score}, although all must be above 0")
     return score - 1 if score >= 1 else 1 - 1 / score
 
 
@@ -160,7 +160,7 @@ def find_first_bulk_error(errors: Sequence[Any]) -> str:
 
 _PORTS = {"http": 9200, "https": 443}
 _SECONDS = 60
-_AGAIN = "Start it again and repeat the command: finished work is kept."
+_AGAIN = "Restart the server and repeat the command: finished work is kept."
 
 
 class ElasticsearchServer:
@@ -208,9 +208,9 @@ class ElasticsearchServer:
     def _make_refusal_error(self, reason: str, status: int = 0) -> ModelError:
         mend = ""
         if status in (401, 403):
-            mend = f"Check the user and the password in {self._address.origin}, or name an API key: key=VARIABLE."
+            mend = f"Check the user and the password in {self._address.origin}, or pass key=VARIABLE."
         elif "compatible-with" in reason or "media_type" in reason:
-            mend = "Install the client of the server's major version: pip install 'elasticsearch>=8,<9'."
+            mend = "Install the client that matches the server's version: pip install 'elasticsearch>=8,<9'."
         return ModelError(
             f"Elasticsearch at {self.place} refuses: {self._address.redact_secrets(reason)}.", mend=mend
         )
@@ -233,7 +233,7 @@ def _resolve_api_key(address: SecretServerUrl, key: str | None) -> tuple[SecretS
     if not re.fullmatch("[A-Z_][A-Z0-9_]*", key):
         raise UsageError(
             "`key=` takes the NAME of an environment variable in capitals, not the key itself.",
-            mend="Put the key into a variable (export MY_KEY=...) and name that.",
+            mend="Put the key into a variable (export MY_KEY=...) and write key=MY_KEY.",
         )
     value = os.environ.get(key, "").strip()
     if not value:
@@ -304,7 +304,7 @@ class ElasticsearchIndex:
         layout.check(dim)
         if not 1 <= ef <= MOST:
             raise UsageError(
-                f"Elasticsearch looks at 1 to {MOST} candidates, not ef={ef}.", mend="Use 50 to 1000."
+                f"Elasticsearch supports ef from 1 to {MOST}, not ef={ef}.", mend="Use 50 to 1000."
             )
         self.name = (name or "elasticsearch").replace("elasticsearch:%24", "elasticsearch:", 1)
         self._vectors, self._layout, self._ef = vectors, layout, ef

@@ -46,7 +46,7 @@ _USUAL = {
 }
 _WHERE = re.compile(r"^connection failed: connection to server (?:at|on) .*? failed: (?:FATAL: +)?")
 """What the client puts before the reason, and our message has said."""
-_AGAIN = "Start it again and repeat the command: finished work is kept."
+_AGAIN = "Restart the server and repeat the command: finished work is kept."
 
 
 class PgVectorServer:
@@ -138,7 +138,7 @@ class PgVectorServer:
         if "authentication failed" in reason or "no password" in reason:
             return f"Check the user and the password in {self._address.origin}."
         if "database" in reason and "does not exist" in reason:
-            return f"Create the database, or name another in {self._address.origin}."
+            return f"Create the database, or use another in {self._address.origin}."
         return _explain_missing_rights(reason)
 
 
@@ -155,9 +155,9 @@ def _is_server_away(error: psycopg.Error, reason: str) -> bool:
 
 def _explain_missing_rights(reason: str) -> str:
     if "vector" in reason and ("extension" in reason or "control file" in reason):
-        return "Install pgvector on the server; its administrator runs CREATE EXTENSION vector once."
+        return "Install pgvector on the server, then run CREATE EXTENSION vector once as its administrator."
     if "permission denied" in reason:
-        return "Let the user create a schema in the database, or make one: CREATE SCHEMA embassay AUTHORIZATION user."
+        return "Let the user create schemas there, or create one: CREATE SCHEMA embassay AUTHORIZATION user."
     return ""
 
 
@@ -176,8 +176,8 @@ def _connection_settings(address: SecretServerUrl, client: str, needs: str) -> d
     except ProgrammingError:
         # Its message repeats the address, password and all.
         raise UsageError(
-            f"{address.origin} is not an address that PostgreSQL's clients understand.",
-            mend="Write it like postgresql://USER@HOST:5432/DATABASE, special characters as %40 and the like.",
+            f"{address.origin} is not a valid PostgreSQL address.",
+            mend="Write it like postgresql://USER@HOST:5432/DATABASE, with special characters as %40 etc.",
         ) from None
 
 
@@ -216,8 +216,8 @@ class PgVectorLayout:
     def __post_init__(self) -> None:
         if self.kind == "hnsw" and not (2 <= self.m <= 100 and 2 * self.m <= self.ef_construction <= 1000):
             raise UsageError(
-                f"pgvector builds no graph with m={self.m}, ef_construction={self.ef_construction}.",
-                mend="m is from 2 to 100, ef_construction from 2 m to 1000.",
+                f"pgvector cannot use m={self.m}, ef_construction={self.ef_construction}.",
+                mend="Use m from 2 to 100, and ef_construction from 2 * m to 1000.",
             )
 
     def table(self, digest: str) -> str:
@@ -230,7 +230,7 @@ class PgVectorLayout:
         most = 16_000 if self.kind == "flat" else _MOST[self.type]
         if dim > most:
             raise UsageError(
-                f"pgvector takes at most {most} dimensions of type {self.type} for kind={self.kind}, not {dim}.",
+                f"pgvector supports {most} dimensions of type {self.type} for kind={self.kind}, not {dim}.",
                 mend="Use fewer dimensions, type=halfvec (4000) or kind=flat.",
             )
 
@@ -456,7 +456,7 @@ class PgVectorIndex:
         layout.check(dim)
         if not 1 <= ef <= _EF_MOST:
             raise UsageError(
-                f"pgvector keeps from 1 to {_EF_MOST} candidates, not ef={ef}.", mend="Use 40 to 400."
+                f"pgvector supports ef from 1 to {_EF_MOST}, not ef={ef}.", mend="Use 40 to 400."
             )
         self.name = (name or "pgvector").replace("pgvector:%24", "pgvector:", 1)
         self._vectors, self._layout, self._ef = vectors, layout, ef

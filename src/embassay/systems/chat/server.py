@@ -236,7 +236,7 @@ class ServedChatModel(ABC):
             )
         if reply.finish == "context":
             raise TextRefused(
-                f"{self.model}: the messages fill its context (num_ctx), so they were truncated."
+                f"{self.model}: the messages fill the model's context (num_ctx), so they were truncated."
             )
         if not reply.text:
             why: Why = "thinking" if reply.thought else "empty"

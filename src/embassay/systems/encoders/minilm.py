@@ -44,7 +44,7 @@ _HEAD_CHARACTERS = 4096
 
 
 class MiniLMEncoder:
-    """Mean of the last hidden states, L2-normalised; 384 dimensions, 256 tokens with [CLS] and [SEP].
+    """Mean of the last hidden states, L2-normalised; 384 dimensions, up to 256 tokens including [CLS] and [SEP].
 
     A vector does not depend on the other texts nor on the number of cores: only texts of equal length share a
     batch, and each batch runs on one thread. `backend` is by default OpenVINO where installed, else onnxruntime;

@@ -125,7 +125,7 @@ class SentenceTransformersModel:
         ):
             raise ModelError(
                 f"{self.name!r} is not a {kind}: the missing layers would be random, not trained.",
-                mend="Use a model that was trained as one; st: is for ordinary embedding models.",
+                mend="Use a trained model of that kind; st: is for ordinary embedding models.",
             )
         self.model = self._load_model(getattr(library, kind), device, dtype)
         self.card = self.model.device.type == "cuda"

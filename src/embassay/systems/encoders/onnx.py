@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class OnnxEncoder:
-    """The model of the folder `target`: model.onnx (also in onnx/, or `file`) or, for plain BERT models,
-    model.safetensors; tokenizer.json; and the configuration of sentence-transformers where there is one.
+    """The model in the folder `target`, which has tokenizer.json, model.onnx (also in onnx/, or `file`) or, for plain
+    BERT models, model.safetensors, and optionally the configuration of sentence-transformers.
 
     `pooling` and `max_length` (tokens) override the folder's configuration, prompts too (see `choose_role_prompts`).
     Batches, `backend` and `weights` are those of MiniLM: a vector does not depend on other texts nor on the
@@ -75,8 +75,8 @@ class OnnxEncoder:
         self._pooling = folder.read_pooling() if self.pooling == "configured" else self.pooling
         if self._pooling is None and not self._run.gives_sentences:
             raise ModelError(
-                f"{folder.path / '1_Pooling' / 'config.json'} is missing: how token vectors are pooled is unknown.",
-                mend="Add ?pooling=mean, cls or last, as the model's card says.",
+                f"{folder.path / '1_Pooling' / 'config.json'} is missing, so the pooling mode is unknown.",
+                mend="Add ?pooling=mean, cls or last, as stated in the model card.",
             )
         self._folder = folder
         self._set_prompts()

@@ -104,8 +104,8 @@ class OpenAIEncoder(ServedEncoder):
             self._bytes = _guess_number_type_of_bytes(sent)
             if self._bytes is None:
                 raise ModelError(
-                    f"{self.name} sends base64 instead of numbers, and the type of its bytes is unclear.",
-                    mend="State the number of dimensions: dimensions=N.",
+                    f"{self.name} sends base64 instead of numbers, and their number type is unclear.",
+                    mend="Pass the number of dimensions: dimensions=N.",
                 )
         else:
             self._bytes = _match_bytes_to_number_type(sent[0], numbers[0])
@@ -211,7 +211,7 @@ def _read_sent_embeddings(answer: Any, n: int) -> list[Any]:
         raise MalformedServerAnswer(f"{len(data) if isinstance(data, list) else 'no'} vectors for {n} texts")
     try:
         if sorted(item.index for item in data) != list(range(n)):
-            raise MalformedServerAnswer("vectors with wrong numbers")
+            raise MalformedServerAnswer("vectors with wrong indices")
         sent = [item.embedding for item in sorted(data, key=lambda item: int(item.index))]
         return [b64decode(row, validate=True) if isinstance(row, str) else row for row in sent]
     except (AttributeError, TypeError, ValueError, binascii.Error):

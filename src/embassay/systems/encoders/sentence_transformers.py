@@ -252,7 +252,7 @@ class SentenceTransformer:
         folder = Path(self.target).expanduser()
         if mend := suggest_system_for_folder(folder, self.target):
             raise UsageError(
-                f"{self.name!r} is not an embedding model: its folder says so.", mend=mend.strip()
+                f"{self.name!r} is not an embedding model, according to its folder.", mend=mend.strip()
             )
         pinned = is_revision_pinned(self.revision) or folder.is_dir()
         if self.trust_remote_code and not pinned:
@@ -291,9 +291,7 @@ class SentenceTransformer:
         except Exception as error:  # hub, safetensors, transformers and torch have no root in common
             mend = "Check that it is a sentence-transformers model and that its files are complete."
             if "trust_remote_code" in str(error) and not self.trust_remote_code:
-                mend = (
-                    "It needs its own code: read that, then add trust_remote_code=true and revision=COMMIT."
-                )
+                mend = "It needs its own code. Read it, then add trust_remote_code=true and revision=COMMIT."
             if is_pickle_refusal(error):
                 raise ModelError(f"{self.name!r} is not loaded: {PICKLED}.", mend=SAFE_WEIGHTS) from error
             raise ModelError(
@@ -317,7 +315,7 @@ class SentenceTransformer:
             raise ModelError(
                 f"{self.name!r} encodes queries with {asked} dimensions and documents with {width}, so they cannot "
                 "be compared.",
-                mend="Use a model whose two routes end in the same number of dimensions.",
+                mend="Use a model whose query and document routes have the same number of dimensions.",
             )
         return True, width
 
@@ -345,8 +343,8 @@ class SentenceTransformer:
         most = getattr(config, "max_position_embeddings", None)
         if self.max_length < 1 or (most is not None and self.max_length > most):
             raise UsageError(
-                f"max_length={self.max_length} is not possible: {self.name!r} reads 1 to "
-                f"{most or 'any number of'} tokens."
+                f"max_length={self.max_length} is not possible: {self.name!r} reads "
+                f"{f'1 to {most}' if most else '1 or more'} tokens."
             )
         self._model.max_seq_length = self.max_length
 

@@ -163,7 +163,7 @@ class _OnnxSplade:
         self._largest = pooling.get("pooling_strategy", "max") == "max"
         name = str(pooling.get("activation_function", "relu"))
         if name not in _ACTIVATIONS:
-            raise ModelError(f"{folder.path} asks for the activation {name}, which is not known.")
+            raise ModelError(f"{folder.path} requests the activation {name}, which is not supported.")
         self._activation = _ACTIVATIONS[name]
         shipped, default = folder.prompts()
         chosen: dict[Role | None, str | None] = {
@@ -209,7 +209,7 @@ def _read_pooling_settings(folder: OnnxModelFolder) -> Mapping[str, Any]:
     }
     if unknown := set(kinds) - {"MLMTransformer", "Transformer", "SpladePooling"}:
         raise ModelError(
-            f"{folder.path / 'modules.json'} has a module that is not known for ONNX: {', '.join(sorted(unknown))}.",
+            f"{folder.path / 'modules.json'} has modules that ONNX cannot run: {', '.join(sorted(unknown))}.",
             mend="Add backend=torch.",
         )
     path = kinds.get("SpladePooling", "1_SpladePooling")

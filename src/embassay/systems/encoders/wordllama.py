@@ -23,7 +23,7 @@ _TOKENIZER = "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68"
 
 
 class WordLlamaEncoder:
-    """Mean of 256-dimensional token vectors, not normalised: bit for bit what the wordllama package gives.
+    """Mean of 256-dimensional token vectors, not normalised; bit for bit as in the wordllama package.
 
     There is no limit on length (`max_tokens` is None, nothing is cut). A text without tokens has the zero
     vector. ModelError when the bundled files are missing or are not those of version 0.4.0.post1.

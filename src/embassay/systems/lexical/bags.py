@@ -94,7 +94,7 @@ def check_pair_counts_equal(a: Sequence[str], b: Sequence[str]) -> None:
     if len(a) != len(b):
         raise UsageError(
             f"Cannot pair {len(a)} texts with {len(b)}.",
-            mend="Give the same number of candidates and references.",
+            mend="Pass the same number of candidates and references.",
         )
 
 

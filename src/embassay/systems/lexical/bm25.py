@@ -166,9 +166,9 @@ class SpillingArrayStore(AbstractContextManager["SpillingArrayStore"]):
                 )
         except OSError as error:
             raise UsageError(
-                f"The file for BM25's counts cannot be written ({error.strerror or error}).",
+                f"The file of BM25 counts cannot be written ({error.strerror or error}).",
                 mend=(
-                    "Set TMPDIR to a folder with free space: about 10 bytes for every distinct term of every document."
+                    "Set TMPDIR to a folder with free space: about 10 bytes per distinct term per document."
                 ),
             ) from None
         return start, tuple((name, array.dtype, array.size) for name, array in arrays.items())
@@ -470,7 +470,7 @@ class MutualTextScores:
 
 @dataclass(frozen=True, kw_only=True)
 class BM25(ShardSearch):
-    """BM25+ over token ids; higher is more similar. The numbers are those of rank_bm25.
+    """BM25+ over token ids; higher is more similar. The numbers equal those of rank_bm25.
 
     score(q, d) = sum over the tokens of q, with repetition, of
     idf (delta + tf (k1 + 1) / (tf + k1 (1 - b + b |d| / mean |d|))), idf = ln((N + 1) / df); tokens in no
@@ -506,13 +506,13 @@ class BM25(ShardSearch):
             _check_choice("corpus", self.corpus, ("batch", "reference"))
         if self.variant == "okapi" and self.corpus == "reference":
             raise UsageError(
-                "BM25's variant okapi cannot use a corpus of one text: the idf of every token would be negative.",
+                "The okapi variant of BM25 cannot use a corpus of one text: every idf would be negative.",
                 mend="Leave corpus=reference or variant=okapi out.",
             )
         if not (0 <= self.k1 < inf and 0 <= self.b <= 1 and 0 <= self.delta < inf):
             raise UsageError(
                 f"BM25 cannot use k1={self.k1:g}, b={self.b:g}, delta={self.delta:g}.",
-                mend="k1 and delta must be finite and at least 0, b in [0, 1].",
+                mend="k1 and delta must be finite and at least 0, and b from 0 to 1.",
             )
 
     @property

@@ -21,7 +21,7 @@ _ALL_CORES = -1
 
 @dataclass(frozen=True, kw_only=True)
 class LevenshteinSimilarity:
-    """(|x| + |y| - d) / (|x| + |y|), d the indel distance on characters; in [0, 1], higher is more similar.
+    """(|x| + |y| - d) / (|x| + |y|), where d is the indel distance in characters; in [0, 1], higher is more similar.
 
     Case counts. Two empty texts have 1, one empty text 0. With `unit`, 1 - d / max(|x|, |y|), d counting a
     substitution once. Values equal as fractions are equal floats. Source: SAGE, A.7 (Levenshtein Ratio), spec

@@ -218,7 +218,7 @@ def rouge(*, tokenizer: Tokenizer, name: str = "rouge") -> OverlapSimilarity:
 
     Counts are clipped; case counts, nothing is stemmed. Two empty texts have 1, one empty text 0; ROUGE-2 is
     0 where a text has fewer than two tokens, so that two equal texts of one token have 0.5. Values equal as
-    fractions are equal floats. Source: SAGE, A.7 (ROUGE Score); the numbers are rouge-score's.
+    fractions are equal floats. Source: SAGE, A.7 (ROUGE Score); the numbers equal rouge-score's.
     """
     return OverlapSimilarity(
         name=name,

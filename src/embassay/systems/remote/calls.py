@@ -61,7 +61,7 @@ def read_api_key(vendor: str, names: Sequence[str], *, key: str | None = None, l
     if key is not None and not _NAME.fullmatch(key):
         raise UsageError(
             "`key=` takes the NAME of an environment variable in capitals, not the key itself.",
-            mend=f"Put the key into a variable (export {names[0] if names else 'MY_KEY'}=...) and name that.",
+            mend=f"Run export {names[0] if names else 'MY_KEY'}=..., then pass the variable's name: key=NAME",
         )
     variables = [key] if key is not None else list(names)
     for name in variables:
@@ -236,9 +236,9 @@ def _read_refusal(status: int, headers: Mapping[str, str], body: Any) -> Request
 
 def _suggest_mend(status: int, text: str) -> str:
     if status in (401, 403) or "api key" in text or "api_key" in text:
-        return "Check the key; key=NAME names the variable that holds it."
+        return "Check the key, or pass the environment variable that contains it: key=NAME."
     if status < 400:
-        return "The server redirects to another address, which is not followed: use that address as base_url."
+        return "Redirects are not followed. Set base_url to the address that the server redirects to."
     return "Check base_url and the name of the model." if status in (404, 405) else ""
 
 

@@ -60,7 +60,7 @@ class ServerBaseUrl:
         if parts.username or parts.password or parts.query or parts.fragment:
             raise UsageError(
                 f"base_url contains more than the address of {host}.",
-                mend="Leave user name, password and query out; name the variable that holds the key: key=NAME",
+                mend="Remove user name, password and query; pass the key in a variable: key=NAME",
             )
         path = "/".join(_mask_path_part(part) for part in parts.path.rstrip("/").split("/"))
         location = (f"{host}:{port}" if port else host) + path
@@ -71,9 +71,9 @@ def check_url_without_key(url: str | None) -> None:
     """UsageError for an address whose path holds what looks like a key: what a command says is kept in its run."""
     if url is not None and any(_is_likely_secret(part) for part in urlsplit(url.strip()).path.split("/")):
         raise UsageError(
-            "The path of base_url contains what looks like a key, and a run records its command.",
-            mend=("Leave the path out and let your own server add it; or set the whole address as OPENAI_BASE_URL, "
-                "which no run records.")
+            "The path of base_url seems to contain a key, and runs record their command.",
+            mend=("Remove the path and let your own server add it, or set the whole address as "
+                "OPENAI_BASE_URL, which runs do not record.")
         )  # fmt: skip
 
 

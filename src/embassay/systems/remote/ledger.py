@@ -90,7 +90,7 @@ class BookedTokenCount:
             _warn_of_count(said, estimate.booked)
             return estimate
         if said > most:
-            _warn_of_count(said, most, "more than possible, or more than was reserved")
+            _warn_of_count(said, most, "more than possible or more than reserved")
             return cls(most, most)
         return cls(said, said)
 
@@ -118,7 +118,7 @@ def make_booked_usage(
 
 def _warn_of_count(said: object, booked: int, why: str = "which is impossible") -> None:
     warnings.warn(
-        f"A server says that it counted {str(said)[:40]} tokens, {why}; {booked:,} are booked.",
+        f"A server reported {str(said)[:40]} tokens, {why}; {booked:,} are booked instead.",
         RuntimeWarning,
         stacklevel=3,
     )
@@ -174,7 +174,7 @@ class TokenPrice:
             return cls(0.0)
         if read is None or written is None:
             raise UsageError(
-                f"Only half of the price of {model!r} is known.", mend="Give both price= and price_output=."
+                f"Only one of the two prices of {model!r} is known.", mend="Give price= and price_output=."
             )
         return cls(read, written)
 
@@ -344,6 +344,6 @@ class NoCallsLedger(Ledger):
     def try_reserve_usd(self, model: str, usd: float | None) -> BudgetReservation | None:  # noqa: ARG002 - what a ledger hears
         """ModelError, always."""
         raise ModelError(
-            f"A plan sends no request, so the number of dimensions of {model!r} is unknown.",
-            mend="Leave dims= out, or give dimensions=NUMBER.",
+            f"A plan sends no requests, so the number of dimensions of {model!r} is unknown.",
+            mend="Leave dims= out, or pass dimensions=NUMBER.",
         )

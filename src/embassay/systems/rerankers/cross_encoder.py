@@ -114,7 +114,7 @@ def _load_model(library: Any, weights: ModelWeightsLocation, **options: Any) -> 
             ) from error
         raise ModelError(
             f"The cross-encoder {weights.location} cannot be loaded: {format_first_error_line(error)}",
-            mend="Check that it is a model for ranking and that its files are complete.",
+            mend="Check that it is a ranking model and that its files are complete.",
         ) from error
 
 

@@ -143,6 +143,6 @@ def _open_encoder(target: str, params: dict[str, Value], **context: Any) -> Toke
     if not hasattr(encoder, "encode_tokens"):
         raise UsageError(
             f"{system.name!r} gives no token vectors, which late interaction needs.",
-            mend="Use minilm, wordllama, onnx: or st:, without dims, normalize and quantize.",
+            mend="Use minilm, wordllama, onnx: or st:, without dims, normalize or quantize.",
         )
     return cast(TokenVectorEncoder, encoder)

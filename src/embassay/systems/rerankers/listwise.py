@@ -50,7 +50,7 @@ class ListwiseOptions:
             raise UsageError(
                 f"Lists cannot be ordered with window={self.window}, step={self.step}, "
                 f"passage_tokens={self.passage_tokens}.",
-                mend="Use a window of 2 or more, a step from 1 to the window, 1 or more passage_tokens.",
+                mend="Use a window of 2 or more, a step from 1 to the window, and 1 or more passage_tokens.",
             )
 
 

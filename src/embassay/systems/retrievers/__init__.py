@@ -133,7 +133,7 @@ def open_retriever(
     if ":" in spec:
         return open_function_retriever(spec, depth, ledger, base or Path.cwd(), served)
     raise UsageError(
-        f"{spec!r} names no retriever.",
+        f"{spec!r} is not a retriever.",
         mend="Write MODULE:FUNCTION, an address (http://...), a template (FILE.json), or mcp:COMMAND#TOOL.",
     )
 

@@ -38,7 +38,7 @@ def open_mcp_retriever(target: str, depth: int, ledger: Ledger | None) -> Retrie
     server, hash_sign, tool = target.rpartition("#")
     if not hash_sign or not server.strip() or not tool.strip():
         raise UsageError(
-            f"mcp:{target} does not name a server's tool.",
+            f"mcp:{target} does not name a server and a tool.",
             mend="Write mcp:COMMAND#TOOL or mcp:http://HOST/mcp#TOOL.",
         )
     _check_mcp_installed()
@@ -92,7 +92,7 @@ class McpRetriever(Retriever):
             raise ModelError(
                 f"The MCP server {self._server} cannot be used: {redact_keys(str(_first_cause(error)))[:200]}."
                 f"{f' It said: {self._complaint}.' if self._complaint else ''}",
-                mend="Start it by hand to see what it says.",
+                mend="Start the server by hand to see its output.",
             ) from error
         return self
 

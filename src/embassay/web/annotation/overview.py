@@ -109,8 +109,8 @@ class OwnerRoutes:
         if exposures and not exposed:
             raise RequestRefusal(
                 409,
-                f"{describe_answer_exposures(exposures)} Add ?exposed=true to export them anyway, and say so "
-                "where you use them.",
+                f"{describe_answer_exposures(exposures)} Add ?exposed=true to export them anyway, and report "
+                "it wherever you use them.",
             )
         self._service.browser_log.shown(read_browser_name(request), self._list_annotators_with_answers())
         return stored_annotations(self._service.store)
@@ -276,7 +276,7 @@ def say_people_agreement(found: StudyOverview) -> str:
     """How well people agree, in a sentence, on tasks of which enough items were answered twice to say so."""
     judged = [task for task in found.tasks if not task.agreement.reason and task.agreement.items >= FEWEST]
     if not judged:
-        return f"Agreement is put into words once two people have answered the same {FEWEST} items of a task."
+        return f"Agreement is described here once two people have answered the same {FEWEST} items of a task."
     words = ", ".join(f"{task_overview.title} – {task_overview.agreement.band}" for task_overview in judged)
     return f"Agreement so far: {words}."
 

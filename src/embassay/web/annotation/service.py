@@ -262,8 +262,8 @@ def open_study_service(
     adjudicators = tuple(adjudicators)
     if until_decided and adjudicators:
         raise UsageError(
-            "Passages cannot be adjudicated: each is graded once.",
-            mend="Leave --adjudicator or --until-decided out.",
+            "Passages cannot be adjudicated, because each is graded only once.",
+            mend="Omit either --adjudicator or --until-decided.",
         )
     folder = open_decision_study(path) if until_decided else read_study(path)
     calibration = None if calibrated is None else _open_calibration(calibrated)
@@ -301,7 +301,7 @@ def _add_annotators(store: AnswerStore, people: Iterable[tuple[Iterable[str], Ki
             store.add_annotator(name, kind)
     if not store.list_all_link_holders():
         raise UsageError(
-            "This study has no annotators yet.", mend="Name somebody: --annotator ann --annotator bob"
+            "This study has no annotators yet.", mend="Add some: --annotator ann --annotator bob"
         )
 
 
@@ -361,7 +361,7 @@ class LinkGatekeeper:
         if origin is not None and urlsplit(origin).netloc.lower() not in origins:
             raise RequestRefusal(403, "This request did not come from the page.")
         if not self._links.is_csrf_key(token, headers.get("x-csrf-token", "")):
-            raise RequestRefusal(403, "The page is out of date. Load it again.")
+            raise RequestRefusal(403, "The page is out of date. Reload it.")
 
 
 COOKIE = "embassay_browser"

@@ -178,7 +178,7 @@ def _unranked_verdict(
         Claim(most, "most", lead.key, others[most], values[most]),
     )
     ends = " and ".join(_column_unit(lead).format_value_in_text(claim.value or 0.0) for claim in claims)
-    lede = f"Values lie between {ends}. No test compares them ({tests.reason})."
+    lede = f"Values are between {ends}. No test compares them ({tests.reason})."
     return blocks.VerdictText((f"No ranking{on}: differences cannot be tested",), ((lede,),), claims)
 
 
@@ -208,10 +208,10 @@ def _unfinished_verdict(board: DataVersionRuns) -> blocks.VerdictText:
     claim = make_count_claim("finished", sum(cell.status == "done" for cell in work), len(work))
     cells = f"{numbers.format_count(claim.n)} of {numbers.format_noun_count(claim.of, 'cell')}"
     if not claim.n:
-        lede = f"{cells}. This page fills as cells end."
+        lede = f"{cells} finished. Results appear here as cells finish."
         return blocks.VerdictText(("Nothing finished yet",), ((lede,),), (claim,))
     heading = "No system has finished every task, so none is ranked"
-    lede = f"{cells} are finished. This page fills as cells end."
+    lede = f"{cells} have finished. Results appear here as cells finish."
     return blocks.VerdictText((heading,), ((lede,),), (claim,))
 
 
@@ -226,21 +226,20 @@ def _write_board_warnings(
     if failed:
         where = f"{failed[0].system} on {failed[0].task}, {failed[0].dataset}"
         more = f" and {numbers.format_count(len(failed) - 1)} more" if len(failed) > 1 else ""
-        yield f"{numbers.format_noun_count(len(failed), 'cell')} failed: {where}{more}. Such a system has no rank."
+        yield f"{numbers.format_noun_count(len(failed), 'cell')} failed: {where}{more}. Such systems have no rank."
     waiting = [member for member in members if not member.complete and member.group != "reference"]
     if waiting and not failed:
         what = "system is" if len(waiting) == 1 else "systems are"
-        yield f"{numbers.format_count(len(waiting))} {what} not complete: without a rank, listed below the others."
+        yield f"{numbers.format_count(len(waiting))} {what} incomplete and listed without a rank below the others."
     stale = [run.name for run in runs if run.status == "stale"]
     if stale:
-        yield f"{_join_some_names(stale)} has been silent for long and may have been killed."
+        yield f"No updates for a long time, possibly killed: {_join_some_names(stale)}."
     twice = [member.name for member in members if member.entrant.others]
     if twice:
         who = "is" if len(twice) == 1 else "are"
         yield (
-            f"{numbers.format_noun_count(len(twice), 'system')} {who} in several runs of this version: the "
-            "newest finished one "
-            "counts."
+            f"{numbers.format_noun_count(len(twice), 'system')} {who} in several runs of this version; the "
+            "newest finished run counts."
         )
     few = [
         column
@@ -249,7 +248,7 @@ def _write_board_warnings(
     ]
     if few and board.kind != "mteb":  # there n counts the tasks of a mean
         titles = _join_some_names([column.title for column in few])
-        yield f"{titles} have under {_FEW} items: too few to rely on their ranks."
+        yield f"Too few items (under {_FEW}) to rely on ranks: {titles}."
     codes = {str(run.manifest.get("embassay") or "") for run in board.runs}
     if len(codes) > 1:
         yield (

@@ -217,7 +217,7 @@ def read_leaderboard_run(folder: ScannedFolder) -> LoadedRunData:
     except DataError as error:
         raise DataError(_describe_error_without_path(error, folder)) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"its files do not fit together ({type(error).__name__})") from None
+        raise DataError(f"its files are inconsistent ({type(error).__name__})") from None
 
 
 def _read_agreement_table(path: Path) -> dict[str, tuple[str, str]]:
@@ -283,7 +283,7 @@ def _read_result_rows(path: Path, growing: bool) -> Iterator[Result]:
             except (ValueError, TypeError) as error:
                 if growing and not line.endswith(b"\n"):
                     return
-                raise DataError(f"results.jsonl, line {number}, is not a result") from error
+                raise DataError(f"line {number} of results.jsonl is not a valid result") from error
 
 
 def _read_row(line: bytes) -> Result:

@@ -159,7 +159,7 @@ def _compute_contrasts_by_place(
     """Contrasts by place; none, with the reason, where the runs keep nothing to test."""
     first, second = a.entrant.run, b.entrant.run
     if first.is_running or second.is_running:
-        return {}, False, "the run is still going on; tests follow when it ends"
+        return {}, False, "the run is still in progress; tests follow when it ends"
     try:
         other = None if first is second else load_run_values(second)
         pair_of_systems = compare_systems(
@@ -169,7 +169,7 @@ def _compute_contrasts_by_place(
             other,
         )
     except (EmbassayError, OSError, ValueError):
-        return {}, False, "no stored values to compare the two by"
+        return {}, False, "no stored values to compare the two systems"
     by_place = {
         (contrast.task, contrast.dataset, contrast.measure): contrast
         for contrast in pair_of_systems.contrasts
@@ -215,7 +215,7 @@ def _comparison_title(a: str, b: str, rows: Sequence[SystemDifferenceRow], lead:
     row = next((contrast_row for contrast_row in rows if contrast_row.key == lead), None)
     on = f" on {row.title}" if row is not None and row.title != "Overall" else ""
     if row is None or row.difference is None:
-        return f"{a} and {b} have no value in common{on}"
+        return f"{a} and {b} have no values in common{on}"
     if row.p_adjusted is None:
         return f"No test compares {a} and {b}{on}"
     if row.p_adjusted >= ALPHA:
@@ -402,7 +402,7 @@ def _read_changed_run(
     except DataError as error:
         return folder, error.what
     except Exception as error:  # whatever a file may hold, it must not end the other runs' boards
-        return folder, f"its files do not fit together ({type(error).__name__})"
+        return folder, f"its files are inconsistent ({type(error).__name__})"
     return folder, run
 
 
@@ -482,10 +482,10 @@ def resolve_served_folder(folder: Path) -> Path:
     """The folder with its links resolved. UsageError for what is none, or cannot be listed."""
     if not folder.exists():
         raise UsageError(
-            f"There is no folder {folder}.", mend="Give the folder that contains your runs (their --out)."
+            f"There is no folder {folder}.", mend="Pass the folder that contains your runs (their --out)."
         )
     if not folder.is_dir():
-        raise UsageError(f"{folder} is a file.", mend="Give the folder that contains your runs.")
+        raise UsageError(f"{folder} is a file.", mend="Pass the folder that contains your runs.")
     try:
         next(folder.iterdir(), None)
     except OSError as error:
@@ -504,7 +504,7 @@ def normalise_url_prefix(path: str) -> str:
     """
     path = path.rstrip("/")
     if path and not _PREFIX.fullmatch(path):
-        raise UsageError(f"{path!r} is not a path prefix.", mend="Write it like /boards.")
+        raise UsageError(f"{path!r} is not a valid path prefix.", mend="Write it like /boards.")
     return path
 
 

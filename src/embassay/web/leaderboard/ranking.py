@@ -29,13 +29,13 @@ from embassay.stats.ranks import compute_p_of_equal_signs, correct_p_values_by_h
 from embassay.web.leaderboard.folders import HEADLINES, LoadedRunData, Place, display_system_name
 
 METHOD = (
-    "Ranks are ranges: a system counts as better where a paired bootstrap test says so, with Holm's correction over "
-    "all pairs of the column, alpha 0.05."
+    "Ranks are ranges: a system counts as better if a paired bootstrap test shows it, with Holm's correction over "
+    "all pairs in the column and alpha 0.05."
 )
-UNKNOWN = "no values of its items are stored"
+UNKNOWN = "no values for its items are stored"
 UNTESTED = {
-    "mteb": "published scores come without the items behind them",
-    "sweep": "a sweep compares its stacks itself, in the report of its run",
+    "mteb": "published scores do not include the values of items",
+    "sweep": "a sweep compares its stacks in its own report",
 }
 """By kind of board, why nothing is tested."""
 

@@ -729,6 +729,6 @@ def _refresh_library(library: RunLibrary, every: float, ended: threading.Event) 
         try:
             library.refresh()
         except Exception:  # one bad moment of a disk must not end the watch
-            _log.exception("The folder could not be read; another try follows.")
+            _log.exception("The folder could not be read; retrying.")
         library.wake.wait(max(every, min(_PATIENCE * (time.monotonic() - began), _LONGEST)))
         library.wake.clear()

@@ -310,7 +310,7 @@ def _percent_of_people_cell(entrant: BoardSystemWithRun, column: BoardColumn) ->
         return whole
     theirs = people[HUMAN][0] if HUMAN in people else None
     if theirs is None or theirs <= 0:
-        return _empty_cell("undefined", "no score of people to compare with")
+        return _empty_cell("undefined", "no human score to compare with")
     return BoardCell(whole.value / theirs, None, None, whole.n, "done", "")
 
 
@@ -370,7 +370,7 @@ def _missing_value_cell(
             return _empty_cell("running", done)
         return _empty_cell("partial" if len(waiting) < len(work) else "not run", done)
     if work and entrant.run.is_running:
-        return _empty_cell("running", "its cells are done; the mean is made when the run ends")
+        return _empty_cell("running", "its cells are done; the mean is computed when the run ends")
     if work and place[0] == OVERALL:
         return _empty_cell("undefined", "no mean over all tasks")
     return _empty_cell("none", "not part of its run")

@@ -128,7 +128,7 @@ def test_one_answer_of_several(values: list[str]) -> None:
 
 def test_what_cannot_be_done() -> None:
     """One draw cannot disagree; groups and lists have no single answer; shares are shares."""
-    with pytest.raises(UsageError, match="one answer cannot disagree"):
+    with pytest.raises(UsageError, match="answered x only once"):
         divide_task_items("t", "classification", {"x": ["a"]}, {})
     with pytest.raises(UsageError, match="clustering"):
         divide_task_items("t", "clustering", {}, {})
@@ -223,7 +223,7 @@ def test_agreement_that_nobody_knows_gives_nothing_away(tmp_path: Path) -> None:
     _let_answer(path, "topic")
     (task,) = decide_task_owners(read_study(path))
     assert (task.owner, task.trust, task.agreement) == ("people", None, None)
-    assert task.reason == "agreement is unknown: one person has answered"
+    assert task.reason == "agreement is unknown: only one person has answered"
     scripts = scored_study(tmp_path / "scripts", families=("classification",), kind="simulated")
     with pytest.raises(UsageError, match="Nobody has answered"):
         decide_task_owners(read_study(scripts))

@@ -207,7 +207,7 @@ def test_a_changed_source_is_noted(folder: StudyFolder) -> None:
 
 @pytest.mark.parametrize(("task", "payload", "what"), [
     ("pairs", {"text1": "a"}, "has no text2"), ("topic", {"text": " "}, "has no text"),
-    ("search", {"query": "q", "documents": [{"text": "x"}]}, "1 documents and 2 grades"),
+    ("search", {"query": "q", "documents": [{"text": "x"}]}, "1 documents but 2 grades"),
 ])  # fmt: skip
 def test_items_that_lack_a_text(folder: StudyFolder, task: str, payload: dict[str, Any], what: str) -> None:
     gold: dict[str, Any] = {"pairs": 1.0, "topic": "food", "search": (1, 0)}

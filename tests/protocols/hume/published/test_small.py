@@ -99,13 +99,13 @@ def test_one_file_of_many_systems(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("text", "what"), [
-    ("{", "cannot be read as JSON"), ("[1]", "file of MTEB results"),
+    ("{", "cannot be read as JSON"), ("[1]", "does not contain MTEB results"),
     ('{"results": [1]}', "Result 1 is not an object"),
-    ('{"results": []}', "No results of the test split"), ('{"scores": {"test": 3}}', "not a list"),
+    ('{"results": []}', "No results for the test split"), ('{"scores": {"test": 3}}', "not a list"),
     ('{"results": [{"revision": "r", "task": "t"}]}', "has no model"),
-    ('{"results": [{"model": "m", "revision": "r", "task": "t", "main_score": 80, "lang": "eng"}]}', "not a fraction"),
-    ('{"results": [{"model": "m", "revision": "r", "task": "t", "main_score": 0.8}]}', "does not say its language"),
-    ('{"results": [{"model": "m", "revision": "r", "task": "t", "languages": [3]}]}', "does not say its language"),
+    ('{"results": [{"model": "m", "revision": "r", "task": "t", "main_score": 80, "lang": "eng"}]}', "not a number"),
+    ('{"results": [{"model": "m", "revision": "r", "task": "t", "main_score": 0.8}]}', "does not state its language"),
+    ('{"results": [{"model": "m", "revision": "r", "task": "t", "languages": [3]}]}', "does not state its language"),
     ('{"results": [{"model": "m", "revision": "r", "task": "t", "scores": [3]}]}', "not an object"),
     ('{"scores": {"test": [{"main_score": 0.8, "languages": ["eng-Latn"]}]}}', "has no task"),
 ])  # fmt: skip
@@ -136,7 +136,7 @@ def test_a_missing_or_double_pair_is_refused(
 ) -> None:
     """A mean over fewer pairs, or over two revisions, would not compare; other systems may lack any."""
     alpha = [one for one in small if one.system == "one/alpha" and one.dataset == "Feelings"]
-    with pytest.raises(DataError, match=r"alpha has no score for 1 of 5 pairs, the first Feelings \(eng\)"):
+    with pytest.raises(DataError, match=r"alpha has no score for 1 of 5 pairs \(first: Feelings \(eng\)"):
         score_matrix([one for one in small if one not in alpha], small_study)
     with pytest.raises(DataError, match=r"alpha has no score"):
         score_matrix(

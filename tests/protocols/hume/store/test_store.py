@@ -179,7 +179,7 @@ def test_people_and_their_settings(store) -> None:
 @pytest.mark.parametrize("name", ["", " ", "a b", "../x", "a/b", "-x", "x" * 81, "a\n", "a\0", "<b>"])
 def test_names_that_cannot_stand_in_files(store, name) -> None:
     """Refused before anything is made of them."""
-    with pytest.raises(UsageError, match="cannot be the name"):
+    with pytest.raises(UsageError, match="is not a valid annotator name"):
         store.add_annotator(name)
     assert len(store.annotators()) == 2
 

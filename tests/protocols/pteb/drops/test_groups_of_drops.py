@@ -162,7 +162,7 @@ def test_few_datasets_have_no_interval() -> None:
     assert (group.delta.n, group.datasets, group.delta.method) == (
         5,
         1,
-        "no interval: 1 dataset, fewer than 5",
+        "no interval: 1 dataset, but at least 5 are needed",
     )
     assert group.delta.low is None
 

@@ -95,7 +95,7 @@ def test_small_and_undefined_bins_show_their_n_only() -> None:
 
 def test_columns_of_different_lengths_are_refused() -> None:
     """They are no table."""
-    with pytest.raises(UsageError, match="do not form a table"):
+    with pytest.raises(UsageError, match="The columns have"):
         score_by_length("mean", WORDS, BEFORE[:-1], RUNS)
     with pytest.raises(UsageError, match="one run"):
         score_by_length("mean", WORDS, BEFORE, [])

@@ -98,7 +98,7 @@ def test_a_damaged_file_is_named(kept):
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
     with pytest.raises(
-        DataError, match=r"seed-1337.parquet: the paraphrases are not the ones that were written"
+        DataError, match=r"seed-1337.parquet: the paraphrases were changed after they were written"
     ):
         kept.rows("a model", "d/e", 1337)
     path.unlink()
@@ -151,7 +151,7 @@ def test_a_source_is_not_changed(kept):
 def test_other_data_is_told(kept):
     """By the fingerprint; a dataset that the set has none of is no mismatch."""
     assert kept.describe_data_mismatches("a model", {"d/e": "f1", "new": "x"}) == []
-    assert "other data of 'd/e'" in kept.describe_data_mismatches("a model", {"d/e": "f2"})[0]
+    assert "different data of 'd/e'" in kept.describe_data_mismatches("a model", {"d/e": "f2"})[0]
 
 
 def test_a_kill_between_the_files_loses_one_run_only(kept, monkeypatch):

@@ -203,7 +203,7 @@ def test_a_study_is_never_overwritten(draw):
 
 def test_a_folder_without_a_study_is_named(tmp_path):
     """As the error of the data that it is."""
-    with pytest.raises(DataError, match="there is no study here"):
+    with pytest.raises(DataError, match="the folder contains no study"):
         read_study(tmp_path)
 
 
@@ -350,7 +350,7 @@ def test_a_pilot_and_what_follows_it_share_no_pair(study: DrawnStudy, tmp_path: 
     )
     assert (len(pilot), len(main)) == (20, 10)
     assert pilot.isdisjoint(main)
-    with pytest.raises(UsageError, match="is left"):
+    with pytest.raises(UsageError, match="are left"):
         write_platform_batches(study, "prolific", RatingBatchOptions(after_pilot=30), tmp_path / "out")
 
 
@@ -397,7 +397,7 @@ def test_filters_leave_out_and_count(study: DrawnStudy, tmp_path: Path) -> None:
     ]  # fmt: skip
     kept = _read(study, _write(tmp_path / "b.csv", rows), filters=SubmissionFilters(least_seconds=3))
     assert {row["rater_id"] for row in kept.rows} == {"good"}
-    assert dict(kept.left_out) == {"rejected": 1, "under 3 s a pair": 1}
+    assert dict(kept.left_out) == {"rejected": 1, "under 3 s per pair": 1}
 
 
 def test_prolific_with_its_submissions(study: DrawnStudy, tmp_path: Path) -> None:
@@ -442,7 +442,7 @@ def test_prolific_with_its_submissions(study: DrawnStudy, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ({"a": "1"}, "not a table of MTurk or Prolific"),
+        ({"a": "1"}, "not an MTurk or Prolific table"),
         ({"Participant id": "p", "META_pair_id": "xxx-001", "rating": "3"}, "not in this study"),
         ({"Participant id": "p", "META_pair_id": "fra-001", "rating": "seven"}, "not on the scale"),
     ],
@@ -632,7 +632,7 @@ def test_a_report_that_cannot_be_read(study: DrawnStudy, tmp_path: Path) -> None
     bare = [
         {k: v for k, v in row.items() if not k.startswith("META_")} for row in _report(study, pairs, ("p1",))
     ]
-    with pytest.raises(DataError, match="which pair a line belongs to"):
+    with pytest.raises(DataError, match="identify the pair of each line"):
         _read(study, _write(tmp_path / "bare.csv", bare))
 
 

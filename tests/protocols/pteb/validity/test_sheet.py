@@ -90,7 +90,7 @@ def test_a_filled_in_sheet_gives_the_change_on_valid_paraphrases(
     assert rated.results.height == before.height + added.height
     assert "ratings" not in rated.manifest["arguments"]
     page = rated.report(tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "On valid paraphrases alone" in page
+    assert "Change on valid paraphrases only" in page
     assert "On valid, 95%" in str(rated)
 
 
@@ -201,8 +201,8 @@ def test_items_that_were_not_drawn_first_are_told(tmp_path: Path) -> None:
     ("said", "texts", "why"),
     [
         ([("x", "first", "perhaps")], "a", "yes, no or"),
-        ([("q", "first", "yes")], "a", "no first of the item 'q'"),
-        ([("x", "third", "yes")], "a", "no third of the item 'x'"),
+        ([("q", "first", "yes")], "a", "no paraphrase of first in item 'q'"),
+        ([("x", "third", "yes")], "a", "no paraphrase of third in item 'x'"),
         ([("x", "first", "yes")], "another text", "from those of the run"),
         ([("x", "first", "yes"), ("x", "first", "no")], "a", "twice"),
     ],

@@ -273,7 +273,7 @@ def test_kept_answers_that_do_not_fit_go_from_there_on(tmp_path: Path) -> None:
     total = len(refined(whole, "Q0").calls)
     assert len(judge.asked) == total - 3
     assert warnings == [
-        f"Q0: {total - 3} stored answers, from round 3 on, belong to other requests; they are discarded."
+        f"Q0: {total - 3} stored answers, from round 3 on, belong to other requests and are discarded."
     ]
 
 

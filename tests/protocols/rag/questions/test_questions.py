@@ -108,7 +108,7 @@ def test_documents_that_ask_nothing_are_told(tmp_path: Path) -> None:
     words = ["rag", "questions", "--corpus", str(tmp_path / "docs"), "--out", str(tmp_path / "asked")]
     told = CliRunner().invoke(build_app_with_commands("rag"), words)
     assert isinstance(told.exception, DataError)
-    assert "There is no question" in str(told.exception)
+    assert "No question about these documents was kept" in str(told.exception)
 
 
 def test_a_model_writes_and_what_it_writes_is_grounded(corpus: Path, tmp_path: Path) -> None:

@@ -176,7 +176,7 @@ def test_single_passages_do_for_precision_and_for_nothing_else(tmp_path) -> None
     assert (one.unit, one.n < one.total) == ("passages", True)
     undefined = found.record.value("good", "nDCG@5")
     assert undefined.value is None
-    assert "by the judge alone" in undefined.reason
+    assert "judge alone: " in undefined.reason
     assert [one.measure for one in corrections.lacking] == ["nDCG@5"]
     assert "nDCG@5" in found.verdict
     with (tmp_path / "scored" / "tables" / "rag_to_grade.csv").open(newline="") as lines:

@@ -59,12 +59,12 @@ def test_grade_maps(
         (
             (1, 2),
             "binary",
-            r":2: the judgement is not in the grade map binary .*0, 1; found 2.*No map certainly",
+            r":2: the judgement is not in the grade map binary .*0, 1; found 2.*No predefined map",
         ),
-        ((10, 20, 30), None, r":1: .*found 10.*No map certainly"),
+        ((10, 20, 30), None, r":1: .*found 10.*No predefined map"),
         ((-2, 0, 1, 2, 3), None, r":1: .*--grades -2=1,0=1,1=2,2=3,3=4"),
         ((1, 1, 1), None, r":1: every judgement is 1.*--grades binary"),
-        ((-1, -1), "cranfield", r"the grade map leaves no judgement"),
+        ((-1, -1), "cranfield", r"the grade map drops every judgement"),
         ((0.5, 1), "binary", r":1: .*found 0.5"),
     ],
 )

@@ -135,7 +135,7 @@ def test_only_late_chunks_of_who_makes_none(tmp_path: Path) -> None:
     """Then nothing is left, and the reason is the error."""
     entry = plant_machines(tmp_path / "set")
     config = {**SMALL, "datasets": entry, "encoder": "wordllama", "chunk": "9?context=late"}
-    with pytest.raises(UsageError, match="no vectors of tokens"):
+    with pytest.raises(UsageError, match="no contextual token vectors"):
         eb.rag.sweep(config, out=tmp_path / "run")
 
 

@@ -118,7 +118,7 @@ def test_data_versions_and_boards(served: Served, visit: Visit) -> None:
 def test_an_unknown_address_leads_back(served: Served, visit: Visit) -> None:
     """A page that is not there says so and names the way."""
     page = visit(served.url + "b/nothing/", alive=False)
-    page.get_by_role("link", name="To all boards").click()
+    page.get_by_role("link", name="All boards").click()
     page.locator("#board").wait_for(state="visible")
 
 

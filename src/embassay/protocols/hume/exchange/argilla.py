@@ -40,7 +40,7 @@ _MAIN: Mapping[str, str] = {
     "reranking": RELEVANT,
 }
 _STATUSES = ("draft", "discarded", "submitted")
-_NO_STATUS = "responses without a status count as submitted; a flat export (flatten=True) marks drafts"
+_NO_STATUS = "responses without a status are treated as submitted; export with flatten=True to mark drafts"
 
 
 def read_argilla_answers(path: Path, folder: StudyFolder) -> AnswersReadFromFile:
@@ -53,7 +53,7 @@ def read_argilla_answers(path: Path, folder: StudyFolder) -> AnswersReadFromFile
     taken = AnswersReadFromFile()
     document = read_json_document(path, MEND)
     if not is_argilla_export(document):
-        raise DataError("These are not Argilla records", path=path, mend=MEND)
+        raise DataError("The file is not an Argilla export", path=path, mend=MEND)
     users = _read_users(path.parent / USERS)
     items = {item.id: item for item in folder.items}
     for number, record in enumerate(extract_argilla_records(document), start=1):
@@ -84,9 +84,7 @@ def _take_response(
     if not response.status:
         taken.remarks.append(_NO_STATUS)
     if status not in _STATUSES:
-        raise at.make_data_error(
-            "the status of a response is not known", expected=", ".join(_STATUSES), found=status[:60]
-        )
+        raise at.make_data_error("unknown response status", expected=", ".join(_STATUSES), found=status[:60])
     if status == "draft":
         taken.count_non_answer("drafts")
         return
@@ -113,14 +111,14 @@ def _read_response_value(task: StudyTask, payload: Mapping[str, Any], answer: An
     if not isinstance(answer, list) or (unknown := [name for name in answer if name not in (*names, NONE)]):
         what = repr(answer if not isinstance(answer, list) else unknown[0])[:60]
         raise at.make_data_error(
-            "the relevant documents are not known", expected=", ".join(names), found=what
+            "unknown value for the relevant documents", expected=", ".join(names), found=what
         )
     # Argilla has no choice that excludes the others.
     if NONE in answer and len(answer) > 1:
         raise at.make_data_error(
-            'documents are marked relevant, but "none of them" is marked too',
+            'both relevant documents and "none of them" are marked',
             found=repr(answer)[:60],
-            mend="Correct it there.",
+            mend="Correct the response in Argilla.",
         )
     return [int(name in answer) for name in names]
 
@@ -131,7 +129,10 @@ def _read_users(path: Path) -> Mapping[str, str]:
     users = read_json_document(path, MEND)
     if not isinstance(users, dict) or not all(isinstance(name, str) for name in users.values()):
         raise DataError(
-            "This is not a list of users", path=path, expected='{"id": "name"}', mend="Correct or delete it."
+            "The file does not map ids to names",
+            path=path,
+            expected='{"id": "name"}',
+            mend="Correct or delete it.",
         )
     return users
 
@@ -221,7 +222,7 @@ def argilla_dataset_settings(task: StudyTask, items: Sequence[StudyItem]) -> Pla
     return {
         "guidelines": task.guidelines,
         "fields": list(_make_argilla_text_fields(task, most)),
-        "questions": [_task_question(task, most), _text_question(FLAG, "Why can it not be judged?"),
+        "questions": [_task_question(task, most), _text_question(FLAG, "If it cannot be judged, why not?"),
                       _text_question(COMMENT, "Comment")],
         "vectors": [],
         "metadata": [
@@ -317,7 +318,7 @@ def _text_question(name: str, title: str) -> Plain:
     }  # fmt: skip
 
 
-MEND = "Export records there with their responses (`dataset.records.to_list(flatten=True)` as JSON)."
+MEND = "Export records and responses from Argilla as JSON (`dataset.records.to_list(flatten=True)`)."
 
 
 @dataclass
@@ -355,7 +356,7 @@ def group_responses_by_user(record: Mapping[str, Any], at: FileLocation) -> dict
         response = responses.setdefault(said.user, UserRecordResponse())
         if said.question in response.said:
             raise at.make_data_error(
-                f"user {said.user} answered {said.question} twice", mend="Keep one of them."
+                f"user {said.user} answered {said.question} twice", mend="Keep one of the answers."
             )
         response.said[said.question] = said.value
         response.status = said.status or response.status
@@ -405,7 +406,7 @@ def _flat_responses(record: Mapping[str, Any], at: FileLocation) -> Iterator[_Us
         if statuses is None and isinstance(row, list):
             lists[2] = [None] * len(row)
         if not all(isinstance(row, list) for row in lists) or len({len(row) for row in lists}) > 1:
-            raise at.make_data_error(f"{key} does not have one user and status for each response", mend=MEND)
+            raise at.make_data_error(f"{key} must have one user and one status per response", mend=MEND)
         for value, user, status in zip(*lists, strict=True):
             yield _UserAnswer(str(user or ""), key.removesuffix(".responses"), value, str(status or ""))
 

@@ -42,7 +42,7 @@ def label_studio_config(task: StudyTask) -> str:
         "reranking": _reranking_view,
         "sts": _sts_view,
     }[task.family](view, task)
-    for name, told in ((FLAG, "Cannot be judged or is broken: why?"), (COMMENT, "Comment")):
+    for name, told in ((FLAG, "If it is broken or cannot be judged, why?"), (COMMENT, "Comment")):
         _add_tag(view, "Header", value=told, size="5")
         _add_tag(
             view,
@@ -80,7 +80,7 @@ def _clustering_view(view: ET.Element, task: StudyTask) -> str:  # noqa: ARG001 
     _add_text(view, "text")
     _add_tag(
         view, "TextArea", name=GROUP, toName="text", maxSubmissions="1", editable="true", rows="1", required="true",
-        placeholder="The same word or number for texts on one topic"
+        placeholder="Use the same word or number for texts on the same topic"
     )  # fmt: skip
     return "text"
 
@@ -139,9 +139,7 @@ FLAG, COMMENT = "flag", "comment"
 YES, NO = "relevant", "not relevant"
 
 
-_MEND = (
-    "Export the project there as JSON (not JSON-MIN or CSV); its tasks are those of `embassay hume export`."
-)
+_MEND = "Export the project as JSON (not JSON-MIN or CSV), with tasks written by `embassay hume export`."
 _DOCUMENT = re.compile(rf"{RELEVANT}_(\d+)")
 _MAIN: Mapping[str, str] = {"classification": LABEL, "clustering": GROUP, "sts": RATING}
 
@@ -165,7 +163,7 @@ def read_label_studio_answers(path: Path, folder: StudyFolder) -> AnswersReadFro
     taken = AnswersReadFromFile()
     document = read_json_document(path, _MEND)
     if not is_label_studio_export(document):
-        raise DataError("This is not a JSON export of Label Studio", path=path, mend=_MEND)
+        raise DataError("The file is not a Label Studio JSON export", path=path, mend=_MEND)
     items = {item.id: item for item in folder.items}
     for number, entry in enumerate(document, start=1):
         at = FileLocation(path, words=f"task {number} (id {entry.get('id', '-')})")
@@ -207,7 +205,7 @@ def _take_task_annotations(
         moment = parse_export_time(annotation.get("updated_at") or answer.ts)
         before = latest.get(answer.annotator_id)
         if before is not None:
-            taken.count_non_answer("earlier annotations of the same person")
+            taken.count_non_answer("earlier annotations by the same person")
         # Of equal moments, and where one is not known, the later in the file counts.
         if before is None or moment is None or before[0] is None or moment >= before[0]:
             latest[answer.annotator_id] = moment, answer
@@ -257,7 +255,7 @@ def _read_tag_value(result: Mapping[str, Any], at: FileLocation) -> Any:
     """What a tag says: a choice, a text, a number or stars."""
     kind, value = result.get("type"), result.get("value")
     if not isinstance(kind, str) or not isinstance(value, dict):
-        raise at.make_data_error("a result has no type or no value", found=repr(result)[:80], mend=_MEND)
+        raise at.make_data_error("a result lacks a type or a value", found=repr(result)[:80], mend=_MEND)
     answer = value.get("text" if kind == "textarea" else kind)
     if isinstance(answer, list):
         if len(answer) > 1:
@@ -294,7 +292,7 @@ def _document_marks(n: int, answers: Mapping[str, Any], at: FileLocation) -> lis
     if set(places) != set(range(n)) or wrong:
         raise at.make_data_error(
             "not every document is marked", expected=f"{n} times {YES!r} or {NO!r}",
-            found=f"{len(places)} marks" if not wrong else repr(wrong[0])[:60], mend="Finish this task there."
+            found=f"{len(places)} marks" if not wrong else repr(wrong[0])[:60], mend="Finish this task in Label Studio."
         )  # fmt: skip
     return [int(places[place] == YES) for place in range(n)]
 

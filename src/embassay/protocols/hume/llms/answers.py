@@ -85,13 +85,13 @@ def read_llm_answers(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[L
             if row.item_id not in ids:
                 raise DataError(
                     f"The study has no item {row.item_id}", path=path, line=line,
-                    mend="Give answers to this study."
+                    mend="Pass answers to items of this study."
                 )  # fmt: skip
             rows.append(row)
         kinds = {(row.model, row.mode) for row in rows}
         if len(kinds) > 1:
             raise DataError(
-                "The file contains answers from several models or modes", path=path, mend="Split it."
+                "The file contains answers from several models or modes", path=path, mend="Split the file."
             )
         if rows:
             tables.append(LlmAnswers(rows[0].model, rows[0].mode, tuple(rows)))
@@ -157,7 +157,7 @@ class LlmAnswerFile:
                     # No line end behind it: a crash cut it.
                     continue
                 raise DataError(
-                    "The line is not an answer", path=self.path, line=number, mend=_MEND
+                    "The line is not a valid answer", path=self.path, line=number, mend=_MEND
                 ) from None
             if row.item_id not in self._order:
                 raise DataError(
@@ -250,8 +250,8 @@ def _answer_mode(task: TaskSpec, rows: Sequence[LlmAnswerRow]) -> Mode:
     modes = {row.mode for row in rows}
     if len(modes) != 1:
         raise UsageError(
-            f"There are answers in {len(modes)} modes for {task.name}.",
-            mend="Give the answers from one file.",
+            f"{task.name} has answers in {len(modes)} modes.",
+            mend="Pass the answers from one file only.",
         )
     return modes.pop()
 
@@ -262,8 +262,8 @@ def _group_rows_by_run(task: TaskSpec, rows: Sequence[LlmAnswerRow]) -> list[dic
         answers = runs.setdefault(row.run, {})
         if row.item_id in answers:
             raise DataError(
-                f"The answer of {row.model} to {row.item_id} in run {row.run} appears twice.",
-                mend=f"Keep one line of {task.name} for each item and run.",
+                f"The answer by {row.model} to {row.item_id} in run {row.run} appears twice.",
+                mend=f"Keep one line per item and run of {task.name}.",
             )
         answers[row.item_id] = row
     return [runs[run] for run in sorted(runs)]
@@ -276,7 +276,9 @@ def _collect_run_answers(
     by_run = {}
     for item, row in sorted(rows.items()):
         if item not in gold:
-            raise DataError(f"Item {item} of {task.name} has no gold.", mend="Give answers to this study.")
+            raise DataError(
+                f"Item {item} of {task.name} has no gold.", mend="Pass answers to items of this study."
+            )
         if row.status == "failed" or (row.status == "unparsed" and task.family == "sts"):
             continue
         by_run[item] = _row_answer(task, gold[item], mode, row)
@@ -284,7 +286,7 @@ def _collect_run_answers(
 
 
 def _row_answer(task: TaskSpec, gold: Any, mode: Mode, row: LlmAnswerRow) -> Any:
-    where = f"The answer of {row.model} to item {row.item_id} of {task.name}"
+    where = f"The answer by {row.model} to item {row.item_id} of {task.name}"
     if task.family == "reranking" and mode == "ranking":
         return _score_documents_by_order(row, len(gold), where)
     if row.status == "unparsed":
@@ -293,7 +295,7 @@ def _row_answer(task: TaskSpec, gold: Any, mode: Mode, row: LlmAnswerRow) -> Any
         task, row.value, where, like=gold if task.family == "reranking" else None
     )
     if value is None:
-        raise DataError(f"{where} has no value.", mend=f"Its status is {row.status!r}: it needs one.")
+        raise DataError(f"{where} has no value.", mend=f"An answer with status {row.status!r} needs a value.")
     return value
 
 
@@ -301,9 +303,7 @@ def _score_documents_by_order(row: LlmAnswerRow, n: int, where: str) -> tuple[in
     """A score per document, the higher the better, from the places in the model's order."""
     order = list(range(n)) if row.status == "unparsed" else row.value
     if not isinstance(order, list | tuple) or sorted(map(str, order)) != sorted(map(str, range(n))):
-        raise DataError(
-            f"{where} is {row.value!r}.", mend=f"It must be the positions 0 to {n - 1} in some order."
-        )
+        raise DataError(f"{where} is {row.value!r}.", mend=f"Give the positions 0 to {n - 1} in some order.")
     places = {int(place): rank for rank, place in enumerate(order)}
     return tuple(n - places[place] for place in range(n))
 
@@ -349,7 +349,7 @@ def _score_single_answer(family: Family, gold: Any, answer: Any) -> float:
 
 def _explain_missing_score(task: TaskSpec, left_out: int, n: int, runs: Sequence[MeasureScores]) -> str:
     if left_out > MOST_LEFT_OUT * n:
-        return f"{left_out} of {n} items have no answer: more than {MOST_LEFT_OUT:.0%}"
+        return f"{left_out} of {n} items have no answer (limit: {MOST_LEFT_OUT:.0%})"
     if task.family == "sts" and any(run.items < 2 for run in runs):
         return "fewer than two items have a rating"
     return ""

@@ -103,12 +103,12 @@ def divide_task_items(
     options = options or LlmAnswerAcceptanceOptions()
     if family not in FAMILIES:
         raise UsageError(
-            f"{task} is a task of {family}.", mend=f"Hybrid annotation is for {' and '.join(FAMILIES)}."
+            f"{task} is a {family} task.", mend=f"Hybrid annotation supports only {' and '.join(FAMILIES)}."
         )
     if short := [item for item, drawn in draws.items() if len(drawn) < 2]:
         raise UsageError(
-            f"{task}: the model has only one answer to {short[0]}, and one answer cannot disagree with itself.",
-            mend="Request more: embassay hume annotate STUDY --llm NAME --runs 3.",
+            f"{task}: the model answered {short[0]} only once, so its consistency cannot be checked.",
+            mend="Request more answers: embassay hume annotate STUDY --llm NAME --runs 3.",
         )
     why: dict[str, Why] = {
         item: _compare_repeated_answers(family, drawn, options) for item, drawn in draws.items()
@@ -144,13 +144,17 @@ def divide_study_tasks(
     models = ", ".join(dict.fromkeys(answer.model for answer in read_llm_answers(folder)))
     names = dict.fromkeys(llm_answers.model for llm_answers in every)
     if len(names) != 1:
-        what = f"No answers of {llm!r} are here" if llm else "Answers of several models are here" if names else (
-            "No language model has answered this study"
-        )  # fmt: skip
+        what = (
+            f"{llm!r} has not answered this study"
+            if llm
+            else "Several models have answered this study"
+            if names
+            else "No language model has answered this study"
+        )
         mend = (
-            f"Name one with --llm: {models}."
+            f"Choose one with --llm: {models}."
             if models
-            else "embassay hume annotate STUDY --llm NAME --runs 3."
+            else "Run embassay hume annotate STUDY --llm NAME --runs 3."
         )
         raise UsageError(f"{what}.", mend=mend)
     people = read_answered_tasks(folder, folder.study.tasks, anyone=False)
@@ -165,8 +169,8 @@ def divide_study_tasks(
             tasks.append(replace(done, llm=next(iter(names)), scripts=scripts))
     if not tasks:
         raise UsageError(
-            f"{next(iter(names))} has answered no task of {' or '.join(FAMILIES)}.",
-            mend="Other families do not have one answer per item.",
+            f"{next(iter(names))} has not answered any {' or '.join(FAMILIES)} task.",
+            mend="Hybrid annotation needs a task with one answer per item.",
         )
     return tuple(tasks)
 
@@ -213,7 +217,7 @@ def decide_task_owners(folder: StudyFolder, llm: str = "") -> tuple[TaskOwnershi
     models = [answer for answer in read_llm_answers(folder) if not llm or answer.model == llm]
     owned = tuple(_decide_owner(task, models) for task in answered)
     if not any(task.people for task in owned):
-        raise UsageError("Nobody has answered this study.", mend="embassay hume serve STUDY.")
+        raise UsageError("Nobody has answered this study.", mend="Serve it: embassay hume serve STUDY.")
     return owned
 
 
@@ -241,9 +245,9 @@ def _explain_owner(trust: Trust | None, people: int, has_model: bool) -> str:
         few = (
             "nobody has answered"
             if not people
-            else "one person has answered"
+            else "only one person has answered"
             if people == 1
-            else "no item is shared"
+            else "people share no items"
         )
         return f"agreement is unknown: {few}"
     if trust == "high":
@@ -259,7 +263,7 @@ def convert_to_divided_record(tasks: Sequence[HybridTaskDivision]) -> tuple[Task
             llm=task.llm,
             items=len(task.why),
             counts=dict(Counter(task.why.values())),
-            contradicted=Estimate(value=None, reason="nobody has answered any of the sample yet")
+            contradicted=Estimate(value=None, reason="nobody has answered any item in the sample yet")
             if (wrong := task.contradicted) is None
             else replace(wrong, method="Wilson"),
             biased=task.biased,
@@ -447,7 +451,7 @@ def _open_llm_answer_file(work: LlmAnnotationWork, annotator: LlmAnnotator, *, f
         now = json.loads(format_value_as_json(work.collect_answer_settings(annotator)))
         if differing := [name for name in now if before.get(name) != now[name]]:
             raise UsageError(
-                f"{path} contains answers made with other settings: {', '.join(differing)} was "
+                f"{path} contains answers made with different settings: {', '.join(differing)} was "
                 f"{_brief_settings(before, differing)}, now {_brief_settings(now, differing)}.",
                 mend="Request new answers with --replace, or repeat the old settings to resume.",
             )
@@ -572,9 +576,9 @@ def plan_annotation_work(folder: StudyFolder, request: AnnotateRequest) -> LlmAn
     named = [task.name for task in chosen if request.tasks and task not in can]
     if named or not can:
         raise UsageError(
-            f"Language models do not annotate {', '.join(named) or 'the tasks of this study'}: a "
-            "language model does not name clusters consistently.",
-            mend=f"Name tasks of {', '.join(LLM_FAMILIES)}.",
+            f"Language models cannot annotate {', '.join(named) or 'the tasks of this study'}, because "
+            "they do not name clusters consistently.",
+            mend=f"Choose tasks of these families: {', '.join(LLM_FAMILIES)}.",
         )
     if bare := [task.name for task in can if task.family == "classification" and not task.labels]:
         raise UsageError(f"{bare[0]} has no labels to choose from.", mend="Sample the study again.")

@@ -128,7 +128,7 @@ def _people_interval(
     pair: PaperDatasetLanguagePair, human: float, annotators: Sequence[float], one_annotator: OneAnnotator
 ) -> Estimate:
     if pair.n_items < 1:
-        return Estimate(human, method="none: the number of items is not known")
+        return Estimate(human, method="none: the number of items is unknown")
     return human_score_interval(pair.family, human, annotators, pair.n_items, one_annotator=one_annotator)
 
 
@@ -186,7 +186,7 @@ def _published_scores(
     )  # fmt: skip
 
 
-_MEND = "Give the HUME results of the MTEB results repository, including those of its baseline/Human."
+_MEND = "Pass the HUME results from the MTEB results repository, including those of baseline/Human."
 
 
 def select_present_pairs(
@@ -206,7 +206,7 @@ def select_present_pairs(
     if not pairs:
         revision = f", revision {study.human_revision}" if study.human_revision else ""
         raise DataError(
-            f"The results contain no people ({study.human}{revision})",
+            f"The results contain no human scores ({study.human}{revision})",
             found=_revision_note(evaluations, study),
             mend=_MEND,
         )
@@ -219,9 +219,9 @@ def select_present_pairs(
         raise DataError("No model in the results covers all pairs that people annotated", mend=_MEND)
     _check_unique_model_names(kept)
     left = len(study.pairs) - len(pairs)
-    notes = [f"{left} of {len(study.pairs)} pairs are left out: the results contain no people for them."] * (
-        left > 0
-    )
+    notes = [
+        f"{left} of {len(study.pairs)} pairs are left out because the results have no human scores for them."
+    ] * (left > 0)
     notes += [_left_out_note(name, missing, len(pairs)) for name, missing in lacking.items() if missing]
     datasets = tuple(
         replace(dataset, pairs=tuple(pair for pair in dataset.pairs if (pair.dataset, pair.lang) in pairs))
@@ -241,7 +241,7 @@ def replace_human_scores_by_rule(
     if aggregation == "pooled":
         families = ", ".join(sorted(POOLED_FIRST))
         raise UsageError(
-            "Result files contain no answers that could be pooled.",
+            "Result files contain no answers to pool.",
             mend=f"Use paper (which pools {families}), mean or first.",
         )
     # By identity: people of another revision are the same in every other respect.
@@ -264,7 +264,7 @@ def _check_unique_model_names(models: Sequence[EmbeddingModel]) -> None:
         if count > 1:
             names = ", ".join(model.name for model in models if model.short == name)
             raise DataError(
-                f"{count} models are called {name}", found=names, mend="Give the results of only one of them."
+                f"{count} models are called {name}", found=names, mend="Pass the results of only one of them."
             )
 
 
@@ -283,8 +283,8 @@ def _count_missing_pairs(
 
 def _left_out_note(name: str, missing: int, pairs: int) -> str:
     if missing == pairs:
-        return f"{name} is left out: it is not in the results."
-    return f"{name} is left out: it lacks {missing} of {pairs} pairs, so its mean cannot be compared."
+        return f"{name} is left out because it is not in the results."
+    return f"{name} is left out because it lacks {missing} of {pairs} pairs, so its mean is not comparable."
 
 
 def _revision_note(evaluations: Sequence[PublishedEvaluation], study: PublishedStudy) -> str:

@@ -213,7 +213,7 @@ def read_results(path: Path, study: PublishedStudy | None = None) -> tuple[Publi
     files = [path] if path.is_file() else list_result_files(path)
     evaluations = tuple(evaluation for file in files for evaluation in _read_evaluations(file, study))
     if not evaluations:
-        raise DataError("No results of the test split were found", path=path, mend=MEND)
+        raise DataError("No results for the test split were found", path=path, mend=MEND)
     return evaluations
 
 
@@ -224,7 +224,7 @@ def _read_evaluations(path: Path, study: PublishedStudy) -> Iterator[PublishedEv
     elif isinstance(document, dict) and isinstance(document.get("scores"), dict):
         entries = _entries_of_task(document, path)
     else:
-        raise DataError("This is not a file of MTEB results", path=path, mend=MEND)
+        raise DataError("The file does not contain MTEB results", path=path, mend=MEND)
     for number, entry in enumerate(entries):
         if not isinstance(entry, dict):
             raise _make_entry_error(path, number, "is not an object", entry)
@@ -236,7 +236,7 @@ def _entries_of_task(document: Mapping[str, Any], path: Path) -> list[Any]:
     """A file of one task as entries of a collection; the folders say which system it is of."""
     entries = document["scores"].get("test", [])
     if not isinstance(entries, list):
-        raise DataError("Its test split is not a list", path=path, found=type(entries).__name__, mend=MEND)
+        raise DataError("The test split is not a list", path=path, found=type(entries).__name__, mend=MEND)
     # By the path alone, whatever a `model_meta.json` beside it says.
     model, revision, _ = find_results_owner(path.resolve().parent, None)
     head = {"model": model, "revision": revision, "task": document.get("task_name")}
@@ -261,7 +261,7 @@ def _read_evaluation(
     scores, agreement = entry.get("scores") or {}, entry.get(_AGREEMENT) or {}
     if not isinstance(scores, dict) or not isinstance(agreement, dict):
         raise _make_entry_error(
-            path, number, "has scores or an agreement that are not an object", entry.get("scores")
+            path, number, "has scores or an agreement that is not an object", entry.get("scores")
         )
     dataset = study.dataset(entry["task"])
     return PublishedEvaluation(
@@ -285,7 +285,7 @@ def _entry_language(entry: Mapping[str, Any], path: Path, number: int) -> str:
     """From `languages`, which always says it; a subset's name (`default`, `en`) only where that is missing."""
     languages = entry.get("languages") or [entry.get("lang") or entry.get("hf_subset")]
     if not isinstance(languages, list) or not isinstance(languages[0], str) or languages[0] == "default":
-        raise _make_entry_error(path, number, "does not say its language", languages)
+        raise _make_entry_error(path, number, "does not state its language", languages)
     return convert_to_iso_639_3(languages[0])
 
 
@@ -295,7 +295,7 @@ def _main_score(entry: Mapping[str, Any], path: Path, number: int) -> float:
         return math.nan
     # Points of 100 in place of fractions are the likeliest mistake of a file.
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1:
-        raise _make_entry_error(path, number, "has a main score that is not a fraction from -1 to 1", value)
+        raise _make_entry_error(path, number, "has a main score that is not a number from -1 to 1", value)
     return float(value)
 
 

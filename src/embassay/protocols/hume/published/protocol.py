@@ -126,7 +126,7 @@ def read_published_results(request: PublishedRequest) -> PublishedResults:
     llms = read_llm_scores(_find_llm_score_tables(request.llm_scores), held) if request.llm_scores else None
     more = list_systems_outside_study(evaluations, held) if request.models == "study" else []
     if more:
-        notes = (*notes, f"Not part of the study, so not in any table: {', '.join(more)}.")
+        notes = (*notes, f"Omitted from all tables because they are not in the study: {', '.join(more)}.")
     return PublishedResults(held, evaluations, llms, notes)
 
 
@@ -137,16 +137,16 @@ def add_evaluated_systems(found: PublishedResults, own: EvaluatedSystems) -> Pub
     """
     if found.study.source == SOURCE:
         raise UsageError(
-            "These results belong to a study other than HUME's, so their items are unknown.",
-            mend="Leave -s out; or score a study of your own: embassay hume score STUDY -s NAME.",
+            "These results are not from the HUME study, so their items are unknown.",
+            mend="Omit -s, or score your own study: embassay hume score STUDY -s NAME.",
         )
     pairs = {(pair.dataset, pair.lang) for pair in found.study.pairs}
     scores = tuple(row for row in own.evaluations if (row.dataset, row.lang) in pairs)
     lacking = {name: len(pairs) - sum(score.system == name for score in scores) for name in own.systems}
     notes = (
         (
-            f"{name} has a score on {len(pairs) - missing} of {len(pairs)} pairs: it is in table 8 and the tables "
-            "by pair, but has no mean."
+            f"{name} has scores on only {len(pairs) - missing} of {len(pairs)} pairs, so it is in table 8 and the "
+            "tables by pair but has no mean."
         )
         for name, missing in lacking.items()
         if missing
@@ -229,19 +229,21 @@ def _find_llm_score_tables(given: Sequence[str]) -> list[Path]:
     for entry in map(Path, given):
         if not entry.exists():
             raise DataError(
-                "There is no such file or folder", path=entry, mend=f"Give a CSV file of {_HEADER}..."
+                "There is no such file or folder",
+                path=entry,
+                mend=f"Pass a CSV file that begins with {_HEADER}...",
             )
         of_path = (
             sorted(path for path in entry.glob("*.csv") if _is_llm_table(path)) if entry.is_dir() else [entry]
         )
         if not of_path:
             raise DataError(
-                "The folder contains no scores of language models",
-                path=entry, expected=f"CSV files that begin with {_HEADER}", mend="Give the files by name."
+                "The folder contains no language model scores",
+                path=entry, expected=f"CSV files that begin with {_HEADER}", mend="Pass the files by name."
             )  # fmt: skip
         files += of_path
     if len(set(files)) < len(files):
-        raise UsageError("A file in --llm-scores is given twice.", mend="Give every file once.")
+        raise UsageError("--llm-scores contains the same file twice.", mend="Pass each file once.")
     return files
 
 
@@ -292,8 +294,8 @@ def derive_study_from_results(evaluations: Sequence[PublishedEvaluation], human:
     revisions = sorted({person.revision for person in people})
     if len(revisions) > 1:
         raise DataError(
-            f"The results contain people in {len(revisions)} revisions", found=", ".join(revisions),
-            mend="Give the files of only one revision."
+            f"The results contain human scores in {len(revisions)} revisions", found=", ".join(revisions),
+            mend="Pass the files of only one revision."
         )  # fmt: skip
     names = dict.fromkeys(person.dataset for person in people)
     datasets = tuple(
@@ -327,7 +329,7 @@ def _find_family(name: str, evaluations: Iterable[PublishedEvaluation]) -> Famil
     families = [family for family in FAMILIES if MAIN[family] in metrics]
     if len(families) != 1:
         raise DataError(
-            f"The results of {name} belong to no family of HUME", found=", ".join(sorted(metrics)) or "no measures",
+            f"The results of {name} belong to no HUME family", found=", ".join(sorted(metrics)) or "no measures",
             expected=f"one of {', '.join(MAIN.values())}", mend="Leave the file out."
         )  # fmt: skip
     return families[0]

@@ -101,7 +101,9 @@ class SystemRankByMean:
 def rank_people_on_every_pair(matrix: ModelAndPeopleScores) -> tuple[PeopleRank, ...]:
     """People beside the models, pair by pair. UsageError for no model. Source: spec hume, section 8."""
     if not matrix.models:
-        raise UsageError("There is no model to compare people with.", mend="Give results of a model.")
+        raise UsageError(
+            "There is no model to compare people with.", mend="Pass results of at least one model."
+        )
     columns = zip(matrix.pairs, matrix.human.tolist(), matrix.values.T.tolist(), strict=True)
     return tuple(
         rank_people_on_pair(pair, human, dict(zip(matrix.models, scores, strict=True)))
@@ -291,8 +293,8 @@ def _matrix_row(
     missing = [pair.name for pair in pairs if math.isnan(scores.get((pair.dataset, pair.lang), math.nan))]
     if missing:
         raise DataError(
-            f"{name} has no score for {len(missing)} of {len(pairs)} pairs, the first {missing[0]}",
-            mend="Give results that cover every pair of the study.",
+            f"{name} has no score for {len(missing)} of {len(pairs)} pairs (first: {missing[0]})",
+            mend="Pass results that cover every pair in the study.",
         )
     return [scores[pair.dataset, pair.lang] for pair in pairs]
 

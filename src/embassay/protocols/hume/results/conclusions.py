@@ -133,7 +133,7 @@ def _rank_people_if_models(matrix: ModelAndPeopleScores) -> tuple[PeopleRank, ..
 def convert_correlation_to_estimate(correlation: SpearmanCorrelation) -> Estimate:
     """A correlation over pairs; why there is none."""
     if correlation.rho is None:
-        few = "fewer than three pairs have an agreement and a model"
+        few = "fewer than three pairs have both an agreement value and a model"
         return make_empty_estimate(
             few if correlation.n < 3 else "agreement or lead does not vary", correlation.n
         )
@@ -241,7 +241,7 @@ def _cell_headline(record: CellRecord | None, system: str) -> SystemHeadlineValu
 def _mean_headline(system: str, headlines: Mapping[str, SystemHeadlineValue]) -> SystemHeadlineValue:
     """The mean over tasks; without a value where one of them has none, or where no person has answered any."""
     if not headlines:
-        return SystemHeadlineValue.none(system, "no task that a person answered")
+        return SystemHeadlineValue.none(system, "no task was answered by a person")
     for name, headline in headlines.items():
         if headline.value is None:
             return SystemHeadlineValue.none(system, f"{name}: {headline.reason}")

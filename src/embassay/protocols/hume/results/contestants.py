@@ -444,7 +444,7 @@ def _score_counted_items(counting: TaskWithCountedAnswers, contestant: SystemWit
         return contestant.score
     items = [item for item in counting.counted.items if item in contestant.values]
     if not items:
-        return make_empty_estimate("no item that people answered")
+        return make_empty_estimate("no score on any item that people answered")
     spec, gold = counting.of.task.spec, arrange_people_rows(counting.counted, items).gold
     row = [contestant.values[item] for item in items]
 

@@ -70,14 +70,16 @@ def gap_slopes_table(summary: Summary) -> ColumnTable:
     """Table `hume_gaps`: least-squares slopes of people minus the median model, with HC3 intervals over pairs."""
     models = [models for models in compare_people_with_models(summary) if models.standing]
     warning = (
-        f" {len(models)} pairs are few: only large slopes are detected." if len(models) < FEW_PAIRS else ""
+        f" With only {len(models)} pairs, only large slopes can be detected."
+        if len(models) < FEW_PAIRS
+        else ""
     )
     return ColumnTable.of(
-        "hume_gaps", "HUME: what is associated with people minus the median model", _list_slopes(models),
+        "hume_gaps", "HUME: properties associated with people minus the median model", _list_slopes(models),
         text("property", "of.name"), text("per", "of.step"), whole_number_column("pairs"),
         *_slope_fields("alone", ""), *_slope_fields("joint", "joint_"), text("reason"),
-        note="Points per step, with HC3 intervals over pairs; joint controls for the other properties. A property "
-            f"associated with a gap need not cause it.{warning}",
+        note="Slopes are in points per step, with HC3 intervals over pairs; joint slopes control for the other "
+            f"properties. A property associated with the gap does not necessarily cause it.{warning}",
     )  # fmt: skip
 
 
@@ -113,7 +115,7 @@ def _fit_slopes(gaps: Sequence[float], columns: Sequence[Sequence[float | None]]
     rows = [i for i in range(len(gaps)) if all(column[i] is not None for column in columns)]
     if not columns or len(rows) < PER_SLOPE * len(columns):
         return GapSlopes(
-            reason=f"{len(rows)} pairs are too few for {format_noun_count(len(columns), 'slope')}"
+            reason=f"{len(rows)} pairs are too few to fit {format_noun_count(len(columns), 'slope')}"
         )
     x = np.array([[column[i] for column in columns] for i in rows], dtype=np.float64)
     try:

@@ -134,7 +134,7 @@ def score(
     """
     results, llms = _convert_paths_to_strings(from_mteb), _convert_paths_to_strings(llm_scores)
     if (study is None) == (not results):
-        raise UsageError("Score either a study, or published results.", mend="Give one of the two.")
+        raise UsageError("Score either a study or published results.", mend="Pass exactly one of the two.")
     plain = _plain_arguments(arguments)
     if results:
         settings = (
@@ -203,8 +203,8 @@ def write_annotated_items(out: Path, planned: Path | None = None) -> list[str]:
     if (out / "study.json").exists():
         if read_study(out).study.content != drawn.study.content:
             raise UsageError(
-                f"{out} contains other items of {SUITE} than the current ones.",
-                mend="Choose another --out: scores on other items cannot be compared.",
+                f"{out} contains {SUITE} items that differ from the current ones.",
+                mend="Choose another --out, because scores on different items are not comparable.",
             )
     else:
         write_study(out, drawn.study, drawn.items, drawn.gold)
@@ -265,8 +265,8 @@ def _warn_of_other_sizes(tasks: Iterable[StudyTask]) -> Iterator[str]:
     if sizes:
         more = f" and {len(sizes) - 3} more" if len(sizes) > 3 else ""
         yield (
-            f"The items here are not the ones that people answered: {', '.join(sizes[:3])}{more}. Your "
-            "systems cannot be compared with people there; fetch the sets as published."
+            f"Some tasks have a different number of items from those that people annotated: {', '.join(sizes[:3])}"
+            f"{more}. Systems cannot be compared with people on them; fetch the published datasets."
         )
 
 
@@ -275,7 +275,8 @@ def _task_dataset(task: StudyTask) -> PaperDataset:
     dataset = _index_datasets_by_member(load_hume_paper_study()).get(task.source.dataset.partition("?")[0])
     if dataset is None:
         raise DataError(
-            f"{task.source.dataset!r} is not one of HUME's sets.", mend="Give the study of the suite hume."
+            f"{task.source.dataset!r} is not one of HUME's datasets.",
+            mend="Pass the study of the hume suite.",
         )
     return dataset
 

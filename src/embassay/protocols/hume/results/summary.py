@@ -179,7 +179,7 @@ def write_finished_run(
 
 
 OTHER_METHOD = (
-    "without vectors: classified and clustered by a different method, not ranked with models with vectors"
+    "no vectors: classified and clustered by a different method, so not ranked with embedding models"
 )
 LLM = "language models are compared with people on the pairs they answered"
 
@@ -254,11 +254,13 @@ def _summary_notes(
     notes = []
     nobody = [pair.name for pair in pairs if pair.human.value is None]
     if nobody:
-        notes.append(f"No one annotated {', '.join(nobody)}: not part of means, ranks and wins.")
+        notes.append(f"Not annotated, so excluded from means, ranks and wins: {', '.join(nobody)}.")
     if plan.request.aggregation == "pooled" and any(
         choose_aggregation(pair.family, "pooled") != "pooled" for pair in pairs
     ):
-        notes.append("Several people's groups cannot be pooled: clustering shows the mean of its annotators.")
+        notes.append(
+            "Clusterings by several people cannot be pooled, so clustering shows the mean over annotators."
+        )
     apart = [contender.system for contender in entered if contender.why_not == OTHER_METHOD]
     if apart:
         notes.append(f"{', '.join(apart)}: {OTHER_METHOD}.")
@@ -266,7 +268,7 @@ def _summary_notes(
 
 
 NOBODY = "nobody annotated it"
-TOO_FEW = ": too few, left out of the human score and the agreement"
+TOO_FEW = ", too few to count in the human score or the agreement"
 
 
 def summarise_task_pair(
@@ -389,7 +391,7 @@ def _pair_flags(of: AnsweredTask, counted: Answers) -> tuple[str, ...]:
     n, open_items = len(of.items), len(of.unanswered_items)
     flags = list(of.task.notes)
     if 0 < open_items < n:
-        flags.append(f"{open_items} of {n} items answered by no one: also left out for systems")
+        flags.append(f"{open_items} of {n} items have no answers and are also left out for systems")
     flags += [
         f"{worker.id} answered {worker.answered} of {n} items" + ("" if worker.id in counted else TOO_FEW)
         for worker in of.workers

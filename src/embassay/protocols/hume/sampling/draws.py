@@ -227,8 +227,8 @@ def _choose_distinct_documents(
 
 def _count_relevant_per_query(items: Sequence[SampledItem]) -> str:
     sizes = Counter(sum(item.gold) for item in items)
-    words = ", ".join(f"{number} in {sizes[number]}" for number in sorted(sizes))
-    return f"relevant documents per query: {words}"
+    words = ", ".join(f"{number} ({sizes[number]})" for number in sorted(sizes))
+    return f"relevant documents per query (number of queries): {words}"
 
 
 def draw_pairs_across_scores(
@@ -259,7 +259,11 @@ def draw_pairs_across_scores(
         *count_note(
             len(joined) - len(set(map(normalise_text_for_comparison, joined))), "repeated pair", "left out"
         ),
-        *((f"gold {low:g} to {high:g}, rated {scale.low:g} to {scale.high:g}",) if off else ()),
+        *(
+            (f"gold scores run from {low:g} to {high:g}, ratings from {scale.low:g} to {scale.high:g}",)
+            if off
+            else ()
+        ),
     )
     items = tuple(_make_sts_item(pairs, place, scores[place]) for place in taken)
     rest = [place for place in pool if place not in set(taken)]
@@ -327,7 +331,7 @@ def draw_classification_texts(
             "repeated text",
             "left out",
         ),
-        *(() if trained else ("no training rows: models train on rows that were not drawn",)),
+        *(() if trained else ("no training rows, so models train on the rows that were not drawn",)),
     )
     shown = {item.text for item in items}
     practice = _make_classification_practice(
@@ -433,7 +437,7 @@ def draw_clustering_texts(texts: LabelledTexts, request: TaskSampleRequest, n: i
     spare = [place for place in pool if texts.labels[place] not in drawn]
     notes = (
         *choice.notes,
-        *count_note(len(wrong), "text", "of several clusters left out"),
+        *count_note(len(wrong), "text", "in several clusters left out"),
         *count_note(
             len(texts) - len(set(map(normalise_text_for_comparison, texts.texts))),
             "repeated text",
@@ -484,7 +488,9 @@ def make_label_practice_item(text: str, label: LabelChoice) -> PracticeItem:
     """A text whose label is told."""
     means = f" {label.description}" if label.description else ""
     return PracticeItem(
-        payload={"text": text}, answer=label.value, explanation=f"In the data this is {label.name}.{means}"
+        payload={"text": text},
+        answer=label.value,
+        explanation=f"In the data, the label is {label.name}.{means}",
     )
 
 
@@ -495,7 +501,7 @@ def make_rating_practice_item(one: str, other: str, score: float, scale: RatingS
     near = "" if answer == score else f", which is nearest to {answer:g}"
     return PracticeItem(
         payload={"text1": one, "text2": other}, answer=answer,
-        explanation=f"In the data the rating is {score:g}{near}. {words}".strip()
+        explanation=f"In the data, the rating is {score:g}{near}. {words}".strip()
     )  # fmt: skip
 
 
@@ -505,7 +511,7 @@ def make_marks_practice_item(payload: dict[str, Any], marks: Sequence[int]) -> P
     which = f"document {places[0]} is" if len(places) == 1 else f"documents {' and '.join(places)} are"
     return PracticeItem(
         payload=payload, answer=list(marks),
-        explanation=f"In the data {which} relevant. The others share words with the query but do not answer it."
+        explanation=f"In the data, {which} relevant. The others share words with the query but do not answer it."
     )  # fmt: skip
 
 
@@ -514,8 +520,8 @@ def make_groups_practice_item(texts: Sequence[str], groups: Sequence[str]) -> Pr
     numbers = {group: f"{place}" for place, group in enumerate(dict.fromkeys(groups), 1)}
     return PracticeItem(
         payload={"texts": list(texts)}, answer=[numbers[group] for group in groups],
-        explanation=(f"In the data, these texts have {len(numbers)} topics. Other ways to sort them may also make "
-            "sense: you decide how broad a topic is.")
+        explanation=(f"In the data, these texts cover {len(numbers)} topics. Other groupings can also make sense: "
+            "you decide how broad a topic is.")
     )  # fmt: skip
 
 

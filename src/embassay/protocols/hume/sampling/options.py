@@ -88,10 +88,10 @@ class TaskSampleRequest(_SamplingModel):
     def _check_consistent_settings(self) -> TaskSampleRequest:
         if self.whole and (self.n is not None or self.groups is not None or self.drop_leaked):
             raise ValueError(
-                "whole uses every item unchanged, so n, groups and drop_leaked cannot select some"
+                "whole uses every item unchanged, so it cannot be combined with n, groups or drop_leaked"
             )
         if self.relevant >= self.candidates:
-            raise ValueError(f"relevant ({self.relevant}) must be below candidates ({self.candidates})")
+            raise ValueError(f"relevant ({self.relevant}) must be less than candidates ({self.candidates})")
         return self
 
     def size(self, family: Family, limit: int | None = None) -> int:
@@ -128,12 +128,12 @@ def read_sampling_config(path: Path) -> StudySampleRequest:
     Raises UsageError for a key or value that is not right, with its line, DataError for a file that is no mapping.
     """
     if not path.is_file():
-        raise UsageError(f"There is no file {str(path)!r}.", mend="Name the YAML file of the study.")
+        raise UsageError(f"There is no file {str(path)!r}.", mend="Pass the YAML file of the study.")
     content = read_yaml(path)
     if not isinstance(content, dict):
         raise DataError(
-            "the file is not a mapping", path=path, expected="tasks: ...", found=type(content).__name__,
-            mend="Begin with `tasks:`; see docs/hume_sampling.md."
+            "the file is not a YAML mapping", path=path, expected="tasks: ...", found=type(content).__name__,
+            mend="Start it with `tasks:`; see docs/hume_sampling.md."
         )  # fmt: skip
     content.setdefault("name", path.stem)
     return check_sampling_config(content, path)
@@ -157,7 +157,7 @@ def read_guidelines_file(path: str | Path) -> str:
         text = Path(path).read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
-            f"The guidelines {path} cannot be read: {error}.", mend="Give a text file in UTF-8."
+            f"The guidelines {path} cannot be read: {error}.", mend="Use a UTF-8 text file."
         ) from None
     if not text:
         raise UsageError(f"The guidelines {path} are empty.", mend="Write instructions for the annotators.")
@@ -204,8 +204,8 @@ def _first_config_fault(error: ValidationError, path: Path | None) -> UsageError
     if first["type"] == "extra_forbidden":
         names = list(_find_faulty_model(place[:-1]).model_fields)
         near = find_nearest_name(str(place[-1]), names)
-        mend = f"Did you mean {near!r}?" if near else f"Keys are {', '.join(names)}."
-        return UsageError(f"{where}there is no key {name!r}.", mend=mend)
+        mend = f"Did you mean {near!r}?" if near else f"Valid keys are {', '.join(names)}."
+        return UsageError(f"{where}unknown key {name!r}.", mend=mend)
     if first["type"] == "missing":
         return UsageError(f"{where}the key {name!r} is missing.", mend=f"Add a line `{place[-1]}: ...`.")
     words = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")

@@ -57,11 +57,13 @@ def draw_equally_per_label(
         names = sorted(members)
         # Labels are drawn: the first by name would be the same ones in every study.
         drawn = sorted(names[place] for place in seeded_order(names, seed, "labels")[:n])
-        note = f"{n} items cannot cover all {len(members)} labels: one item each of {n} labels drawn"
+        note = (
+            f"{n} items cannot cover all {len(members)} labels, so one item was drawn for each of {n} labels"
+        )
         return TakenPoolPositions(tuple(members[label][0] for label in drawn), (note,))
     short = [f"{label} {len(held)}" for label, held in sorted(members.items()) if len(held) < per_label]
     chosen = tuple(place for label in sorted(members) for place in members[label][:per_label])
-    why = f"{per_label} of each of {len(members)} labels"
+    why = f"{per_label} for each of {len(members)} labels"
     if short:
         why = f"labels with fewer than {per_label} items contribute all of them: {', '.join(short)}"
     return TakenPoolPositions(chosen, (f"{len(chosen)} items, not {n}: {why}",) if len(chosen) < n else ())
@@ -79,8 +81,8 @@ def draw_items_of_gold_clusters(
     wanted = min(groups or _choose_cluster_count(n, len(members)), len(members))
     if wanted < 2 or n < 2 * wanted or sum(len(held) > 1 for held in members.values()) < 2:
         raise DataError(
-            f"{min(n, len(ids))} items of {len(members)} gold clusters are too few to group.",
-            mend="Give at least two clusters with two items each.",
+            f"{min(n, len(ids))} items in {len(members)} gold clusters are too few to group.",
+            mend="Use data with at least two clusters of two items each.",
         )
     per_group = n // wanted
     names = sorted(members)
@@ -89,7 +91,7 @@ def draw_items_of_gold_clusters(
     chosen = sorted(sorted(order, key=lambda name: -min(len(members[name]), per_group))[:wanted])
     short = sum(len(members[name]) < per_group for name in chosen)
     taken = tuple(place for name in chosen for place in members[name][:per_group])
-    why = f"{per_group} of each of {wanted} clusters"
+    why = f"{per_group} for each of {wanted} clusters"
     if short:
         why = f"{why}, {short} of which have fewer"
     return TakenPoolPositions(taken, (f"{len(taken)} items, not {n}: {why}",) if len(taken) < n else ())
@@ -119,7 +121,7 @@ def draw_pairs_by_score_bin(
     even = n // BINS
     short = [str(number + 1) for number in range(BINS) if places.get(number, 0) < min(even, n)]
     notes = (
-        (f"bins {', '.join(short)} of 5 have fewer than {even} pairs; the others have more",)
+        (f"bins {', '.join(short)} of 5 have fewer than {even} pairs, so the others have more",)
         if short and len(taken) == n
         else ()
     )
@@ -318,8 +320,8 @@ def _find_task_families(request: TaskSampleRequest, dataset: Dataset) -> list[Fa
     families = [family for family in families if meant is None or family in meant]
     if not families:
         raise UsageError(
-            f"{dataset.name} has no data for any family of HUME; it can be {', '.join(dataset.shapes())}.",
-            mend="Name its columns with --map: text, label, text2, score, query.",
+            f"{dataset.name} has no data for any HUME family; it can be used as {', '.join(dataset.shapes())}.",
+            mend="Map its columns with --map (text, label, text2, score, query).",
         )
     return families
 
@@ -330,7 +332,7 @@ def _task_shape(request: TaskSampleRequest, family: Family, dataset: Dataset) ->
         lacking = min((dataset.missing(shape) for shape in _wanted_shapes(request, family)), key=len)
         raise UsageError(
             f"{dataset.name} cannot be sampled for {family}: it has no {', '.join(lacking) or 'rows to train on'}.",
-            mend="Name the columns with --map, or leave this family out.",
+            mend="Map the columns with --map, or leave this family out.",
         )
     return shapes[0]
 

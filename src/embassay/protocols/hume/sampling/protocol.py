@@ -71,10 +71,10 @@ from embassay.search.fusion import Shingle, collect_word_shingles
 SAID: dict[Defect, str] = {
     "leaked": "also in the training data",
     "ambiguous_label": "with several labels in the data",
-    "neutral_text": "with a neutral text in a choice without a neutral label",
-    "parsing_artefact": "with remains of markup or wrong characters",
-    "added_context": "labelled the same though one text says more",
-    "interdisciplinary": "of several fields together",
+    "neutral_text": "with a neutral text but no neutral label to choose",
+    "parsing_artefact": "with leftover markup or wrong characters",
+    "added_context": "with the same label although one text says more",
+    "interdisciplinary": "that span several fields",
     "empty": "with an empty text",
     "same_text": "with the same text twice",
 }
@@ -320,8 +320,8 @@ def draw_study(
     pools = [pool for task in request.tasks for pool in _open_dataset_tasks(task, left_out)]
     if not pools:
         raise NoSuiteDataAvailable(
-            f"nothing from the suite {request.tasks[0].suite!r} is on this machine", found=left_out[0],
-            mend=f"`embassay data fetch {request.tasks[0].suite}` fetches it."
+            f"no data of the suite {request.tasks[0].suite!r} is on this machine", found=left_out[0],
+            mend=f"Run `embassay data fetch {request.tasks[0].suite}`."
         )  # fmt: skip
     names = _name_tasks(pools)
     tasks: list[StudyTask] = []
@@ -398,7 +398,8 @@ def _draw_task_items(pool: TaskToDraw, seed: int, limit: int | None, hear: Hear)
         return take_all_items(_require_candidate_lists(data), limit)
     drawn = _sample_family(pool, data, request.size(pool.family, limit), seed, hear)
     return replace(
-        drawn, notes=(*drawn.notes, *count_note(left, "text", "also in the training data left out"))
+        drawn,
+        notes=(*drawn.notes, *count_note(left, "text", "left out because of overlap with the training data")),
     )
 
 
@@ -406,8 +407,8 @@ def _require_candidate_lists(data: Any) -> Any:
     """The data; UsageError for a corpus, which is no annotated set: nobody has said which documents were shown."""
     if isinstance(data, RetrievalSet):
         raise UsageError(
-            "A corpus cannot be used whole: people saw some documents per query, but the data do not say which.",
-            mend="Give candidates (top_ranked, or rows of query, text, label), or leave --whole out.",
+            "A corpus cannot be used whole, because it does not say which documents people saw for each query.",
+            mend="Pass candidates (top_ranked, or rows of query, text, label), or omit --whole.",
         )
     return data
 
@@ -434,7 +435,7 @@ def _check_drawn_items(pool: TaskToDraw, drawn: SampledTask, limit: int | None) 
     """The draw with what is wrong with its items. Raises DataError where nothing was drawn."""
     if not drawn.items:
         raise DataError(
-            f"Nothing of {pool.data.dataset} can be sampled for {pool.family}: {'; '.join(drawn.notes)}.",
+            f"Nothing in {pool.data.dataset} can be sampled for {pool.family}: {'; '.join(drawn.notes)}.",
             mend="Use fewer --candidates, or data with more rows.",
         )
     items, defects = mark_item_defects(drawn.items, (*drawn.trained, *pool.trained))
@@ -444,12 +445,12 @@ def _check_drawn_items(pool: TaskToDraw, drawn: SampledTask, limit: int | None) 
     empty = count_empty_texts(pool.data, pool.shape)
     long = sum(max(map(len, item.texts)) > LONG for item in items)
     notes = (
-        *(("hard negatives found by BM25, which no one judged",) if pool.shape == "retrieval" else ()),
-        *((f"{len(items)} of {wanted} items: all available",) if short else ()),
+        *(("hard negatives found by BM25, which nobody judged",) if pool.shape == "retrieval" else ()),
+        *((f"only {len(items)} of {wanted} items available",) if short else ()),
         *drawn.notes,
         *describe_item_defects(items),
-        *count_note(long, "item", f"with a text over {LONG:,} characters, long to read"),
-        *count_note(near, "leaked item", "a near copy, not identical"),
+        *count_note(long, "item", f"with a long text (over {LONG:,} characters)"),
+        *count_note(near, "leaked item", "only nearly identical"),
         *count_note(empty, "empty document", "in the corpus, never shown"),
     )
     return replace(drawn, items=items, notes=notes)
@@ -501,6 +502,6 @@ def _name_tasks(pools: Sequence[TaskToDraw]) -> list[str]:
         names.append(name + (f"-{pool.lang}" if len({other.lang for other in same}) > 1 else ""))
     if twice := next((name for name in names if names.count(name) > 1), ""):
         raise UsageError(
-            f"Two tasks are called {twice}.", mend="Give the tasks their own names in a file, with --config."
+            f"Two tasks are called {twice}.", mend="Give the tasks unique names in a --config file."
         )
     return names

@@ -89,7 +89,7 @@ def draw_rating_batches(
     pairs = pairs[: how.pilot] if how.pilot else pairs[how.after_pilot :]
     if not pairs:
         raise UsageError(
-            f"No pair of {items[0].lang} is left after a pilot of {how.after_pilot}.",
+            f"No pairs in {items[0].lang} are left after a pilot of {how.after_pilot}.",
             mend="Draw a larger study.",
         )
     dummies = [item for item in items if item.is_dummy]
@@ -157,9 +157,9 @@ def _read_crowd_rows(path: Path, filters: SubmissionFilters) -> Iterator[Row]:
     turk = _find_column(columns, ("Input.pair_1",))
     if not _find_column(columns, PERSON) or not (turk or _find_column(columns, PAIR)):
         raise DataError(
-            "this is not a table of MTurk or Prolific", path=path, line=1, found=", ".join(columns[:8]),
+            "the file is not an MTurk or Prolific table", path=path, line=1, found=", ".join(columns[:8]),
             expected="WorkerId with Input.pair_1, or Participant id with META_pair_id",
-            mend="Give the batch results as downloaded."
+            mend="Pass the batch results as downloaded."
         )  # fmt: skip
     rated = (
         any(name.startswith((RATING, TASK_ANSWERS)) for name in columns)
@@ -170,9 +170,9 @@ def _read_crowd_rows(path: Path, filters: SubmissionFilters) -> Iterator[Row]:
         likely = find_nearest_name(filters.rating, columns, LIKE) or "NAME"
         named = "." if turk else f", or name the column: --rating {shlex.quote(likely)}"
         raise DataError(
-            "no column holds ratings", path=path, line=1, found=", ".join(columns[-8:]),
+            "no column contains ratings", path=path, line=1, found=", ".join(columns[-8:]),
             expected=f"{RATING}1 or {TASK_ANSWERS}" if turk else filters.rating,
-            mend=f"Give the results with their answers{named}"
+            mend=f"Pass results that include the answers{named}"
         )  # fmt: skip
     yield from source.rows(columns)
 
@@ -186,9 +186,9 @@ def _read_report_rows(path: Path, rows: Iterable[Row], filters: SubmissionFilter
     for row in rows:
         if _find_column(row.cells, PAIR) is None:
             raise DataError(
-                "the report does not say which pair a line belongs to", path=path, line=1,
+                "the report does not identify the pair of each line", path=path, line=1,
                 found=", ".join(list(row.cells)[:8]), expected=PAIR[0],
-                mend="Give the report of a batch whose dataset is the file from `validate crowd`."
+                mend="Pass the report of a batch whose dataset is the file from `validate crowd`."
             )  # fmt: skip
         # A report has the questions as lines: with one it is the rating, with several nobody says which.
         asked.setdefault(read_stripped_cell(row, "Question"), row)
@@ -220,10 +220,10 @@ def write_kept_ratings(path: Path, kept: CrowdRatings) -> None:
     file would take the place of what was collected before."""
     if not kept.rows:
         raise DataError(
-            "No rating is left", expected="ratings that count",
+            "No ratings are left", expected="ratings that count",
             found=", ".join(f"{format_noun_count(n, 'row')}: {reason}" for reason,
                 n in kept.left_out.items()) or "none",
-            mend="Relax the filters, or give the files of this study. Nothing was written."
+            mend="Relax the filters, or pass this study's files. Nothing was written."
         )  # fmt: skip
     write_rating_table(path, kept.rows, columns=("pair_id", "lang", "rater_id", "rating"))
 
@@ -251,7 +251,7 @@ def _collect_row_ratings(
         if before is not None and not item.is_dummy:
             raise DataError(
                 f"{person} has already rated the pair {item.pair_id}", path=row.path, line=row.line,
-                mend="Give every result file once."
+                mend="Pass each result file once."
             )  # fmt: skip
         worse = before is None or abs(value - (item.expected or 0)) > abs(
             before["rating"] - (item.expected or 0)
@@ -276,7 +276,7 @@ def _read_rated_pairs(
         if pair not in items:
             raise DataError(
                 f"the pair {pair!r} is not in this study", path=row.path, line=row.line,
-                mend="Name the folder whose files were sent out."
+                mend="Pass the folder whose files were sent out."
             )  # fmt: skip
         value = read_rating_cell(told, rating) if rating in told.cells else None
         if value is not None:
@@ -294,7 +294,7 @@ def _expand_crowd_form_answers(row: Row) -> Row:
     except (ValueError, TypeError, IndexError):
         raise DataError(
             f"{TASK_ANSWERS} cannot be read", path=row.path, line=row.line, found=text[:60],
-            expected='a list with one object, [{"rating_1": 4}]', mend="Give the results as downloaded."
+            expected='a list with one object, [{"rating_1": 4}]', mend="Pass the results as downloaded."
         ) from None  # fmt: skip
     cells = {f"Answer.{name}": _read_radio_choice(answer) for name, answer in answers.items()}
     return Row(row.path, row.line, {**row.cells, **cells})
@@ -323,9 +323,9 @@ class CrowdSubmission:
         status = "rejected" if _read_cell(row, ("Reject",)) else status
         if status not in LEFT_OUT | COUNTED:
             raise DataError(
-                "the state of the submission is unknown", path=row.path, line=row.line, found=status,
+                "unknown submission status", path=row.path, line=row.line, found=status,
                 expected=", ".join(sorted((COUNTED | LEFT_OUT) - {""})),
-                mend="Write APPROVED if it counts, REJECTED if not."
+                mend="Write APPROVED if the submission counts, otherwise REJECTED."
             )  # fmt: skip
         cells = {name.strip(): str(value or "").strip() for name, value in row.cells.items()}
         return cls(status, _parse_seconds(row), cells)
@@ -343,9 +343,9 @@ class CrowdSubmission:
         if filters.where and self.cells.get(column.strip(), "") != value.strip():
             return f"not {filters.where}"
         if filters.least_seconds and self.seconds is None:
-            return "no time is given"
+            return "no time given"
         per_pair = (self.seconds or 0.0) / max(pairs, 1)
-        return f"under {filters.least_seconds:g} s a pair" if per_pair < filters.least_seconds else ""
+        return f"under {filters.least_seconds:g} s per pair" if per_pair < filters.least_seconds else ""
 
 
 def _parse_seconds(row: Row) -> float | None:
@@ -378,7 +378,7 @@ def _collect_submissions(files: Sequence[Path]) -> dict[str, CrowdSubmission]:
         if _find_column(columns, PERSON) is None:
             raise DataError(
                 "the submissions do not name their participants", path=path, line=1, expected=" or ".join(PERSON),
-                found=", ".join(columns[:8]), mend="Give Prolific's export of the study."
+                found=", ".join(columns[:8]), mend="Pass Prolific's export of the study."
             )  # fmt: skip
         for row in source.rows(columns):
             person, number = (
@@ -389,7 +389,7 @@ def _collect_submissions(files: Sequence[Path]) -> dict[str, CrowdSubmission]:
                 raise DataError(
                     f"the submission {number} appears twice", path=row.path, line=row.line,
                     found=f"first on line {seen[number].line} of {seen[number].path.name}",
-                    mend="Give every export once."
+                    mend="Pass each export once."
                 )  # fmt: skip
             seen |= {number: row} if number else {}
             people[person] = _join_submissions(people.get(person), CrowdSubmission.of(row))

@@ -225,13 +225,13 @@ def _decide_rater_fate(
 ) -> tuple[Fate, str]:
     """Step 5. The inspector's word stands above the rules, and both are told."""
     counts = [
-        f"rated the {items[rating.pair_id].kind} pair {rating.pair_id} {rating.value:g}, expected "
+        f"rated the {items[rating.pair_id].kind} pair {rating.pair_id} as {rating.value:g} instead of "
         f"{items[rating.pair_id].expected:g}"
         for rating in failed
     ]
     if len(far) >= rules.repeated:
         counts.append(
-            f"{len(far)} ratings are more than {rules.deviation:g} from the inspector's and from every model's"
+            f"{len(far)} ratings differ by more than {rules.deviation:g} from the inspector's and every model's"
         )
     reason = "; ".join(counts)
     if rater in decisions.rejected:
@@ -470,7 +470,7 @@ def read_rating_cell(row: Row, column: str) -> float | None:
     if value is None or not LOWEST <= value <= HIGHEST:
         raise DataError(
             "the rating is not on the scale", path=row.path, line=row.line, expected="a number from 0 to 5",
-            found=repr(text), mend="Ask the rater, or leave the cell blank: it then counts as unrated."
+            found=repr(text), mend="Ask the rater, or leave the cell blank to count it as unrated."
         )  # fmt: skip
     return value
 
@@ -517,8 +517,8 @@ def collect_ratings_from_files(
                 first = by_pair[key]
                 raise DataError(
                     f"{row.rater_id} has already rated the pair {row.pair_id}", path=row.path, line=row.line,
-                    found=f"the other in {first.path}:{first.line}",
-                    mend="Keep one of the two; every rater needs a different id."
+                    found=f"another rating in {first.path}:{first.line}",
+                    mend="Keep one of the two. Every rater needs a unique id."
                 )  # fmt: skip
             by_pair[key] = row
     return [
@@ -541,7 +541,7 @@ def check_inspector_decisions(
             if name not in known:
                 near = find_nearest_name(name, known)
                 raise UsageError(
-                    f"The inspector's file has the {what} {name!r}, which the study does not.",
+                    f"The inspector's file has the {what} {name!r}, which the study does not have.",
                     mend=f"Did you mean {near}?" if near else "Correct or remove the row.",
                 )
 
@@ -551,7 +551,7 @@ def _check_pair(row: RatingFileRow, items: Mapping[str, PairToRate], *, estimate
     if item is None:
         raise DataError(
             f"the study has no pair {row.pair_id!r}.", path=row.path, line=row.line,
-            mend="Does the file belong to another study, or was the cell changed?"
+            mend="Check whether the file belongs to another study or the cell was changed."
         )  # fmt: skip
     if row.texts and not estimates:
         ours = sorted(map(_undo_spreadsheet_changes, (item.text, item.text2)))
@@ -561,7 +561,7 @@ def _check_pair(row: RatingFileRow, items: Mapping[str, PairToRate], *, estimate
         ):
             raise DataError(
                 f"the texts differ from those of the pair {row.pair_id}.", path=row.path, line=row.line,
-                mend="Rows were moved, or texts edited: get the file from the rater again."
+                mend="Rows were moved or texts were edited. Get the file from the rater again."
             )  # fmt: skip
 
 
@@ -610,12 +610,12 @@ def _read_inspector_decision(row: Row, decided: dict[str, dict[str, str]]) -> No
         near = find_nearest_name(decision, DECISIONS)
         raise DataError(
             "the decision is neither clear nor reject", path=row.path, line=row.line, found=repr(decision),
-            mend=f"Did you mean {near}?" if near else "Leave it blank if the rules should decide."
+            mend=f"Did you mean {near}?" if near else "Leave it blank to let the rules decide."
         )  # fmt: skip
     if not (rater and reason):
         raise DataError(
             f"a decision needs a {'reason' if rater else 'rater_id'}.", path=row.path, line=row.line,
-            mend="Every decision is logged with its reason."
+            mend="Fill it in, because every decision is logged with its reason."
         )  # fmt: skip
     others = decided[DECISIONS[1 - DECISIONS.index(decision)]]
     if rater in others:

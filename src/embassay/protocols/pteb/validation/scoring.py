@@ -166,7 +166,7 @@ def make_rating_result_rows(
             for grade, count in zip(CLASSES, counts, strict=True):
                 n = sum(counts)
                 share = _make_plain_estimate(
-                    count / n if n else None, n, "nearest whole number, halves upward"
+                    count / n if n else None, n, "nearest whole number, halves rounded up"
                 )
                 yield _make_language_row(result, system, seed, measure, share, none, f"rating={grade}")
 
@@ -189,7 +189,7 @@ def make_corrected_mean_rows(
         place = (
             "pteb", TASK, "", language.lang, language.lang or "mul", language.judge, system, "mean_corrected"
         )  # fmt: skip
-        method = f"people's ratings of {mean.n:,} of {mean.total:,} pairs and the judge's of all; {mean.use}"
+        method = f"people's ratings of {mean.n:,} of {mean.total:,} pairs and the judge's ratings of all; {mean.use}"
         yield Result(*place, mean.value, mean.n, mean.low, mean.high, method, seed)
 
 
@@ -250,8 +250,8 @@ def _make_table_11(results: Sequence[LanguageRatingResult], threshold: float) ->
         number_column("alpha_high", "alpha.high"),
         text("verdict", lambda result: describe_language_verdict(result, results)),
         text("reason"),
-        note=f"Ratings from 0 to 5; a language is accepted at a mean of {threshold:g} or more. The total is the mean "
-        "of the languages; medians are over ratings; alpha is Krippendorff's, ordinal.",
+        note=f"Ratings range from 0 to 5. A language is accepted at a mean of {threshold:g} or more. The total is the "
+        "mean over languages, medians are over ratings, and alpha is Krippendorff's ordinal alpha.",
     )  # fmt: skip
 
 
@@ -265,7 +265,7 @@ def _make_distribution_table(results: Sequence[LanguageRatingResult]) -> ColumnT
         "rating_distribution", "PTEB figure 6: ratings", rows, _LANG, text("of"),
         *(whole_number_column(str(rating), partial(_read_class_count, place)) for place,
             rating in enumerate(CLASSES)),
-        note="Counted at the nearest whole number, halves rounded up; a pair's rating is the mean of its ratings.",
+        note="Ratings are rounded to the nearest whole number, halves up. A pair's rating is the mean of its ratings.",
     )  # fmt: skip
 
 
@@ -276,7 +276,7 @@ def _read_class_count(place: int, row: RatingClassCounts) -> int:
 def _make_raters_table(raters: Sequence[RaterVerdict]) -> ColumnTable:
     counts = ("ratings", "missing", "dummies_passed", "dummies_failed", "dummies_missing", "flagged")
     return ColumnTable.of(
-        "raters", "Raters, and why any was rejected", raters, text("rater_id"),
+        "raters", "Raters and reasons for rejection", raters, text("rater_id"),
         text("lang", lambda rater: "; ".join(rater.langs)), *map(whole_number_column, counts),
         whole_number_column("far", lambda rater: len(rater.far)), text("fate"), text("reason"),
     )  # fmt: skip
@@ -362,7 +362,7 @@ def score_rating_study(
     if not ratings:
         raise UsageError(
             f"There are no ratings for the study in {study.path}.",
-            mend="Put the raters' files into for-raters/, or name them.",
+            mend="Put the raters' files into for-raters/, or pass them.",
         )
     said = collect_ratings_from_files([*list_estimate_files(study), *estimates], items, estimates=True)
     listed = study.path / FILE
@@ -411,26 +411,26 @@ def _list_study_warnings(
     told = []
     if not judges:
         told.append(
-            "No language model has estimated the pairs: step 2 is left out, and step 5 rejects no one because of it."
+            "No language model has estimated the pairs, so step 2 is skipped and causes no rejections in step 5."
         )
     if study.system in judges:
         told.append(f"{study.system} rates its own paraphrases.")
     for judge in judges:
         blank = len(items) - sum(rating.rater_id == judge for rating in estimates)
         if blank:
-            told.append(f"{judge} has no estimate of {blank} of {len(items)} pairs.")
+            told.append(f"{judge} has no estimate for {blank} of {len(items)} pairs.")
     if checked.not_inspected:
-        told.append(f"{len(checked.not_inspected)} flagged pairs are not inspected yet; see {FILE}.")
+        told.append(f"{len(checked.not_inspected)} flagged pairs have not been inspected yet; see {FILE}.")
     blank = sum(rater.missing for rater in checked.raters)
     if blank:
-        told.append(f"Of the pairs given to raters, {format_noun_count(blank, 'rating')} left blank.")
+        told.append(f"Raters left {format_noun_count(blank, 'rating')} blank.")
     short = [
         lang
         for lang, facts in study.facts["languages"].items()
         if facts["pairs"] < study.facts["sample"]["pairs"]
     ]
     if short:
-        told.append(f"There were fewer pairs than requested in {', '.join(short)}.")
+        told.append(f"Fewer pairs than requested were available in {', '.join(short)}.")
     return told
 
 
@@ -444,7 +444,7 @@ def _describe_verdict_doubts(results: Sequence[LanguageRatingResult], study: Dra
             yield f"{few} in {result.lang} have fewer than {study.raters} valid ratings."
         if result.mean is not None and result.mean.contains(study.rules.threshold):
             near = f"The threshold is within the interval of {result.lang}"
-            yield f"{near}: with other pairs, the verdict could be the opposite."
+            yield f"{near}, so other pairs could reverse the verdict."
         if result.alpha is not None and result.alpha.ends[0] <= 0:
             yield f"The raters of {result.lang} may agree no better than chance (alpha {result.alpha.point:.2f})."
 

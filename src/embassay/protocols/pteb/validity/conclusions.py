@@ -234,10 +234,10 @@ def make_valid_change_table(lines: Sequence[ValidityCheckedChange]) -> ColumnTab
         whole_number_column("rated", "valid.rated"), whole_number_column("in_doubt", "valid.refused"),
         whole_number_column("left_blank", "ratings.skipped"),
         whole_number_column("items", "valid.units"), text("notes", _join_notes),
-        note="Change: the run's change, on all paraphrases. Added: what invalid paraphrases add to it (the change "
-            "minus the change on valid ones). The columns rated, in doubt and items count an item once per run. In "
-            "doubt: nobody could say, or the item was left blank before others; the intervals cover both extremes, "
-            "that all of these are valid and that none is."
+        note="Change: the run's change on all paraphrases. Added: the part due to invalid paraphrases (change minus "
+            "change on valid ones). The columns rated, in_doubt and items count an item once per run. In doubt: "
+            "nobody could tell, or the item was left blank although later ones were rated. The intervals cover both "
+            "extremes: all of these are valid, or none are."
     )  # fmt: skip
 
 

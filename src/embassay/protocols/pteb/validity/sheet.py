@@ -160,9 +160,9 @@ def make_rating_table(drawn: Mapping[RatingGroup, Drawn], items: int) -> ColumnT
     columns = (text(name, itemgetter(place)) for place, name in enumerate(COLUMNS))
     return ColumnTable.of(
         TABLE, "Which paraphrases are valid?", rows, *columns,
-        note="Copy the CSV and fill in valid from the top: yes if the paraphrase says the same as the text, no if "
-            "it does not, ? if you cannot say. The order is random: stop after any item. Then run the same "
-        "command with --ratings COPY."
+        note="Copy the CSV and fill in the valid column from the top: yes if the paraphrase means the same as the "
+            "text, no if it does not, ? if you cannot tell. The order is random, so you can stop after any item. "
+        "Then run the same command with --ratings COPY."
     )  # fmt: skip
 
 
@@ -213,7 +213,7 @@ def _parse_sheet_line(row: Row) -> RatingSheetLine:
     words = {column: unescape_spreadsheet_formula(read_stripped_cell(row, column)) for column in COLUMNS}
     if not words["run"].isdigit():
         raise DataError(
-            "the run is not a seed", path=row.path, line=row.line, found=repr(words["run"]),
+            "the run is not a valid seed", path=row.path, line=row.line, found=repr(words["run"]),
             mend=f"Leave all columns except valid as they are in {TABLE}.csv."
         )  # fmt: skip
     group = RatingGroup(words["task"], words["dataset"], words["language"], words["paraphraser"])
@@ -221,7 +221,7 @@ def _parse_sheet_line(row: Row) -> RatingSheetLine:
     if answer and answer not in ANSWERS:
         raise DataError(
             "the value of valid cannot be read", path=row.path, line=row.line, expected="yes, no or ?",
-            found=repr(words["valid"]), mend="Ask the rater, or leave it blank: it then counts as unrated."
+            found=repr(words["valid"]), mend="Ask the rater, or leave it blank to count it as unrated."
         )  # fmt: skip
     texts = words["text"], words["paraphrase"]
     return RatingSheetLine(unit, words["part"], texts, ANSWERS.get(answer), not answer, row.path, row.line)
@@ -265,16 +265,16 @@ def _check_sheet_line(line: RatingSheetLine, drawn: Mapping[RatingGroup, Drawn])
     ours = next((rated for rated in texts or () if rated.part == line.part), None)
     if ours is None:
         raise DataError(
-            f"the run has no {line.part} of the item {line.unit.item!r} of {line.unit.group.dataset} "
-            f"({line.unit.group.task}) with a paraphrase in run {line.unit.seed}",
-            path=line.path, line=line.line, mend=f"Give a copy of this run's own tables/{TABLE}.csv."
+            f"the run has no paraphrase of {line.part} in item {line.unit.item!r} of {line.unit.group.dataset} "
+            f"({line.unit.group.task}) for run {line.unit.seed}",
+            path=line.path, line=line.line, mend=f"Pass a copy of this run's own tables/{TABLE}.csv."
         )  # fmt: skip
     if tuple(map(_clean_sheet_text, (ours.text, ours.paraphrase))) != tuple(
         map(_clean_sheet_text, line.texts)
     ):
         raise DataError(
             f"the texts differ from those of the run ({line.part} of the item {line.unit.item})", path=line.path,
-            line=line.line, mend="Rows were moved, texts edited, or the sheet belongs to another run."
+            line=line.line, mend="Rows were moved, texts were edited, or the sheet belongs to another run."
         )  # fmt: skip
 
 

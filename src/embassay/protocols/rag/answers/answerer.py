@@ -110,7 +110,7 @@ def parse_answer_grade(text: str) -> bool:
     except (UnfitAnswer, ValueError, RecursionError):
         raise MalformedGrade("no JSON object" if text else "empty") from None
     if not isinstance(graded, dict) or set(graded) != {RIGHT} or not isinstance(graded[RIGHT], bool):
-        raise MalformedGrade(f"not an object with {RIGHT!r}, true or false, alone")
+        raise MalformedGrade(f"not an object with only {RIGHT!r}: true or false")
     return bool(graded[RIGHT])
 
 
@@ -130,7 +130,7 @@ class AnswerSamplingOptions:
             raise UsageError(
                 f"A generator cannot use {', '.join((f'{k}={v}' for k, v in asdict(self).items()))}.",
                 mend=(
-                    "Use a temperature from 0 to 2, a top_p above 0 and at most 1, and 1 or more of the others."
+                    "Use a temperature from 0 to 2, a top_p above 0 and at most 1, and at least 1 for the others."
                 ),
             )
 

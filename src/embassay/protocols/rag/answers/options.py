@@ -50,24 +50,24 @@ class AnswerRequest:
     """
 
     dataset: str = option(
-        MISSING, "A retrieval set with its judgements.", name="--dataset -d", value="DATA", group=DATA
+        MISSING, "A retrieval dataset with judgements.", name="--dataset -d", value="DATA", group=DATA
     )
     runs: tuple[str, ...] = redeclare_option(ScoreRequest, "runs", default=MISSING)
     generator: tuple[str, ...] = option(
-        MISSING, "A chat model that answers, or extract:SYSTEM, which quotes the nearest sentence without a model.",
+        MISSING, "A chat model that answers, or extract:SYSTEM, which quotes the most similar sentence instead.",
         name="--generator -g", group=SYSTEMS
     )  # fmt: skip
     judge: str = option(
-        MISSING, "The chat model that grades the answers, or extract: an answer is right if a reference contains it.",
+        MISSING, "The chat model that grades answers, or `extract`: an answer is correct if a reference contains it.",
         name="--judge -j", group=SYSTEMS
     )  # fmt: skip
     k: int = option(10, "Passages per prompt.", name="-k", least=1)
     references: str | None = option(
-        None, "People's answers: `query_id`, `answer`. Default: the passages of grade 4 and 5.",
+        None, "Reference answers by people: `query_id`, `answer`. Default: the passages graded 4 or 5.",
         value="FILE", group=DATA
     )  # fmt: skip
     distractors: tuple[int, ...] = option(
-        (), "Answer each question again with this many irrelevant passages put before the others.", least=0
+        (), "Repeat each question with this many irrelevant passages placed before the others.", least=0
     )
     timed: int = option(
         0,
@@ -87,7 +87,7 @@ class AnswerRequest:
     tokenizer: str = ""
     nearness: tuple[Nearness, ...] = option(
         ("near",),
-        "Distractors that share the most words with the question (near, default), fewer words, or are drawn at random.",
+        "Distractors: near (most words shared with the question; default), middle (fewer) or random.",
     )
 
     def __post_init__(self) -> None:
@@ -100,12 +100,12 @@ class AnswerRequest:
         for number in self.distractors:
             if not 0 < number < self.k:
                 raise UsageError(
-                    f"{number} distractors do not fit into {self.k} passages.", mend="Plant fewer than k."
+                    f"{number} distractors do not fit into {self.k} passages.", mend="Use fewer than k."
                 )
         for nearness in self.nearness:
             if nearness not in get_args(Nearness):
                 raise UsageError(
-                    f"Distractors cannot be chosen by {nearness!r}.",
+                    f"Unknown kind of distractor: {nearness!r}.",
                     mend=f"Use {', '.join(get_args(Nearness))}.",
                 )
         if self.resamples < 1:

@@ -369,7 +369,7 @@ def _warn_of_self_grading(plan: AnswerPlan) -> Iterator[str]:
         # What is quoted from a passage, or is not, no grader can favour.
         if generator != judge or is_extractor_spec(str(judge)):
             continue
-        yield f"{generator} grades its own answers: models tend to favour them. Let another one grade (-j)."
+        yield f"{generator} grades its own answers, and models tend to favour their own. Use another judge (-j)."
 
 
 def _note_unscored_answers(records: Sequence[CellRecord]) -> Iterator[str]:
@@ -382,11 +382,7 @@ def _note_unscored_answers(records: Sequence[CellRecord]) -> Iterator[str]:
             "; ".join(f"{skip.reason} ({skip.count:,})" for skip in record.skipped) or "no question was asked"
         )
         graded = record.components[HEADLINE].n
-        verdict = (
-            f"only {graded:,} answers were graded"
-            if graded
-            else "no answer could be graded, so nothing is known"
-        )
+        verdict = f"only {graded:,} answers were graded" if graded else "no answer could be graded"
         yield f"{record.system}: {verdict}. {reasons}."
 
 
@@ -509,15 +505,15 @@ def _describe_generation_timing(records: Sequence[CellRecord]) -> str:
     """What was timed, in words: of the run with the most."""
     counts = max((record.counts for record in records), key=lambda counts: counts.get(TIMED, 0), default={})
     if not counts.get(TIMED):
-        return "The generator was not timed: --timed 5 times five questions asked one at a time."
+        return "The generator was not timed. Use --timed 5 to time it on five questions, asked one at a time."
     rate = f", then {counts[RATE]} tokens per second" if RATE in counts else ""
-    return f"First token after {counts[FIRST_MS]:,} ms{rate} (medians of {counts[TIMED]} questions asked singly)."
+    return f"First token after {counts[FIRST_MS]:,} ms{rate} (median of {counts[TIMED]} questions, one at a time)."
 
 
 def _build_answer_tables(rows: Sequence[Result], records: Sequence[CellRecord]) -> Iterator[ColumnTable]:
     """`rag_answers`: every figure of every run, and how fast the generator was."""
     yield ColumnTable.of(
-        "rag_answers", "Answers from the passages of each run", rows, text("Run", "system"), text("Measure", "measure"),
+        "rag_answers", "Answers from each run's passages", rows, text("Run", "system"), text("Measure", "measure"),
         text("Prompt", _describe_prompt_variant), number_column("Value", "value", 3),
         number_column("95% low", "ci_low", 3), number_column("95% high", "ci_high", 3),
         whole_number_column("n"),

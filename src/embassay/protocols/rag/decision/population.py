@@ -71,15 +71,15 @@ def parse_decision_measure(measure: str, *, bar: bool) -> DecisionMeasure:
     built = MEASURES.build(measure)
     if not isinstance(built, GradedMeasure | RankingMeasure):
         raise UsageError(
-            f"{measure} is not a measure of rankings.", mend="Name one such as Precision4+@10 or nDCG@10."
+            f"{measure} is not a ranking measure.", mend="Use one such as Precision4+@10 or nDCG@10."
         )
     facts = dict(MEASURES.get(built.spec.name).facts)
     if built.spec.cutoff is None:
-        raise UsageError(f"{measure} has no cutoff.", mend=f"Write {measure}@10.")
+        raise UsageError(f"{measure} has no cutoff.", mend=f"Use {measure}@10.")
     if "sources" in facts["needs"] or "pool" in facts["needs"] or built.spec.name == "Judged":
         raise UsageError(
-            f"{measure} cannot be decided from grades of passages alone.",
-            mend="Use a measure of grades or a ranking, such as Precision4+@10 or nDCG@10.",
+            f"{measure} cannot be computed from passage grades alone.",
+            mend="Use a measure that can, such as Precision4+@10 or nDCG@10.",
         )
     return DecisionMeasure(
         measure,
@@ -198,14 +198,16 @@ def make_item_population_from_runs(
     """
     asked = parse_decision_measure(measure, bar=bar is not None)
     if len(runs) < 2 and bar is None:
-        raise UsageError("With one run there is nothing to decide.", mend="Name another --run, or a --bar.")
+        raise UsageError(
+            "A single run needs a threshold to compare with.", mend="Add another --run, or set --bar."
+        )
     if (
         bar is not None
         and dict(MEASURES.get(asked.spec.name).facts)["range"] == "[0, 1]"
         and not 0 <= bar <= 1
     ):
         raise UsageError(
-            f"The threshold is {bar:g}.", mend=f"{measure} is from 0 to 1, so no other threshold can be met."
+            f"The threshold is {bar:g}.", mend=f"Use a threshold from 0 to 1, the range of {measure}."
         )
     keys, ranks, queries = pool_first_passages(runs, asked.cutoff)
     return build_population_from_ranks(asked, tuple(runs), queries, keys, ranks, bar)

@@ -98,7 +98,7 @@ class QuestionRewritingStage:
             async for position, outcome in run_concurrent_jobs(jobs, progress=work.listener.advanced_by):
                 key = asked_for[position].id
                 if isinstance(outcome, CallFailure):
-                    failed[key] = f"no rewriting: {outcome.reason}"
+                    failed[key] = f"not rewritten: {outcome.reason}"
                 else:
                     rewrites[key] = self._normalize_rewrite(outcome)
 
@@ -119,10 +119,10 @@ class QuestionRewritingStage:
         """Why a vector cannot be used; empty where it can."""
         encoder, dim = self.work.encoder, self.work.encoder.about["dim"]
         if rewrite in encoder.failures:
-            return f"the rewriting cannot be encoded: {encoder.failures[rewrite]}"
+            return f"the rewritten question could not be encoded: {encoder.failures[rewrite]}"
         if vector.shape != (dim,):
             return f"its vector has {len(vector)} dimensions, expected {dim}"
-        return "" if np.isfinite(vector).all() else "its vector has values that are not finite"
+        return "" if np.isfinite(vector).all() else "its vector contains non-finite values"
 
     def _build_rewrite_product(
         self, asked: QueryWithFolder, rewrite: str, vector: NDArray[np.float32], cut: bool
@@ -220,7 +220,7 @@ class RetrievalStage:
                 # A passage that cannot be encoded has NaN, which would stand anywhere; words may still find it.
                 usable = np.flatnonzero(np.isfinite(vectors).all(axis=1))
                 if not len(usable):
-                    raise ModelError(f"{self.work.encoder.name!r} encoded no passage.")
+                    raise ModelError(f"{self.work.encoder.name!r} could not encode any passage.")
                 ranked = exact_search(
                     scale_rows_to_unit_length(queries), vectors[usable], min(depth, len(usable))
                 )
@@ -248,7 +248,7 @@ class RetrievalStage:
         ]
         if lost:
             self.work.warnings.append(
-                f"passages that {self.work.encoder.name} could not encode, found only by BM25: {len(lost):,} "
+                f"passages that {self.work.encoder.name} could not encode, so only BM25 can find them: {len(lost):,} "
                 f"({', '.join(lost[:3])})"
             )
 

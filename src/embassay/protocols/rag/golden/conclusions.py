@@ -327,8 +327,8 @@ def list_golden_notes(work: GoldenRunResources, queries: Sequence[QueryProgress]
     if len(failed) > FAILED_LOUDLY * len(queries):
         notes.insert(
             0,
-            f"{len(failed)} of {len(queries)} questions failed (over {FAILED_LOUDLY:.0%}): the set "
-            "does not represent the questions that were asked.",
+            f"{len(failed)} of {len(queries)} questions failed (over {FAILED_LOUDLY:.0%}), so the set "
+            "does not represent the questions asked.",
         )
     return tuple(notes)
 
@@ -359,9 +359,9 @@ def _note_ungraded_passages(queries: Sequence[QueryProgress]) -> Iterator[str]:
     total, touched = sum(map(len, pools)), sum(map(bool, missing))
     yield (
         f"{sum(missing):,} of {total:,} passages, in {touched:,} of {len(pools):,} questions, have no "
-        "grade, because the judge's answers could not be read. They are missing from the judgements, and measures "
-        "treat missing passages as irrelevant: systems that find them get too low a score. --failed leave-out "
-        "leaves their questions out instead."
+        "grade because the judge's answers could not be read. They are missing from the judgements, so measures "
+        "treat them as irrelevant, and systems that find them score too low. To leave out their questions "
+        "instead, use --failed leave-out."
     )
 
 
@@ -377,8 +377,8 @@ def phrase_golden_verdict(queries: Sequence[QueryProgress], labels: Mapping[str,
     if "good" not in claims:
         return f"{said}.{failed}"
     none = claims["without good"].n
-    lacking = f" {none} of them {'has' if none == 1 else 'have'} none." if none else ""
-    return f"{said}; the median question has {claims['good'].value:g} of grade 4 or 5.{lacking}{failed}"
+    lacking = f" {none} {'question has' if none == 1 else 'questions have'} none." if none else ""
+    return f"{said}, with a median of {claims['good'].value:g} per question graded 4 or 5.{lacking}{failed}"
 
 
 TASK = "golden"
@@ -440,7 +440,7 @@ def build_golden_tables(golden: GoldenRunRecord) -> list[ColumnTable]:
 def _labels_table(labels: Mapping[str, float | None]) -> ColumnTable:
     return ColumnTable.of(
         "label_summary",
-        "Labels of the golden set",
+        "Golden set labels",
         labels,
         text("quantity", str),
         number_column("value", labels.get),
@@ -473,7 +473,7 @@ def _make_grade_count_field(grade: int) -> ComputedColumn:
 
 def _tokens_table(golden: GoldenRunRecord) -> ColumnTable:
     return ColumnTable.of(
-        "rag_table14", "Tokens per candidate, question and passage together", [golden.tokens], text("tokenizer"),
+        "rag_table14", "Tokens per candidate (question plus passage)", [golden.tokens], text("tokenizer"),
         whole_number_column("candidates", "n"), number_column("mean", decimals=1),
         number_column("sd", decimals=1), whole_number_column("median"),
         whole_number_column("largest")
@@ -486,7 +486,7 @@ def _build_judge_repeats_table(table: tuple[tuple[int, ...], ...]) -> ColumnTabl
         *(Column(f"then {grade}", decimals=0) for grade in range(1, 6)),
     )
     rows = tuple((grade, *row) for grade, row in enumerate(table, start=1))
-    return ColumnTable("judge_repeats", "The same passages graded twice", columns, rows)
+    return ColumnTable("judge_repeats", "Passages graded twice", columns, rows)
 
 
 def _phrase_counts(counts: Mapping[str, int]) -> str:

@@ -138,15 +138,17 @@ def read_golden_inputs(request: GoldenRequest) -> CorpusWithQuestions:
 
 def _open_corpus_and_queries(request: GoldenRequest) -> _CorpusAndQueries:
     if request.dataset and (request.corpus or request.queries):
-        raise UsageError("Both a dataset and files are named.", mend="Use -d, or --corpus and --queries.")
+        raise UsageError(
+            "Both a dataset and files were given.", mend="Use either -d, or --corpus and --queries."
+        )
     if request.dataset:
         folder = Path(request.dataset).expanduser()
         return _open_beir_folder(folder, request) if folder.is_dir() else _open_dataset(request)
     if not (request.corpus and request.queries):
         lacking = "--queries" if request.corpus else "--corpus" if request.queries else "-d"
         raise UsageError(
-            f"There is nothing to make a golden set from: {lacking} is missing.",
-            mend="Name a dataset with -d, or two files with --corpus and --queries.",
+            f"A golden set needs documents and questions, but {lacking} is missing.",
+            mend="Give a dataset with -d, or two files with --corpus and --queries.",
         )
     if request.corpus and is_document_corpus(request.corpus):
         return _open_folder_and_questions(request)
@@ -170,7 +172,7 @@ def open_document_passages(corpus: str, options: GoldenOptions) -> tuple[RowSour
     if not isinstance(inside, FolderPassageSource):
         raise UsageError(
             f"{corpus} is a folder of tables, not of documents.",
-            mend="Name its corpus file, or the folder with -d.",
+            mend="Give its corpus file, or pass the folder with -d.",
         )
     return (WholeDocumentSource(inside) if options.chunk is not None else inside), dataset
 
@@ -227,7 +229,7 @@ def _open_dataset(request: GoldenRequest) -> _CorpusAndQueries:
     if lacking:
         raise UsageError(
             f"The dataset {request.dataset!r} has no {' and no '.join(lacking)}.",
-            mend="Choose one for retrieval, or give two files with --corpus and --queries.",
+            mend="Choose a retrieval dataset, or give two files with --corpus and --queries.",
         )
     corpus, queries = dataset.parts["corpus"], dataset.parts["queries"]
     if request.split is not None and "split" in queries.columns():
@@ -330,7 +332,7 @@ def make_passages(
     )
     ordered = sorted(pieces, key=lambda passage: passage.id)
     if not ordered:
-        raise DataError("no passage can be made from the corpus", expected="at least one text")
+        raise DataError("the corpus yields no passages", expected="at least one text")
     return PassagesWithMetadata(
         tuple(passage.id for passage in ordered),
         tuple(passage.text for passage in ordered),
@@ -399,9 +401,9 @@ def estimate_search_memory(
     parts = {
         f"the vectors of {shard:,} passages": vector_bytes(shard + len(queries), dim) + shard * _TABLES,
         "words": estimate_word_index_bytes(passages, len(passages), queries),
-        "what was found": 2 * depth * len(queries) * _ROW,
+        "search results": 2 * depth * len(queries) * _ROW,
     }
-    return sum_memory_footprint(parts, "Judge a smaller corpus, or fewer questions (--limit)")
+    return sum_memory_footprint(parts, "Use a smaller corpus, or fewer questions (--limit)")
 
 
 def estimate_corpus_memory(files: Iterable[Path]) -> WorkMemoryEstimate:
@@ -412,7 +414,7 @@ def estimate_corpus_memory(files: Iterable[Path]) -> WorkMemoryEstimate:
         if file.is_file()
     )
     return WorkMemoryEstimate(
-        {"the corpus, which a golden set holds in memory": size}, "Judge a smaller corpus"
+        {"the corpus, which a golden set holds in memory": size}, "Use a smaller corpus"
     )
 
 
@@ -515,8 +517,8 @@ class CachedGoldenEncoder:
         )  # fmt: skip
         if not system.encoders:
             raise UsageError(
-                f"{request.encoder!r} makes no vectors, so it cannot search by vectors.",
-                mend="Name an encoder: wordllama, minilm, st:ORG/MODEL, openai:NAME ... Lexical search runs anyway.",
+                f"{request.encoder!r} makes no vectors, so it cannot be the encoder.",
+                mend="Use wordllama, minilm, st:ORG/MODEL or openai:NAME, for example. Lexical search always runs too.",
             )
         self.system: Any = system.system
         self.name: str = self.system.name

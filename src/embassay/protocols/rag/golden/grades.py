@@ -572,7 +572,7 @@ def format_ranking_preview(refined: RefinedPoolOrder, top: int) -> str:
     calls = len(refined.calls)
     answers = "answer" if calls == 1 else "answers"
     head = [f"# {_flatten_for_markdown(pool.question.text)}", "",
-            f"Question {_flatten_for_markdown(pool.question.id)}, {calls} {answers} of the judge, {stopped}.", "",
+            f"Question {_flatten_for_markdown(pool.question.id)}: {calls} judge {answers}, {stopped}.", "",
             "| # | passage | grade | shown | score | text |", "|--:|---|--:|--:|--:|---|"]  # fmt: skip
     lines = [
         f"| {place} | {_flatten_for_markdown(pool.ids[i])} | {_format_grade(pool.candidates[i].grade)} "
@@ -753,5 +753,8 @@ def _read_query_waves(path: Path) -> list[Wave]:
         return [{str(key): str(sha) for key, sha in wave.items()} for wave in waves]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
-            "the file cannot be read", path=path, found=str(error), mend="Redo the ranking: --from-stage S6."
+            "the file cannot be read",
+            path=path,
+            found=str(error),
+            mend="Redo the ranking with --from-stage S6.",
         ) from error

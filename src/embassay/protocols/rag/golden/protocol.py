@@ -236,9 +236,7 @@ def open_planned_systems(work: GoldenRunResources) -> tuple[PlannedSystem, ...]:
     if remote is not None:
         facts["usd_per_million_tokens"] = remote.price
     models = [PlannedSystem(work.request.encoder, encoder.name, encoder.identity, "embedding", facts, remote)]
-    models.append(
-        _make_planned_system(work, work.request.judge, work.judge, "judges: grades and orders passages")
-    )
+    models.append(_make_planned_system(work, work.request.judge, work.judge, "grades and orders passages"))
     if hasattr(work.rewriter, "model"):
         models.append(
             _make_planned_system(
@@ -505,7 +503,7 @@ class GoldenSetAttempt(Protocol):
     def check(self, folder: RunFolder, request: GoldenRequest) -> None:
         """UsageError if the folder holds a run that this one cannot go on with, or the stage is none."""
         if self.redo is not None and self.redo not in STAGES:
-            raise UsageError(f"There is no stage {self.redo!r}.", mend=f"Stages are {', '.join(STAGES)}.")
+            raise UsageError(f"There is no stage {self.redo!r}.", mend=f"Use one of {', '.join(STAGES)}.")
         check_golden_set_resumable(folder, request, redo=self.redo)
 
     def plan_run(

@@ -470,7 +470,7 @@ class _QueryRefinement:
         rest = [entry for entry in self._log.entries if entry.round < self._round]
         self._hooks.warn(
             f"{self.id}: {len(self._log.entries) - len(rest)} stored answers, from round {self._round} on, belong "
-            "to other requests; they are discarded."
+            "to other requests and are discarded."
         )
         self._log.cut(rest)
         self._kept, self._failures = _group_calls_by_round(self._log), []

@@ -362,7 +362,7 @@ def make_stage_input(path: Path, run: Path) -> StageInputFile:
     except OSError as error:
         raise DataError(
             "a file of an earlier stage cannot be read", path=path, found=error.strerror or str(error),
-            mend=f"Redo that stage: --from-stage {_find_stage_of_path(path)}."
+            mend=f"Redo that stage with --from-stage {_find_stage_of_path(path)}."
         ) from error  # fmt: skip
 
 
@@ -379,8 +379,8 @@ def read_json_line_rows(path: Path) -> list[dict[str, Any]]:
                 raise ValueError("not an object")
         except ValueError as error:
             raise DataError(
-                "this line of an artefact is not a JSON object", path=path, line=number, found=str(error),
-                mend=f"Redo its stage: --from-stage {_find_stage_of_path(path)}."
+                "the line is not a JSON object", path=path, line=number, found=str(error),
+                mend=f"Redo its stage with --from-stage {_find_stage_of_path(path)}."
             ) from error  # fmt: skip
         rows.append(row)
     return rows

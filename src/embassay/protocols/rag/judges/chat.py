@@ -177,7 +177,7 @@ def _parse_single_key_value(text: str, key: str) -> Any:
         )
     if len(pairs) > 1:
         others = [name for name, _ in pairs if name != key]
-        raise MalformedJudgement("more than was requested", ", ".join(others))
+        raise MalformedJudgement("more keys than requested", ", ".join(others))
     return values[0]
 
 
@@ -192,7 +192,7 @@ def _parse_json_object(text: str) -> list[tuple[str, Any]]:
         value = _find_json_object(text)
     if not isinstance(value, _JsonObjectPairs):
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        raise MalformedJudgement("a number without its name" if is_number else "no JSON object", text)
+        raise MalformedJudgement("a number without a key" if is_number else "no JSON object", text)
     return list(value)
 
 
@@ -269,7 +269,7 @@ class ChatJudgeOptions:
         if not 0 <= self.temperature <= 2 or not 0 < self.top_p <= 1 or not 1 <= self.attempts < _DRAWS:
             raise UsageError(
                 f"A judge cannot use temperature={self.temperature}, top_p={self.top_p}, attempts={self.attempts}.",
-                mend="Use a temperature from 0 to 2, a top_p above 0 and at most 1, 1 or more attempts.",
+                mend="Use a temperature from 0 to 2, a top_p above 0 and at most 1, and at least 1 attempt.",
             )
 
 

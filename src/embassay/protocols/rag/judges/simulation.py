@@ -192,7 +192,7 @@ def _parse_recorded_order(row: Row) -> tuple[str, ...]:
         raise make_cell_error(row, "order", "a list of document ids, best first")
     ids = tuple(str(doc) for doc in order)
     if len(set(ids)) < len(ids):
-        raise make_cell_error(row, "order", "every document once")
+        raise make_cell_error(row, "order", "each document once")
     return ids
 
 
@@ -210,7 +210,7 @@ def _add_recorded_answer(answers: dict[Any, Any], key: Any, value: Any, row: Row
         raise DataError(
             "the same question has two different answers", path=row.path, line=row.line,
             expected=format_value_for_error(answers[key]), found=format_value_for_error(value),
-            mend="Keep one answer, or number repeats with draw."
+            mend="Keep one answer, or number repeated answers with `draw`."
         )  # fmt: skip
 
 
@@ -248,20 +248,20 @@ def read_known_grades(path: Path, grades: str = "identity", column: str = "") ->
             raise entries.make_entry_error(
                 row, "the judgement is not in the grade map",
                 expected=", ".join(f"{level:g}" for level in values), found=f"{value:g}",
-                mend="Name a fitting map with grades=, or write one as value=grade,..."
+                mend="Choose a map that fits with grades=, or write one as value=grade,..."
             )  # fmt: skip
         grade = values[value]
         if grade is not None and judged.setdefault(query, {}).setdefault(doc, grade) != grade:
             raise entries.make_entry_error(
                 row, f"query {query!r} and document {doc!r} have two different judgements",
                 expected=f"grade {judged[query][doc]}, as before", found=f"grade {grade}",
-                mend="Keep one judgement of each query and document."
+                mend="Keep one judgement per query and document."
             )  # fmt: skip
     if not judged:
         raise DataError(
-            "no judgement is left",
+            "no judgements are left",
             path=path,
-            mend="The grade map drops all of them: name another with grades=.",
+            mend="The grade map drops them all. Choose another with grades=.",
         )
     return judged
 
@@ -301,13 +301,11 @@ class JudgeNoise:
     def __post_init__(self) -> None:
         if self.grade_noise < 0 or self.order_noise < 0:
             raise UsageError(
-                "Noise cannot be below 0.", mend="Give grade_noise and order_noise of 0 or more."
+                "Noise cannot be negative.", mend="Use 0 or more for grade_noise and order_noise."
             )
         for name in ("jitter", "random", "malformed", "failing"):
             if not 0 <= getattr(self, name) <= 1:
-                raise UsageError(
-                    f"{name} is {getattr(self, name)}.", mend=f"Give {name} as a number from 0 to 1."
-                )
+                raise UsageError(f"{name} is {getattr(self, name)}.", mend="Use a number from 0 to 1.")
 
 
 class SimulatedJudge:
@@ -332,7 +330,7 @@ class SimulatedJudge:
         if not 1 <= unjudged <= 5 or attempts < 1 or latency < 0:
             raise UsageError(
                 f"A simulated judge cannot use unjudged={unjudged}, attempts={attempts}, latency={latency}.",
-                mend="Use a grade from 1 to 5, 1 or more attempts, a latency of 0 or more seconds.",
+                mend="Use a grade from 1 to 5, at least 1 attempt, and a latency of 0 or more seconds.",
             )
         self._grades, self._noise, self._unjudged = grades, noise, unjudged
         self._seed, self._attempts, self._latency = seed, attempts, latency

@@ -201,7 +201,8 @@ def compute_name_margins(similarities: Floats) -> RightPassageMargins:
     values = np.asarray(similarities, dtype=np.float64)
     if values.shape[-1:] != (5,):
         raise UsageError(
-            f"Similarities of shape {values.shape} do not form bundles.", mend="The last axis must have 5."
+            f"Similarities of shape {values.shape} do not form bundles.",
+            mend="Give 5 per bundle, on the last axis.",
         )
     right = values[..., 0]
     impostors = values[..., 1:3].max(axis=-1)
@@ -619,7 +620,9 @@ def _note_repeated_names(of: BundleAuthorsAndTopics, queries: int) -> tuple[str,
     people, topics = len(set(of.people)), len(set(of.topics))
     if queries <= lcm(people, topics):
         return ()
-    return (f"{queries} queries of {people} authors and {topics} topics: pairs of both occur more than once",)
+    return (
+        f"{queries} queries of {people} authors and {topics} topics: some author-topic pairs occur more than once",
+    )
 
 
 def _estimate_names_effort(request: NamesRequest, lang: Lang, name: str) -> TaskEffort:
@@ -649,7 +652,11 @@ def build_name_probe_tables(
         yield _ablations_table(rows, systems, dataset, lang, size)
     yield _recall_table(rows, systems)
     yield build_correlation_table(
-        rows, systems, "name_links", "Name margin and retrieval, over queries and over conditions", ACROSS
+        rows,
+        systems,
+        "name_links",
+        "Correlations of name margin and retrieval, over queries and conditions",
+        ACROSS,
     )
 
 
@@ -663,7 +670,7 @@ def _build_base_margins_table(rows: ProbeResultRows, systems: Sequence[str], siz
 
 def _build_margin_ratios_table(rows: ProbeResultRows, systems: Sequence[str], size: str) -> ColumnTable:
     return ColumnTable.of(
-        "rag_table11", f"Name margin over topic margin, ratio of means: {size}", rows.lines(systems), SYSTEM, LANG,
+        "rag_table11", f"Mean name margin divided by mean topic margin: {size}", rows.lines(systems), SYSTEM, LANG,
         *make_measure_interval_columns(("name/topic", "low", "high"), RATIO), note=INTERVALS
     )  # fmt: skip
 
@@ -681,7 +688,7 @@ def _ablations_table(
         make_measure_column("percent of means", OF_MEANS, decimals=1, style="signed"),
         make_measure_column("rows left out", EXCLUDED),
         note="percent is the mean change over rows with a base margin of 0.02 or more (the last column has the "
-            f"share of other rows); percent of means is the change of the means of the same rows. {INTERVALS}"
+            f"share of other rows); percent of means is the change in the means of the same rows. {INTERVALS}"
     )  # fmt: skip
 
 
@@ -689,9 +696,8 @@ def _recall_table(rows: ProbeResultRows, systems: Sequence[str]) -> ColumnTable:
     return ColumnTable.of(
         "name_retrieval", "Retrieval under ablations", _list_ablation_lines(rows, systems), SYSTEM, LANG, CONDITION,
         make_measure_column("d_name", HEADLINE), *chain.from_iterable(map(make_measure_change_columns, MEASURES)),
-        note="Retrieval from a collection of all bundles' passages (our addition): grade 5 right author and topic, "
-            "3 right "
-        f"author, 2 right topic, 1 neither. Change is relative to the base. {INTERVALS}"
+        note="Retrieval from the passages of all bundles (not in the paper). Grades: 5 = right author and topic, "
+        f"3 = right author, 2 = right topic, 1 = neither. Change is relative to the base. {INTERVALS}"
     )  # fmt: skip
 
 

@@ -202,7 +202,7 @@ def compute_recovered_loss_share(clean: Floats, noisy: Floats, rewritten: Floats
     sides = [np.asarray(side, dtype=np.float64) for side in (clean, noisy, rewritten)]
     if len({side.shape for side in sides}) != 1 or not sides[0].size:
         raise UsageError(
-            "The three sides do not have the same questions.", mend="Give one cosine per question for each."
+            "clean, noisy and rewritten differ in shape.", mend="Give one cosine per question in each."
         )
     return float(measure_recovery_per_question(*(side.mean() for side in sides)))
 
@@ -248,7 +248,7 @@ def _score_noise_variant(
         means[COSINE][place]
     ):
         n = len(means[COSINE][place])
-        reason = f"{lost} of {n} queries have no rewriting (over {MOST_LOST:.0%}, so no score)"
+        reason = f"{lost} of {n} queries could not be rewritten (over {MOST_LOST:.0%}, so no score)"
         yield from (make_undefined_score(name, n - lost, reason, variant=variant.name) for name in means)
         return
     for name, of_questions in means.items():
@@ -264,7 +264,7 @@ def _score_noise_variant(
             columns,
             lambda m: measure_recovery_per_question(m[..., 0], m[..., 1], m[..., 2]),
             variant=variant.name,
-            why_not="noise costs no similarity",
+            why_not="noise does not lower the similarity",
         )
     for name in MEASURES:
         yield from _score_paired_difference(
@@ -432,7 +432,7 @@ def _estimate_wording_memory(
     sizes = plan.ProbeSizes(asked.places.size, asked.places.size, len(posed), request.resamples)
     return plan.estimate_system_memory(
         system, [*asked.texts, *posed.references], posed.corpus, sizes,
-        "Probe a smaller corpus, or fewer queries (--limit)"
+        "Use a smaller corpus, or fewer queries (--limit)"
     )  # fmt: skip
 
 
@@ -530,7 +530,11 @@ def build_noise_probe_tables(rows: ProbeResultRows, systems: Sequence[str]) -> I
     yield _build_cosine_drops_table(rows, systems)
     yield _make_end_to_end_table(rows, systems)
     yield build_correlation_table(
-        rows, systems, "noise_links", "Similarity and retrieval, over queries and over levels", ACROSS
+        rows,
+        systems,
+        "noise_links",
+        "Correlations of similarity and retrieval, over queries and levels",
+        ACROSS,
     )
 
 
@@ -546,7 +550,7 @@ def _cosines_table(rows: ProbeResultRows, systems: Sequence[str]) -> ColumnTable
     levels = [_make_level_cosine_column(level) for level in range(len(LEVELS))]
     lines = rows.lines(systems, [name_noise_level(0, rewriter) for rewriter in _list_rewriters(rows)])
     return ColumnTable.of(
-        "rag_table12", "Similarity of the question to its meaning, by level of noise",
+        "rag_table12", "Similarity of the question to its reference, by noise level",
         [line for line in lines if any(field.find(line) is not None for field in levels)],
         SYSTEM, DATASET, LANG, WORDING, *levels
     )  # fmt: skip
@@ -563,7 +567,7 @@ def _make_level_cosine_column(level: int) -> ComputedColumn:
 def _build_cosine_drops_table(rows: ProbeResultRows, systems: Sequence[str]) -> ColumnTable:
     lines = rows.lines(systems, [name_noise_level(NOISIEST, rewriter) for rewriter in _list_rewriters(rows)])
     return ColumnTable.of(
-        "rag_table13", f"Drop of similarity from level 0 to level {NOISIEST}, and what rewriting recovers",
+        "rag_table13", f"Drop in similarity from level 0 to level {NOISIEST}, and how much rewriting recovers",
         # Questions as asked keep their line where nothing could be measured.
         [line for line in lines if not _parse_variant_rewriter(line.variant) or line.find(HEADLINE) is not None],
         SYSTEM, DATASET, LANG, WORDING, *make_measure_interval_columns(("drop", "drop low", "drop high"), HEADLINE),
@@ -585,7 +589,7 @@ def _make_end_to_end_table(rows: ProbeResultRows, systems: Sequence[str]) -> Col
         *chain.from_iterable(changes),
         make_measure_column(OVERLAP, OVERLAP), make_measure_column(TAU, TAU),
         note="Change is relative to the clean question, with p from the paired bootstrap; overlap and tau compare "
-            "with its ranking. "
+            "the two rankings. "
         f"{INTERVALS}"
     )  # fmt: skip
 

@@ -53,12 +53,12 @@ class NamesRequest:
         (), "An ablation, such as gibberish_name. Default: all ten.", name="--condition"
     )
     people: str | None = option(
-        None, "Your authors: a table with columns given and family.", value="PATH", group=DATA
+        None, "Your authors: a table with columns `given` and `family`.", value="PATH", group=DATA
     )
     topics: str | None = option(
-        None, "Your topics: a table with a column topic, or a .txt file.", value="PATH", group=DATA
+        None, "Your topics: a table with a column `topic`, or a .txt file.", value="PATH", group=DATA
     )
-    queries: int = option(100, "Queries per language made from authors and topics.", least=1, group=DATA)
+    queries: int = option(100, "Queries per language, made from authors and topics.", least=1, group=DATA)
     runs: int = option(
         15,
         "Random draws of impostors and phrasings, or of small talk.",
@@ -74,7 +74,7 @@ class NamesRequest:
     )
     datasets: tuple[str, ...] = redeclare_option(
         RunRequest, "datasets", default=(),
-        help="Retrieval data to add author names to, to measure how much recall damaged names cost."
+        help="Retrieval data to add author names to; measures the recall lost when names are damaged."
     )  # fmt: skip
     mapping: tuple[tuple[str, str], ...] = redeclare_option(
         RunRequest, "mapping", default=(), read=parse_column_pairs
@@ -85,7 +85,7 @@ class NamesRequest:
     def __post_init__(self) -> None:
         for lang in self.langs:
             if lang not in LANGS:
-                raise UsageError(f"There are no texts in {lang!r}.", mend=f"Use {' or '.join(LANGS)}.")
+                raise UsageError(f"There are no probe texts in {lang!r}.", mend=f"Use {' or '.join(LANGS)}.")
         for condition in self.conditions:
             if condition not in _list_known_conditions():
                 from difflib import get_close_matches
@@ -217,7 +217,7 @@ class VersionsOptions(Options):
     )
     copies: int = option(3, "Copies of each passage.", least=1, most=50, group=DATA)
     cutoff: int = option(10, "Passages considered per list.", name="-k", least=1, most=1_000)
-    near: float = option(0.8, "Minimum Jaccard index of near-duplicate passages.")
+    near: float = option(0.8, "Jaccard index from which passages count as near-duplicates.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -225,7 +225,7 @@ class VersionsOptions(Options):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} is {getattr(self, name)}.", mend="Use a positive whole number.")
         if not 0.3 <= self.near <= 1:
-            raise UsageError(f"near is {self.near:g}.", mend="Use a share from 0.3 to 1.")
+            raise UsageError(f"near is {self.near:g}.", mend="Use a number from 0.3 to 1.")
 
 
 @dataclass(frozen=True)

@@ -214,7 +214,7 @@ class SharedResamplesContext(EvaluationContext):
         with np.errstate(invalid="ignore", divide="ignore"):
             result = estimate(table, statistic, self, "queries", self.method, groups=self.together)
         if not np.isfinite(result.value):
-            return make_undefined_score(measure, result.n, why_not or "it is not defined", variant=variant)
+            return make_undefined_score(measure, result.n, why_not or "it is undefined", variant=variant)
         return result.score(measure, variant=variant)
 
     def links(self, x: Floats, y: Floats, names: tuple[str, str], variant: str = "") -> list[Score]:
@@ -300,7 +300,7 @@ def _name_correlation(name: str, names: tuple[str, str]) -> str:
 
 
 SYSTEM, LANG, DATASET = text("system"), text("lang"), text("dataset")
-INTERVALS = "Intervals are 95% bootstrap over queries, corrected for bias and for few queries."
+INTERVALS = "Intervals: 95% bootstrap over queries, corrected for bias and for small samples."
 
 
 class ProbeResultRows:

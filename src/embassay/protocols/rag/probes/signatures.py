@@ -393,13 +393,17 @@ def build_signature_tables(
 
     lines = rows.lines(systems, ("", *CONDITIONS))
     yield ColumnTable.of(
-        "name_losses", "What damaged names cost in a collection",
+        "name_losses", "Retrieval lost when names are damaged",
         [line for line in lines if line.find(RECALL) is not None], DATASET, SYSTEM, CONDITION,
         number_column("margin %", "value", 1, "signed").within(find_bundle_margin_change),
         *chain.from_iterable(map(make_measure_change_columns, MEASURES)),
-        note=("Passages get authors, and questions ask for an author. Change is relative to the base; margin % is "
+        note=("Author names are added to passages and questions. Change is relative to the base; margin % is "
             f"the ablation's change in the probe's name margin. {INTERVALS}")
     )  # fmt: skip
     yield build_correlation_table(
-        rows, systems, "name_forecasts", "The probe's margin and the recall lost, over conditions", ACROSS
+        rows,
+        systems,
+        "name_forecasts",
+        "Correlations of the probe's margin and recall lost, over conditions",
+        ACROSS,
     )

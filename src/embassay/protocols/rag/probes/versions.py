@@ -57,7 +57,7 @@ def evaluate(system: Similarity, data: RetrievalSet, context: TaskContext) -> Ta
     items, ids = Items(), [data.queries.ids[twin.query] for twin in twins]
     if not twins:
         row = make_undefined_score(
-            HEADLINE, 0, "no passage of a question has a number, date, status or verb to change"
+            HEADLINE, 0, "no question has a passage with a number, date, status or verb to change"
         )
         return TaskOutcome((row,), {HEADLINE: HeadlineComponent(None, 0, reason=row.reason)}, items.columns)
     asked = [data.queries.texts[twin.query] for twin in twins]
@@ -286,14 +286,14 @@ def build_version_remedies_table(rows: Sequence[Result]) -> ColumnTable:
         if row.measure in (HEADLINE, ONLY_OLD) and row.dataset and not row.subset:
             cells.setdefault((row.dataset, row.system, row.variant), {})[row.measure] = row
     return ColumnTable.of(
-        "versions_remedies", "The current version against the old one", cells.values(),
+        "versions_remedies", "Current version compared with the old version", cells.values(),
         text("dataset", f"{HEADLINE}.dataset"), text("system", f"{HEADLINE}.system"),
         text("remedy", lambda cell: cell[HEADLINE].variant or "none"),
         number_column("current first", f"{HEADLINE}.value", 3), number_column("low", f"{HEADLINE}.ci_low", 3),
         number_column("high", f"{HEADLINE}.ci_high", 3), number_column("only old", f"{ONLY_OLD}.value", 3),
         whole_number_column("questions", f"{HEADLINE}.n"),
-        note="Share of questions whose current passage ranks above its old version (0.5: chance), and whose list "
-            "has only the old one, among questions whose list has either."
+        note="Share of questions whose current passage ranks above its old version (chance: 0.5), and whose list "
+            "has only the old version. Questions whose list has neither are left out."
     )  # fmt: skip
 
 
@@ -301,10 +301,10 @@ def build_old_version_change_table(rows: Sequence[Result]) -> ColumnTable:
     """How often the current version is first, by what the old one changes."""
     kept = [row for row in rows if row.measure == HEADLINE and row.subset and not row.variant and row.dataset]
     return ColumnTable.of(
-        "versions_changes", "By what the old version changes", kept, text("dataset"), text("system"),
+        "versions_changes", "Current version first, by type of change", kept, text("dataset"), text("system"),
         text("change", "subset"), number_column("current first", "value", 3),
         number_column("low", "ci_low", 3),
-        number_column("high", "ci_high", 3), whole_number_column("questions", "n"), note="Lists as they are."
+        number_column("high", "ci_high", 3), whole_number_column("questions", "n"), note="Lists without a remedy."
     )  # fmt: skip
 
 
@@ -320,5 +320,5 @@ def build_passage_copies_table(rows: Sequence[Result]) -> ColumnTable:
         number_column("copies", f"{COPIES}.value", 3),
         number_column("different passages", f"{DISTINCT}.value", 2),
         whole_number_column("questions", f"{COPIES}.n"),
-        note="Share of the first passages that repeat another of them, and how many different ones there are."
+        note="Share of the top passages that repeat another one, and the number of different passages."
     )  # fmt: skip

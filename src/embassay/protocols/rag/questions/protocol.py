@@ -403,7 +403,9 @@ def make_question_result_rows(plan: QuestionSetPlan, found: QuestionSet) -> list
         n, kept = sum(counts.values()), counts.get(KEPT, 0)
         where = ("rag", TASK, cell.dataset, "", plan.lang(cell.dataset), cell.variant, cell.system, "kept")
         if not n:
-            rows.append(Result(*where, None, 0, seed=plan.request.seed, reason="nothing could be asked"))
+            rows.append(
+                Result(*where, None, 0, seed=plan.request.seed, reason="no question could be drafted")
+            )
             continue
         ends = wilson(kept / n, n)
         rows.append(Result(*where, kept / n, n, ends.low, ends.high, "Wilson over drafts", plan.request.seed))
@@ -418,7 +420,7 @@ def build_question_tables(plan: QuestionSetPlan, found: QuestionSet) -> Iterator
         whole_number_column("Questions", lambda name: int(shares[name]["questions"])),
         points_column("Share (%)", lambda name: shares[name]["share"]),
         whole_number_column("Repeats left out", lambda name: found.repeated.get(name, 0)),
-        note="Users' questions come first: repeats of them are left out."
+        note="Users' questions come first; later questions that repeat them are left out."
     )  # fmt: skip
     for name, title, kinds in (
         ("drafts", "Generated questions by outcome", OF_MODELS),

@@ -151,13 +151,13 @@ _HERE = "embassay.protocols.rag.ranking"
 ENGINES.add(
     "grades",
     f"{_HERE}.engines:GradeRankingEngine",
-    "The order of the grades; the judge is not asked",
+    "Order by grade, without further judge calls",
     calls="0",
 )
 ENGINES.add(
     "single_shot",
     f"{_HERE}.engines:SingleShotRankingEngine",
-    "The whole pool ordered in one answer",
+    "The whole pool ordered in a single judge call",
     calls="1",
 )
 ENGINES.add(
@@ -166,7 +166,7 @@ ENGINES.add(
 )  # fmt: skip
 ENGINES.add(
     "bayes", f"{_HERE}.bayes:BayesianRankingEngine",
-    "A posterior over all orders; asks where an answer is most informative",
+    "A posterior over all orders; makes the most informative judge calls",
     calls="at most 1.2 per candidate, 0.9 if grades differ"
 )  # fmt: skip
 
@@ -306,7 +306,7 @@ class BayesRankingOptions:
             if not low <= value <= high:
                 raise UsageError(
                     f"The ranking engine 'bayes' needs {name} from {low:g} to {high:g}, found {value!r}.",
-                    mend=f"Give a {name} in that range, or leave it out for {getattr(BayesRankingOptions, name)!r}.",
+                    mend=f"Use a value in that range, or omit it for {getattr(BayesRankingOptions, name)!r}.",
                 )
 
     def limits(self, n: int, *, graded: bool) -> BayesCallLimits:

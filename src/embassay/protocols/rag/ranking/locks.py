@@ -264,7 +264,7 @@ class PairLockRankingEngine:
             if isinstance(value, int | float) and not value >= least.get(field.name, 0):
                 raise UsageError(
                     f"The engine 'locks' needs {field.name} of at least {least.get(field.name, 0)}, found {value}.",
-                    mend="Give a larger one.",
+                    mend="Use a larger value.",
                 )
 
     @property

@@ -54,7 +54,8 @@ def compare_repeated_orders(
     """
     if len(orders) < 2 or any(sorted(order) != list(range(len(orders[0]))) for order in orders):
         raise UsageError(
-            f"{len(orders)} orders cannot be compared.", mend="Give two or more, all with the same positions."
+            f"{len(orders)} orders cannot be compared.",
+            mend="Give at least two orders of the same positions.",
         )
     places = [_invert_order(order) for order in orders]
     size = min(top, len(orders[0]))
@@ -516,5 +517,5 @@ def _note_circular_triads(counts: JudgeConsistency) -> str:
 def _note_passage_exposure(shown: CandidateExposureCounts | None) -> str:
     if shown is None:
         return ""
-    never = f"; {shown.never:,} were never shown and are ranked by their grade" if shown.never else ""
-    return f"A passage was shown {shown.least} to {shown.most} times, median {shown.median:g}{never}."
+    never = f"; {shown.never:,} were never shown and are ranked by grade" if shown.never else ""
+    return f"Passages were shown {shown.least} to {shown.most} times (median {shown.median:g}){never}."

@@ -103,8 +103,8 @@ MARGIN = 0.01
 """What is less than this of a score is nothing to act on."""
 
 NEXT = {
-    "pool": "Improve the pool next: hybrid retrieval (words and vectors), the index's recall, query rewriting.",
-    "ordering": "Improve the ordering next: a reranker, near-duplicates removed, metadata, shorter chunks.",
+    "pool": "Next, improve the pool: try hybrid retrieval (words and vectors), index recall or query rewriting.",
+    "ordering": "Next, improve the ordering: try a reranker, removing near-duplicates, metadata or shorter chunks.",
 }
 
 
@@ -148,7 +148,9 @@ def _make_run_reading(
     }
     facts = {name: fact for name, fact in told_by.items() if fact is not None}
     if len(facts) < len(titles):
-        text = f"{run.name}@{k}: no conclusion is possible: no query has a useful document in its pool."
+        text = (
+            f"{run.name}@{k}: no conclusion is possible because no query has a useful document in its pool."
+        )
         return RunInterpretation(run.name, k, "untold", text, tuple(facts.values()))
     if run.graded.pool is None and run.documents.shape[1] <= k:
         return RunInterpretation(
@@ -178,26 +180,26 @@ def _find_larger_loss(facts: dict[str, NumberInSentence]) -> str:
 
 def _phrase_run_reading(run: str, k: int, finding: str, pool: str, facts: dict[str, NumberInSentence]) -> str:
     heads = {
-        "pool": f"{run}@{k}: the pool. A perfect order of {pool} would give PROC "
-        f"{format_cited_number(facts['ceiling'])}; the pool loses {format_cited_number(facts['pool'])}, the ordering "
+        "pool": f"{run}@{k}: the pool loses more. A perfect order of {pool} would give PROC "
+        f"{format_cited_number(facts['ceiling'])}. The pool loses {format_cited_number(facts['pool'])}, the ordering "
         f"{format_cited_number(facts['ordering'])}; %PROC is {format_cited_number(facts['share'])}.",
-        "ordering": f"{run}@{k}: the ordering. {_capitalize_first(pool)} could give PROC "
-        f"{format_cited_number(facts['ceiling'])}, and {format_cited_number(facts['reached'])} is reached, %PROC "
-        f"{format_cited_number(facts['share'])}: the ordering loses {format_cited_number(facts['ordering'])}, "
+        "ordering": f"{run}@{k}: the ordering loses more. {_capitalize_first(pool)} could give PROC "
+        f"{format_cited_number(facts['ceiling'])}, but gives {format_cited_number(facts['reached'])}; %PROC is "
+        f"{format_cited_number(facts['share'])}. The ordering loses {format_cited_number(facts['ordering'])}, "
         f"the pool {format_cited_number(facts['pool'])}.",
-        "both": f"{run}@{k}: both. The pool loses {format_cited_number(facts['pool'])} and the ordering "
+        "both": f"{run}@{k}: both lose. The pool loses {format_cited_number(facts['pool'])} and the ordering "
         f"{format_cited_number(facts['ordering'])}; it is undecided which loses more.",
-        "little": f"{run}@{k}: little is left to improve, {format_cited_number(facts['total'])} of the ideal is lost.",
+        "little": f"{run}@{k}: little is left to improve: {format_cited_number(facts['total'])} of the ideal is lost.",
         "open": f"{run}@{k}: undecided on these queries. The pool loses {format_cited_number(facts['pool'])}, "
-        f"the ordering {format_cited_number(facts['ordering'])}.",
+        f"and the ordering {format_cited_number(facts['ordering'])}.",
     }
     return " ".join(filter(None, [heads[finding], NEXT.get(finding, "")]))
 
 
 def _note_short_run(run: RunOnJudgedQueries, k: int, reached: NumberInSentence) -> str:
     return (
-        f"{run.name}@{k}: RA-nWG is {format_cited_number(reached)}, but no list is longer than {k}, so it cannot "
-        "separate the pool from the ordering. Score a deeper run, or pass the candidates with --pool."
+        f"{run.name}@{k}: RA-nWG is {format_cited_number(reached)}, but no list is longer than {k}, so the pool "
+        "cannot be separated from the ordering. Score a deeper run, or pass the candidates with --pool."
     )
 
 
@@ -209,12 +211,12 @@ _MEANING = {
     "holds": "It helps.", "does not hold": "It does not help.", "open": "Undecided on these queries."
 }  # fmt: skip
 UNTESTED = (
-    ("ANN index", "pool", "an HNSW index within 1-2% of a flat one: compare a run from each."),
-    ("rewriting", "pool", "rewriting queries and normalising to Unicode NFC: compare a run with and without."),
-    ("near-duplicates", "ordering", "removing near-duplicates and trimming before reranking: compare both runs."),
-    ("shorter chunks", "ordering", "shorter chunks and cleaner metadata: they change the documents themselves."),
-    ("int8", "cost", "int8 vectors only under hard memory limits, after looking at %PROC again."),
-    ("dimensions", "cost", "1024 dimensions, 2048 only for a deep K: compare a run from each.")
+    ("ANN index", "pool", "an HNSW index within 1-2% of a flat one (compare a run from each)."),
+    ("rewriting", "pool", "rewriting queries and normalising to Unicode NFC (compare runs with and without)."),
+    ("near-duplicates", "ordering", "removing near-duplicates and trimming before reranking (compare both runs)."),
+    ("shorter chunks", "ordering", "shorter chunks and cleaner metadata (they change the documents themselves)."),
+    ("int8", "cost", "int8 vectors only under hard memory limits, after rechecking %PROC."),
+    ("dimensions", "cost", "1024 dimensions, 2048 only for a deep K (compare a run from each).")
 )  # fmt: skip
 
 
@@ -232,13 +234,13 @@ def make_scoring_guidance(
     ]
     knobs = {advice.knob for advice in tested}
     missing = [] if "hybrid" in knobs else [
-        ("hybrid", "pool", "a pool from two retrievers: score runs from both, deeper than 2K, without --pool.")
+        ("hybrid", "pool", "a pool from two retrievers (score runs from both, deeper than 2K, without --pool).")
     ]  # fmt: skip
     missing += [] if "depth" in knobs else [
-        ("depth", "pool", "50 candidates for @10 and 100 for @30: score a deeper run.")
+        ("depth", "pool", "50 candidates for @10 and 100 for @30 (score a deeper run).")
     ]  # fmt: skip
     missing += [] if "reranker" in knobs else [
-        ("reranker", "ordering", "a strong reranker: score a run and its reranked version, with the same documents.")
+        ("reranker", "ordering", "a strong reranker (score a run and its reranked version, with the same documents).")
     ]  # fmt: skip
     return (*tested, *(_make_untested_guidance(*line) for line in (*missing, *UNTESTED)))
 
@@ -268,7 +270,7 @@ def _advise_on_hybrids(
         # Bonferroni, since the best of several was chosen by the same data.
         gain = cite_quantity(f"gain in PROC@{k}", quantity, 1 - 0.05 / len(at_k))
         status = judge_whether_gain_holds(gain)
-        told_gain = f"{_phrase_gain(gain)} than the better one alone"
+        told_gain = f"{_phrase_gain(gain)} than the better run alone"
         text = f"{_describe_union(best)}, PROC@{k} {format_cited_number(ceiling)}: {told_gain}. {_MEANING[status]}"
         size = NumberInSentence(best.depth, what="distinct documents")
         yield GuidanceVerdict(
@@ -278,8 +280,8 @@ def _advise_on_hybrids(
 
 def _describe_union(union: MergedRunPool) -> str:
     if union.fused:
-        return f"{union.fused} joins {union.a} and {union.b}"
-    return f"A hybrid pool of {union.depth} distinct documents, of {union.a} and {union.b} in turn"
+        return f"{union.fused} combines {union.a} and {union.b}"
+    return f"A hybrid pool of {union.depth} distinct documents, alternating {union.a} and {union.b}"
 
 
 def _phrase_gain(gain: NumberInSentence) -> str:
@@ -287,11 +289,11 @@ def _phrase_gain(gain: NumberInSentence) -> str:
     # What the table rounds to 0 is neither more nor less.
     if format_score(abs(gain.point)) == format_score(0.0):
         ends = "" if gain.low is None else f" ({format_interval(*gain.ends)})"
-        return f"no more{ends}"
+        return f"no higher{ends}"
     if gain.point >= 0:
-        return f"{format_cited_number(gain)} more"
+        return f"{format_cited_number(gain)} higher"
     low, high = gain.ends
-    return f"{format_cited_number(NumberInSentence(-gain.point, -high, -low, what=gain.what))} less"
+    return f"{format_cited_number(NumberInSentence(-gain.point, -high, -low, what=gain.what))} lower"
 
 
 def _advise_on_depth(
@@ -311,7 +313,7 @@ def _advise_on_depth(
             status = "holds" if high < MARGIN else "does not hold" if low > MARGIN else "open"
             text = (
                 f"{DEPTHS[k]} candidates for @{k}: "
-                f"cutting {run.name} there loses {format_cited_number(lost)} of PROC@{k}. "
+                f"cutting {run.name} to that depth loses {format_cited_number(lost)} of PROC@{k}. "
                 + {"holds": "Enough.", "does not hold": "Fetch more.", "open": "Undecided on these queries."}[
                     status
                 ]
@@ -400,8 +402,8 @@ def _warn_of_uneven_judging(score: ScoringRecord) -> str:
         return ""
     name, share, other = uneven
     return (
-        f"{name} has no grade for {format_percent(share)} of the passages that count, the leader for "
-        f"{format_percent(other)}: {MISSING_LABELS}"
+        f"{name} has no grade for {format_percent(share)} of the passages that count, compared with "
+        f"{format_percent(other)} for the leader: {MISSING_LABELS}"
     )
 
 
@@ -434,9 +436,9 @@ def _find_best_run_value(score: ScoringRecord) -> RunMeasureValue | None:
 def _phrase_single_run(best: RunMeasureValue) -> str:
     over = f"{best.n:,} of {best.total:,} {best.unit}"
     if best.low is None:
-        return f"Over {over}; no interval. Add a second run to compare."
+        return f"Based on {over}, without an interval. Add a second run to compare."
     interval = numbers.format_interval(*best.ends)
-    return f"The 95% interval is {interval}, over {over}. Add a second run to compare."
+    return f"The 95% interval is {interval}, based on {over}. Add a second run to compare."
 
 
 def _phrase_gap_of_two_best(score: ScoringRecord) -> str:
@@ -510,7 +512,7 @@ def _list_possible_first_runs(comparison: RunComparisonByMeasure) -> list[str]:
 FEW = 10
 ABOVE = 1e-9
 _TREATED = {
-    "zero": "they count as worthless but harmless",
+    "zero": "they count as worth 0, but not as harmful",
     "grade1": "they count as irrelevant",
     "condense": "they are removed before the cutoff",
 }
@@ -519,7 +521,7 @@ _TREATED = {
 def note_excluded_own_documents(gone: Mapping[str, int]) -> Iterator[ScoringNote]:
     """What `exclude_self` left out of each run."""
     for name, count in gone.items():
-        text = f"{name}: {format_noun_count(count, 'line')} with a query's own document left out."
+        text = f"{name}: {format_noun_count(count, 'line')} left out (a query's own document)."
         yield ScoringNote("own document", text, name, count)
 
 
@@ -532,9 +534,8 @@ def note_runs_finding_own_document(first: Mapping[str, tuple[int, int]]) -> Iter
     for name, (count, queries) in first.items():
         if count >= _SELF * queries:
             text = (
-                f"{name}: in {count:,} of {format_noun_count(queries, 'query')} the document with the "
-                "query's own id comes first "
-                "and is not judged relevant: --exclude-self leaves it out."
+                f"{name}: in {count:,} of {format_noun_count(queries, 'query')}, the document with the "
+                "query's own id comes first and is not judged relevant. Use --exclude-self to leave it out."
             )
             yield ScoringNote("own document first", text, name, count)
 
@@ -551,29 +552,29 @@ def note_input_oddities(
         yield ScoringNote("repeated judgements", f"The qrels repeat {times}.", "", judgements.repeated)
     grades = judgements.frame["grade"].unique().to_list()
     if len(grades) == 1:
-        text = f"Every judgement has grade {grades[0]}: no order is better than another."
+        text = f"Every judgement has grade {grades[0]}, so no order is better than another."
         yield ScoringNote("one grade", text, "", grades[0])
     if total < FEW:
         yield ScoringNote(
-            "few", f"Only {format_noun_count(total, 'query')}: the intervals say little.", "", total
+            "few", f"With only {format_noun_count(total, 'query')}, the intervals are unreliable.", "", total
         )
     for run in facts:
         if run.missing:
             lacking = f"{run.missing:,} of {format_noun_count(total, 'judged query')}"
-            nothing = "they count as empty results"
+            nothing = "each counts as an empty result"
             is_idle = run.queries < HARDLY * total
             text = f"{run.name} lacks {lacking}: {'it is not tested' if is_idle else nothing}."
             yield ScoringNote("missing", text, run.name, run.missing, total)
         if run.unknown:
-            text = f"{run.name} has {format_noun_count(run.unknown, 'query')} without judgements, left out."
+            text = f"{run.name} has {format_noun_count(run.unknown, 'query')} without judgements (left out)."
             yield ScoringNote("unknown", text, run.name, run.unknown)
         if run.repeated:
             times = format_noun_count(run.repeated, "document")
-            text = f"{run.name} lists {times} of a query twice: the better ranked line counts."
+            text = f"{run.name} lists {times} twice for the same query; the better rank counts."
             yield ScoringNote("repeated", text, run.name, run.repeated, run.lines)
         if run.tied:
             equal = format_noun_count(run.tied, "document")
-            text = f"{run.name} has {equal} tied with another document of the same query: ranked by id."
+            text = f"{run.name} has {equal} tied with another document of the same query; ties are ordered by id."
             yield ScoringNote("tied", text, run.name, run.tied, run.lines)
 
 
@@ -593,7 +594,7 @@ def note_undefined_queries(
     for n, of_n in names.items():
         why = by_name[next(iter(of_n))].undefined
         these = join_words_with_and(_shorten_measure_names([by_name[name] for name in of_n], measures))
-        text = f"{these}: over {n:,} of {format_noun_count(total, 'query')}; undefined where {why}."
+        text = f"{these}: based on {n:,} of {format_noun_count(total, 'query')}; undefined where {why}."
         yield ScoringNote("undefined", text, "", total - n, total)
     if _has_set_measure(measures):
         yield from _note_rare_grade_weights(board, total)
@@ -625,12 +626,12 @@ def note_unjudged_and_odd_values(
         for measure in measures:
             if over := count_over_one(values.columns[measure.name].value) if len(measure.parts) == 1 else 0:
                 what = f"{measure.name} is above 1 for {format_noun_count(over, 'query')}"
-                text = f"{run.name}: {what}; its list has documents that are not in the pool."
+                text = f"{run.name}: {what}, because its list has documents that are not in the pool."
                 yield ScoringNote("above_one", text, run.name, over, len(board.queries))
             if measure.is_ratio and (over := _count_above_ceiling(values, measure.name)):
                 text = (
                     f"{run.name}: {format_noun_count(over, 'query')} above the ceiling "
-                    f"{measure.name.removeprefix('%')}; the run was not drawn from this pool."
+                    f"{measure.name.removeprefix('%')}, because the run was not drawn from this pool."
                 )
                 yield ScoringNote("above_ceiling", text, run.name, over, len(board.queries))
 
@@ -638,7 +639,7 @@ def note_unjudged_and_odd_values(
 def note_too_few_resamples(runs: int, resamples: int, test: str) -> Iterator[ScoringNote]:
     """Where the resamples of random signs are too few for the number of pairs."""
     if test == "randomization" and (pairs := comb(runs, 2)) and 2 * pairs / (resamples + 1) >= ALPHA:
-        few = f"With {format_noun_count(pairs, 'pair')} of runs {resamples:,} resamples cannot tell any two apart"
+        few = f"With {format_noun_count(pairs, 'pair')} of runs, {resamples:,} resamples are too few for significance"
         text = f"{few}: use --resamples {_count_resamples_needed(pairs)}."
         yield ScoringNote("resamples", text, "", resamples)
 
@@ -653,7 +654,7 @@ def note_answered_queries(
     for value in values:
         if value.measure.startswith(ANSWERS):
             whole = f"{format_noun_count(value.n, 'query')} with all evidence found and an answer"
-            text = f"{value.run}: {value.measure} is over {whole}."
+            text = f"{value.run}: {value.measure} covers {whole}."
             yield ScoringNote("answers_hit", text, value.run, value.n, total)
 
 
@@ -665,11 +666,13 @@ def _note_rare_grade_weights(board: RunsOnJudgedQueries, total: int) -> Iterator
     useful = board.counts[:, 2:].sum(axis=1) > 0
     if fallback := int((find_pools_without_grade_5(board.counts) & useful).sum()):
         these = f"{fallback:,} of {format_noun_count(total, 'query')}"
-        text = f"{these} have no document of grade 5: for them, grade 4 weighs 1 and grade 3 weighs 0.2."
+        text = (
+            f"{these} have no document of grade 5: for them, grade 4 has weight 1 and grade 3 has weight 0.2."
+        )
         yield ScoringNote("fallback", text, "", fallback, total)
     if inverted := int(find_inverted_weights(board.counts).sum()):
         text = (
-            f"In {inverted:,} of {format_noun_count(total, 'query')} grade 3 weighs more than grade 4 (grade "
+            f"In {inverted:,} of {format_noun_count(total, 'query')}, grade 3 weighs more than grade 4 (grade "
             "inversion)."
         )
         yield ScoringNote("grade_inversion", text, "", inverted, total)

@@ -481,12 +481,14 @@ def _forecast_label_gains(
 def _phrase_use_of_judge(rows: Sequence[CorrectedRunEstimate], headline: str) -> str:
     mine = [row for row in rows if row.measure == headline]
     if not mine:
-        return f"People's grades are not enough for {headline}."
+        return f"People graded too little for {headline}."
     best = max(mine, key=lambda correction: correction.effective / correction.n)
     if best.slope == 0.0:
         return "The judge does not help here: people's grades alone are as informative."
     gained = best.effective / best.n
-    return f"With the judge people's {best.n:,} labelled {best.unit} are worth up to {best.n * gained:,.0f}."
+    return (
+        f"With the judge, the {best.n:,} {best.unit} graded by people are worth up to {best.n * gained:,.0f}."
+    )
 
 
 def _list_uncorrected_measures(
@@ -495,7 +497,8 @@ def _list_uncorrected_measures(
     """The measures of which a run has no row, with the reason where it is what people or the judge graded."""
     having = {row.measure for row in rows}
     nothing = MissingCorrection(
-        "it has no value on any query that people graded completely", "Grade more queries, drawn at random"
+        "the measure has no value on any query that people graded completely",
+        "Grade more queries, drawn at random",
     )
     lacking = []
     for measure in made.measures:
@@ -527,11 +530,11 @@ def explain_uncorrected_headline(
     sentences = (
         f"{lacking.reason[:1].upper()}{lacking.reason[1:]}.",
         f"{lacking.mend}.{f' {lacking.gain}.' if lacking.gain else ''}",
-        f"--out FOLDER writes FOLDER/tables/{TO_GRADE_TABLE}.csv: copy it, fill in its column grade from the top, and "
+        f"--out FOLDER writes FOLDER/tables/{TO_GRADE_TABLE}.csv: copy it, fill in its grade column from the top, and "
         "score again with the copy as --qrels. With --corpus and --queries, it includes the texts.",
         others,
     )
-    return f"{headline} cannot be corrected by these grades", tuple(filter(None, sentences))
+    return f"{headline} cannot be corrected with these grades", tuple(filter(None, sentences))
 
 
 _FEW_QUERIES = 30
@@ -545,20 +548,20 @@ def _correction_notes(made: JudgeCorrector, rows: Sequence[CorrectedRunEstimate]
     for row in rows:
         ends = [single.get((run, row.measure)) for run in (row.run, row.other)]
         if None not in ends and abs(ends[0] - ends[1] - row.value) >= 0.0005:  # type: ignore[operator]
-            yield "Each difference is corrected separately; it may not equal that of the two corrected values."
+            yield "Each difference is corrected separately, so it may not equal the difference of the corrected values."
             break
     few = min((row.queries for row in rows), default=_FEW_QUERIES)
     if few < _FEW_QUERIES:
         yield (
-            f"People graded only {few} queries: intervals use Student's t accordingly, and other queries would "
-            "shift them."
+            f"People graded only {few} queries: the intervals use Student's t, and other queries could shift "
+            "them."
         )
     for cutoff in sorted(k for k in cutoffs if k):
         missing, total = made.labelled.ungraded(cutoff)
         if rows and 0 < missing <= MOST_REFUSED * total:
             yield (
-                f"People left {missing:,} of {total:,} passages among the first {cutoff} ungraded in their queries; "
-                "these count as worthless."
+                f"In their queries, people left {missing:,} of {total:,} passages in the top {cutoff} ungraded; "
+                "these count as worth 0."
             )
 
 
@@ -593,7 +596,7 @@ def _make_corrected_run_value(
     judge: RunMeasureValue, row: CorrectedRunEstimate | None, lacking: str
 ) -> RunMeasureValue:
     if row is None:
-        alone = "" if judge.value is None else f" (by the judge alone {judge.value:.3f})"
+        alone = "" if judge.value is None else f" (judge alone: {judge.value:.3f})"
         reason = f"{lacking or 'people graded too little'}{alone}"
         return replace(
             judge, value=None, low=None, high=None, n=0, method="", reason=reason, error=None, df=None

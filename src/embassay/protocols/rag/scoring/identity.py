@@ -77,8 +77,8 @@ def check_document_ids_match(
             are_shared = any(bool(other.all.is_in(ids.all.implode()).any()) for other in others)
             if min(len(ids.all), len(docs)) >= FEWEST and not are_shared:
                 raise _make_foreign_documents_error(ids, None)
-        few = "Hardly a document" if ids.common else "No document"
-        such = f"its ids look like {_format_example_ids(ids.all)}, the judgements' ids like {_format_example_ids(docs)}"
+        few = "Hardly any document" if ids.common else "No document"
+        such = f"its ids look like {_format_example_ids(ids.all)}, and the judgements' like {_format_example_ids(docs)}"
         mend = f" {form.advice}" if form is not None and are_chunks else ""
         yield f"{few} of {name} is judged: {such}.{mend}"
 
@@ -139,8 +139,8 @@ def _note_differently_written_ids(
 
 def _make_foreign_documents_error(ids: _RunAndJudgedDocuments, form: IdSpellingMatch | None) -> DataError:
     mend = (
-        "Check that both ids name the same passages; with --corpus, the run's ids are checked against it. "
-        "Judgements of spans fit any passages (export/spans.jsonl)."
+        "Check that both use the same passage ids; with --corpus, the run's ids are checked against it. "
+        "Judgements of spans (export/spans.jsonl) fit any passages."
     )
     return DataError(
         "no document of the run is judged", path=ids.entries.path,

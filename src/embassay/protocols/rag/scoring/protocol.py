@@ -683,7 +683,7 @@ def _ask_retriever_functions(
         return
     if not request.queries:
         raise UsageError(
-            "A function needs questions, but there are none.", mend="Name their file: queries=FILE."
+            "A function needs questions, but there are none.", mend="Give their file: queries=FILE."
         )
     depth = compute_retrieval_depth(request)
     retrievers = [FunctionRetriever(run, depth, name) for name, run in functions.items()]
@@ -706,7 +706,7 @@ class StoredScoring:
         if len(self.request.pools) > 1:
             raise UsageError(
                 f"The runs of {self.path} have their own pools, but a retriever has none.",
-                mend="Score it again with one --pool, or none.",
+                mend="Score it again with a single --pool, or without.",
             )
         return replace(
             self.request, runs=(), retrievers=tuple(retrievers), queries=queries or self.request.queries
@@ -723,7 +723,7 @@ class StoredScoring:
                 raise UsageError(
                     f"{self.path} has the runs {', '.join(self.runs)}, but it is unclear which of them {name} "
                     "replaces.",
-                    mend=f"Name it so: --retriever {self.runs[0]}=SPEC, or add --as {name}={self.runs[0]}.",
+                    mend=f"Use --retriever {self.runs[0]}=SPEC, or add --as {name}={self.runs[0]}.",
                 )
             names[self.runs[0]] = name
         return names
@@ -735,8 +735,8 @@ def read_stored_scoring(path: Path) -> StoredScoring:
     asked = manifest.get("arguments", {})
     if manifest.get("protocol") != "rag" or "qrels" not in asked or "runs" not in asked:
         raise UsageError(
-            f"{path} contains no scoring to compare a retriever with.",
-            mend="Make one: embassay rag score --qrels FILE --run FILE --out DIR.",
+            f"{path} contains no scored runs to compare the retriever with.",
+            mend="Create one: embassay rag score --qrels FILE --run FILE --out DIR.",
         )
     known = {field.name for field in fields(ScoreRequest)}
     plain: dict[str, Any] = {

@@ -472,8 +472,8 @@ def _parse_measure(name: str) -> RequestedMeasure:
     built = MEASURES.build(CALL.format(spec))
     if not isinstance(built, GradedMeasure | RankingMeasure):
         raise UsageError(
-            f"{name} is not a measure of rankings.",
-            mend="`embassay list measures` shows what each one needs.",
+            f"{name} is not a ranking measure.",
+            mend="`embassay list measures` shows what each measure needs.",
         )
     facts = dict(MEASURES.get(built.spec.name).facts)
     family = "ceiling" if built.spec.name == "PROC" else "set"
@@ -498,7 +498,7 @@ def _strip_mean_setting(spec: Spec) -> tuple[Spec, bool]:
 def _make_measure_below_ceiling(name: str, ceiling: Spec) -> Measure:
     """What a ceiling is the ceiling of, with the same settings."""
     if ceiling.name != "PROC":
-        raise UsageError(f"There is no measure called {name!r}.", mend="Write %PROC@10 or %PROC_NR4@10.")
+        raise UsageError(f"There is no measure called {name!r}.", mend="Use %PROC@10 or %PROC_NR4@10.")
     params = {key: value for key, value in ceiling.params.items() if key != "of"}
     of = str(ceiling.params.get("of", "RA-nWG"))
     return MEASURES.build(CALL.format(Spec(of, "", params, ceiling.cutoff)))
@@ -587,5 +587,5 @@ def per_query(
 
 def _explain_undefined_measure(asked: RequestedMeasure) -> str:
     if asked.facts.base == ANSWERS:
-        return "not all evidence is among the first, or there is no answer"
+        return "not all evidence is in the top K, or there is no answer"
     return "the ceiling is 0 or undefined" if len(asked.parts) > 1 else asked.undefined

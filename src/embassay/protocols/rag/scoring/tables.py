@@ -124,7 +124,7 @@ def run_randomization_tests(
 def _explain_untestable_pair(gaps: Sequence[ResampledQuantity]) -> str:
     """Why some pair has no test."""
     if min(gap.units for gap in gaps) < 2 <= min(gap.n for gap in gaps):
-        return "all queries share a relevant document: they count as one"
+        return "all queries share a relevant document, so they count as one"
     return "too few queries where both are defined"
 
 
@@ -293,11 +293,11 @@ def build_tag_score_table(
         tagged = [_select_query_values(run, asked.name, inside) for run in taken]
         rows += [{"tag": tag, **row} for row in _list_tag_rows(tagged, asked.name, request, groups)]
     return ColumnTable.of(
-        "rag_tags", f"{asked.name} by tag of the questions", rows, text("Tag", "tag"), text("Run", "run"),
+        "rag_tags", f"{asked.name} by question tag", rows, text("Tag", "tag"), text("Run", "run"),
         *interval_columns("figure", (asked.name, "CI low", "CI high"), "number", 2, 1),
         whole_number_column("Queries", "figure.n"),
         *interval_columns("difference", (f"Minus {taken[0].run}", "Diff. low", "Diff. high"), "number", 2, 1),
-        note="95% bootstrap over the questions of a tag, paired."
+        note="95% paired bootstrap over the questions with a tag."
     )  # fmt: skip
 
 
@@ -409,14 +409,14 @@ def _build_run_pairs_table(score: ScoringRecord) -> ColumnTable:
 
 def _overlap_table(score: ScoringRecord) -> ColumnTable:
     return ColumnTable.of(
-        "rag_overlap", "How similar the first K documents are", score.likeness,
+        "rag_overlap", "Similarity of the first K documents", score.likeness,
         whole_number_column("K", "cutoff"), text("A", "a"),
         text("B", "b"), number_column("Overlap", "overlap", 3), number_column("95% low", "overlap_low", 3),
         number_column("95% high", "overlap_high", 3), number_column("tau-b", "tau", 3, "signed"),
         number_column("tau 95% low", "tau_low", 3, "signed"),
         number_column("tau 95% high", "tau_high", 3, "signed"),
         whole_number_column("tau queries", "tau_n"),
-        note="tau-b: over the documents that both have among their first K."
+        note="tau-b compares the documents that both runs have among their first K."
     )  # fmt: skip
 
 
@@ -436,4 +436,4 @@ def _reading_table(score: ScoringRecord) -> ColumnTable:
     columns = (Column("About", "text"), Column("Finding", "text"), Column("In words", "text"))
     rows = [(f"{reading.run}@{reading.cutoff}", reading.finding, reading.text) for reading in score.readings]
     rows += [(guidance.knob, guidance.status, guidance.text) for guidance in score.guidance]
-    return ColumnTable("rag_reading", "Pool or ordering, and what to improve next", columns, tuple(rows))
+    return ColumnTable("rag_reading", "Pool or ordering: what to improve next", columns, tuple(rows))

@@ -222,7 +222,7 @@ def _check_scores_not_rank_made(run: RunBestScores, entries: RunOrQrelsEntries) 
         raise DataError(
             "the run has no scores to set a threshold on", path=entries.path,
             expected="the similarity or probability of each passage", found=why,
-            mend="Write the engine's own scores into the run, distances with a minus sign."
+            mend="Write the engine's own scores to the run (distances with a minus sign)."
         )  # fmt: skip
 
 
@@ -276,12 +276,12 @@ class _RunCalibration:
         if self.of.empty:
             which = "queries" if self.silence is not None else "judged queries"
             said.append(
-                f"{self.of.empty:,} {which} have no list: they are never answered, whatever the threshold"
+                f"{self.of.empty:,} {which} have no list, so they are never answered at any threshold"
             )
         if self.silence is not None:
             mix = f"{self.of.unanswerable:,} of {len(self.of.ids) + self.of.empty:,} questions have no answer"
             said.append(
-                f"{mix}: precision, unlike silence, holds only if the same share of your questions has none"
+                f"{mix}; precision, unlike silence, applies only if the same share of your questions has none"
             )
             said += self.silence.notes
         return said

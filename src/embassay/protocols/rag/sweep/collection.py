@@ -174,7 +174,7 @@ def _drop_own_documents(data: RetrievalSet) -> tuple[RetrievalSet, tuple[Skipped
     ]
     answerable = tuple(data.queries.ids[row] for row in rows)
     if not answerable:
-        raise DataError("no query has a relevant document besides its own", mend="Leave exclude_self out.")
+        raise DataError("no query has a relevant document besides its own", mend="Remove exclude_self.")
     queries = replace(data.queries, ids=answerable, texts=tuple(data.queries.texts[row] for row in rows))
     gone = tuple(sorted(set(data.queries.ids) - set(answerable)))
     skipped = (SkippedItems("no relevant document except its own", len(gone), gone[:3]),) if gone else ()
@@ -255,13 +255,13 @@ def map_values_to_grades(
         above = ",".join(f"{gain:g}={gain + 1:g}" for gain in gains)
         raise DataError(
             f"the judgements of {entry.source!r} may be grades from 1 to 5 or gains from 0 to 4", found=found,
-            mend=(f"Say which: {{path: {entry.source}, grades: identity}} if they are grades, grades: "
+            mend=(f"Use {{path: {entry.source}, grades: identity}} if they are grades, or grades: "
                 f"'{above}' if 4 is the best grade.")
         )  # fmt: skip
     raise DataError(
         f"the judgements of {entry.source!r} are not grades from 1 to 5",
         found=found,
-        mend=f"Name a grade map for it: {{path: {entry.source}, grades: '{suggest_grade_map(gains)}'}}.",
+        mend=f"Add a grade map: {{path: {entry.source}, grades: '{suggest_grade_map(gains)}'}}.",
     )
 
 

@@ -272,7 +272,7 @@ def _canonicalize_spec_name(text: str, registry: Registry[Any], also: Sequence[s
                 near = find_nearest_name(name, parameters)
                 raise UsageError(
                     f"The {registry.kind} {spec.name!r} has no parameter {name!r}.",
-                    mend=f"Did you mean {near}?" if near else "Leave it out.",
+                    mend=f"Did you mean {near}?" if near else "Remove it.",
                 )
     registry.check_parameter_values(spec)
     return registry.format(spec)
@@ -282,7 +282,7 @@ def _require_some_encoder(file: SweepConfigFile) -> None:
     needs = next((mode for mode in file.mode if not mode.startswith(SPARSE)), "")
     if needs and not file.encoder:
         raise UsageError(
-            "the key 'encoder' is missing.", mend=f"The mode {needs} needs one: encoder: wordllama."
+            "the key 'encoder' is missing.", mend=f"The mode {needs} needs it. Example: encoder: wordllama."
         )
 
 
@@ -308,7 +308,7 @@ def _make_generator_settings(entry: GeneratorSettingsInFile | None) -> Generator
         generator.tokens_per_second is None
     ):
         raise UsageError(
-            "A generator is either timed or assumed.",
+            "A generator needs either a model to time or assumed speeds.",
             mend="Give model: SPEC, or both ttft_ms: and tokens_per_second:.",
         )
     return generator
@@ -327,7 +327,7 @@ def _check_encoder(text: str) -> None:
     if kind != "embedding":
         raise UsageError(
             f"{text!r} makes no vectors, so it is not an encoder.",
-            mend="Name an encoder: wordllama, minilm, st:ORG/MODEL, openai:NAME ...; for BM25, use mode: sparse or "
+            mend="Use wordllama, minilm, st:ORG/MODEL or openai:NAME, for example. For BM25, use mode: sparse or "
             "hybrid.",
         )
 
@@ -342,7 +342,7 @@ def _expand_measures_to_cutoffs(names: Sequence[str], cutoffs: Sequence[int]) ->
         if len(measure.parts) != 1 or measure.facts.family == "ceiling" or measure.needs_sources:
             raise UsageError(
                 f"{measure.name} is not measured in a sweep.",
-                mend="Ceilings (PROC) are added automatically; name measures of grades and rankings.",
+                mend="Choose graded or ranking measures; ceilings (PROC) are added automatically.",
             )
     return tuple(requested_measure.name for requested_measure in requested)
 
@@ -353,10 +353,10 @@ def _check_efficiency_weights(weights: Mapping[str, float], measures: Sequence[s
     if weights == WEIGHTS or (not unknown and sum(weights.values()) > 0):
         return weights
     if not unknown:
-        raise UsageError("The weights of efficiency sum to 0.", mend="Give one above 0.")
+        raise UsageError("The weights of efficiency sum to 0.", mend="Set at least one weight above 0.")
     raise UsageError(
         f"efficiency has a weight for {unknown[0]!r}, which is not measured.",
-        mend=f"Measured are {', '.join(measures)}.",
+        mend=f"Choose from {', '.join(measures)}.",
     )
 
 
@@ -366,13 +366,13 @@ def _make_sweep_rules(file: SweepConfigFile, measures: Sequence[str]) -> SweepRu
     rules = SweepRules(**{**file.rules.model_dump(), **lists, "efficiency": weights})
     if unknown := next((axis for axis in rules.quality_axes if axis not in measures), None):
         raise UsageError(
-            f"The quality axis {unknown!r} is not measured.", mend=f"Measured are {', '.join(measures)}."
+            f"The quality axis {unknown!r} is not measured.", mend=f"Choose from {', '.join(measures)}."
         )
     if rules.measure not in measures:
         near = find_nearest_name(rules.measure, measures)
         raise UsageError(
             f"The deciding measure, {rules.measure!r}, is not measured.",
-            mend=(f"Did you mean {near!r}? " if near else "") + f"Measured are {', '.join(measures)}.",
+            mend=(f"Did you mean {near!r}? " if near else "") + f"Choose from {', '.join(measures)}.",
         )
     if parse_requested_measures([rules.measure], (), answers=False)[0].facts.direction != "higher":
         raise UsageError(
@@ -399,7 +399,7 @@ def _require_axis_value(name: str, registry: Registry[Any], axis: Sequence[str],
         near = find_nearest_name(text, axis)
         raise UsageError(
             f"There is a price for {name!r}, which is not a {title} of the sweep.",
-            mend=f"Did you mean {near!r}?" if near else f"Those are {', '.join(axis)}.",
+            mend=f"Did you mean {near!r}?" if near else f"The sweep has {', '.join(axis)}.",
         )
     return text
 
@@ -412,10 +412,10 @@ def _make_dataset_entry(entry: Any) -> DatasetEntry:
     if entry.spans is None and (entry.queries is not None or entry.share != EVIDENCE_SHARE):
         raise UsageError(
             f"The dataset {source!r} has queries or a share, but no evidence.",
-            mend="Name the file of its evidence: spans: spans.jsonl; or leave them out.",
+            mend="Add its evidence file (spans: spans.jsonl), or remove queries and share.",
         )
     if entry.spans is not None and entry.exclude_self:
-        raise UsageError("exclude_self needs judgements of documents.", mend="Leave it out if you use spans.")
+        raise UsageError("exclude_self needs judgements of documents.", mend="Remove it if you use spans.")
     return DatasetEntry(source, mapping, **given)
 
 
@@ -564,13 +564,13 @@ def read_sweep_config(path: Path) -> SweepRequest:
     if not path.is_file():
         raise UsageError(
             f"There is no file {str(path)!r}.",
-            mend=f"Name the YAML file of the sweep, or a bundled one: {', '.join(BUNDLED)}.",
+            mend=f"Give the YAML file of the sweep, or a bundled one: {', '.join(BUNDLED)}.",
         )
     content = read_yaml(path)
     if not isinstance(content, dict):
         raise DataError(
             "the file is not a mapping", path=path, expected="datasets: ... and encoder: ...",
-            found=type(content).__name__, mend="Begin with `datasets:` and `encoder:`; see docs/sweep.md."
+            found=type(content).__name__, mend="Start with `datasets:` and `encoder:`; see docs/sweep.md."
         )  # fmt: skip
     return parse_sweep_request(content, base=path.parent, where=_ConfigFileLines(path))
 
@@ -622,7 +622,7 @@ def _describe_first_fault(error: ValidationError, where: _ConfigFileLines) -> Us
         near = find_nearest_name(str(place[-1]), keys)
         return UsageError(
             f"{where(place)}there is no key {name!r}.",
-            mend=f"Did you mean {near!r}?" if near else f"Keys are {', '.join(keys)}.",
+            mend=f"Did you mean {near!r}?" if near else f"Valid keys: {', '.join(keys)}.",
         )
     if first["type"] == "missing":
         return UsageError(

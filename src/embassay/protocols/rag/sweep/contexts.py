@@ -145,7 +145,7 @@ def situate_all_chunks(
     failures = [answer for answer in answers if isinstance(answer, CallFailure)]
     if failures:
         raise ModelError(
-            f"{len(failures):,} of {len(jobs):,} chunks have no context, the first: {failures[0].reason}"
+            f"{len(failures):,} of {len(jobs):,} chunks have no context; first reason: {failures[0].reason}"
         )
     told: Iterator[str] = iter(answers)
     return [[piece.after(next(told)) if piece.body else piece for piece in pieces] for pieces in cut]

@@ -89,7 +89,7 @@ class SweepEncoder:
             return odd
         return (
             *odd,
-            f"{self.name} was made for Manhattan distance, which no index here supports: cosine is used",
+            f"{self.name} was made for Manhattan distance, which no index here supports, so cosine is used",
         )
 
     @property
@@ -116,7 +116,7 @@ class SweepEncoder:
         """Vectors of passages that are read within their documents, (n, dim), through the cache. The texts are those of
         all documents. UsageError for an encoder that cannot (`no_late_chunks`)."""
         if reason := self.no_late_chunks:
-            raise UsageError(f"{self.name} makes no late chunks: {reason}.", mend="Leave context=late out.")
+            raise UsageError(f"{self.name} makes no late chunks: {reason}.", mend="Remove context=late.")
         vectors = embed_late_chunks_in_groups(self._cached, _group_passages_by_document(passages, texts))
         transform = getattr(self.system.encoder, "transform", None)
         return vectors if transform is None else np.asarray(transform(vectors), dtype=np.float32)
@@ -217,7 +217,7 @@ def _embed_late_chunk_group(cached: CachedEncoder, group: Sequence[DocumentWithP
     if vectors is None:
         vectors = np.concatenate(encode_late_chunks(cast("MeanOfTokensEncoder", cached.encoder), group))
         if vectors.shape != (n, cached.dim) or not np.isfinite(vectors).all():
-            raise ModelError(f"{cached.name} returned unusable vectors for passages in their document.")
+            raise ModelError(f"{cached.name} returned unusable vectors for late chunks.")
         cached.cache.write(key, cached.identity, vectors)
         cached.counts.encoded += n
     if cached.progress is not None:

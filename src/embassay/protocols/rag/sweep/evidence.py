@@ -56,7 +56,7 @@ def read_evidence_collection(entry: DatasetEntry, request: SweepRequest) -> Swee
     path = Path(request.path(entry.spans or ""))
     if not path.is_file():
         raise UsageError(
-            f"There is no file {str(path)!r}.", mend="Name the spans of the evidence (JSON Lines)."
+            f"There is no file {str(path)!r}.", mend="Give the file with the evidence spans (JSON Lines)."
         )
     spans = read_evidence_spans(path)
     rows = {document.id: row for row, document in enumerate(read.documents)}
@@ -80,7 +80,7 @@ def read_evidence_collection(entry: DatasetEntry, request: SweepRequest) -> Swee
     ids = tuple(answered[place] for place in draw(answered, request.queries, request.seed))
     evidence = tuple(by_query[key] for key in ids)
     n, share = sum(map(len, evidence)), f"{entry.share:.0%}"
-    held = f"{n} pieces of evidence; a piece is found when the passages so far contain {share} of it"
+    held = f"{n} pieces of evidence; a piece counts as found once the passages so far contain {share} of it"
     # What another file or share finds are other results to all keys and caches.
     fingerprint = sha256(
         f"{read.fingerprint} {sha256(read_text_content(path)).hexdigest()} {entry.share} 1".encode()
@@ -114,7 +114,7 @@ def _read_documents_and_queries(
     if not queries:
         raise UsageError(
             f"The dataset {entry.source!r} has evidence, but no queries.",
-            mend=f"Name their file: {{path: {entry.source}, queries: queries.jsonl, spans: {entry.spans}}}.",
+            mend=f"Give their file: {{path: {entry.source}, queries: queries.jsonl, spans: {entry.spans}}}.",
         )
     documents = source if table or not inner.is_dir() else str(inner)
     return _read_documents_from_parts(entry, {"corpus": table or documents, "queries": queries}), bool(table)
@@ -158,7 +158,7 @@ def _select_usable_spans(
             "no evidence belongs to a query and a document in the data", path=path,
             expected=f"documents such as {next(iter(rows), '')!r}, queries such as {next(iter(queries), '')!r}",
             found=f"{spans[0].document!r}, {spans[0].query!r}" if spans else "nothing",
-            mend="Use the ids of the corpus; for a folder of documents, the path of each file."
+            mend="Use the ids of the corpus; for a folder of documents, use the path of each file."
         )  # fmt: skip
     return usable, skipped
 

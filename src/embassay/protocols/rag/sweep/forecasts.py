@@ -133,10 +133,10 @@ def _measure_collection_sizes(
 def _suggest_smaller_cell(head: StackConfiguration) -> str:
     """What makes this cell smaller."""
     if head.mode in (SPARSE, LIVE):
-        return "Sweep a smaller corpus, or fewer queries"
-    ways = ["Sweep a smaller corpus", "an encoder with fewer dimensions"]
+        return "Use a smaller corpus, or fewer queries"
+    ways = ["Use a smaller corpus", "an encoder with fewer dimensions"]
     ways += ["longer chunks"] if head.chunk != NONE else []
-    ways += ["the index flat, which needs no second copy"] if head.index != "flat" else []
+    ways += ["the flat index, which needs no second copy"] if head.index != "flat" else []
     return f"{', '.join(ways[:-1])} or {ways[-1]}"
 
 
@@ -176,10 +176,10 @@ class SweepForecast:
             by_reason.setdefault(reason, []).append(id)
         for reason, ids in by_reason.items():
             more = f" and {len(ids) - _NAMED:,} more (all with --json)" if len(ids) > _NAMED else ""
-            yield f"Left out, for {reason}: {', '.join(ids[:_NAMED])}{more}."
+            yield f"Left out ({reason}): {', '.join(ids[:_NAMED])}{more}."
         yield (
             "The time covers encoding and scoring, including timing; building indexes and searching take extra time. "
-            "The number of pairs is an estimate: how many of them stacks share is known only after the search."
+            "The number of pairs is an estimate: how many of them the stacks share is known only after the search."
         )
 
 

@@ -70,7 +70,7 @@ def make_configuration_grid(
     if not wanted:
         first, reason = next(iter(senseless.items()))
         raise UsageError(
-            f"No combination of the axes makes sense; the first, {first.id}: {reason}.",
+            f"No combination of the axes makes sense. The first, {first.id}: {reason}.",
             mend="Change an axis.",
         )
     return ConfigurationGrid(
@@ -93,7 +93,7 @@ def _list_combinations(
             StackConfiguration(WORDS, None, NONE, k, reranker, SPARSE, rewrite, deduplicate, boost, chunk),
             reason
             or (
-                "a late chunk differs only in its vector, and BM25 has none"
+                "late chunks differ only in their vectors, which BM25 does not use"
                 if _is_late_chunking(chunk)
                 else ""
             ),
@@ -110,7 +110,9 @@ def _list_combinations(
             else ""
         )
         if encoder.partition("?")[0].partition(":")[0] in RAGGED and (cut is not None or index != FLAT):
-            too_many = f"{encoder} has several vectors per text, which need {FLAT} with all dimensions"
+            too_many = (
+                f"{encoder} has several vectors per text, which need a {FLAT} index with all dimensions"
+            )
         if _is_late_chunking(chunk) and not_late.get(encoder):
             too_many = f"{encoder} makes no late chunks, since {not_late[encoder]}"
         for k, mode, reranker, deduplicate, boost, reason in tails:
@@ -140,7 +142,7 @@ def _list_steps_after_index(request: SweepRequest) -> Iterator[tuple[int, str, s
                 continue
             reason = f"the mode {mode} needs a reranker"
         for deduplicate, boost in product(request.deduplicate, request.boost):
-            alone = "the boost is added to a reranker's scores, but there is none"
+            alone = "the boost is added to a reranker's scores, but there is no reranker"
             why = reason or (alone if boost and reranker == NONE else "")
             yield k, mode, reranker, deduplicate, boost, why
 
@@ -405,7 +407,7 @@ def make_price_list(request: SweepRequest) -> PriceList:
                 dates += _list_price_dates(model)
             else:
                 raise UsageError(
-                    f"The price of {name!r} is not known.",
+                    f"The price of {name!r} is unknown.",
                     mend=f"Give US dollars per million tokens: prices: {{{part}: {{{name!r}: 0.05}}}}.",
                 )
     if request.prices.generator is not None:

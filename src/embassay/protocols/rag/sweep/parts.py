@@ -383,10 +383,10 @@ class EncodedBench:
         if len(unasked):
             raise ModelError(f"{encoder.name} could not encode {len(unasked)} queries.")
         if nothing := encoder.reason_vectors_are_useless:
-            raise ModelError(f"{encoder.name} cannot distinguish any texts: {nothing}.")
+            raise ModelError(f"{encoder.name} cannot distinguish texts: {nothing}.")
         examples = ", ".join(bench.passages.ids[place] for place in lost[:3])
         warning = (
-            f"passages that {encoder.name} could not encode, found only by BM25: {len(lost):,} ({examples})",
+            f"passages that {encoder.name} could not encode, so only BM25 can find them: {len(lost):,} ({examples})",
         )
         return cls(
             bench,

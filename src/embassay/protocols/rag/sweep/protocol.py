@@ -92,8 +92,8 @@ def read_sweep_measurements(folder: str | Path) -> SweepMeasurements:
     manifest = run.read_manifest()
     if manifest is None or manifest.get("kind") != TASK:
         raise DataError(
-            "the folder holds no sweep", path=run.path, expected="a manifest of the kind sweep",
-            mend="Name the --out of `embassay rag sweep`."
+            "the folder contains no sweep", path=run.path, expected="a manifest of the kind sweep",
+            mend="Give the --out folder of `embassay rag sweep`."
         )  # fmt: skip
     queries = {name: tuple(ids) for name, ids in manifest["queries"].items()}
     groups = {name: np.array(labels) for name, labels in manifest.get("groups", {}).items()}

@@ -40,7 +40,7 @@ def open_planned_retrievers(request: SweepRequest) -> dict[str, PlannedSystem]:
         with open_retriever_for_questions(given, compute_retrieval_depth(request)) as retriever:
             if retriever.name in systems or retriever.name in request.encoder:
                 raise UsageError(
-                    f"Two stacks are called {retriever.name!r}.", mend="Name it: retriever: [new=SPEC]."
+                    f"Two stacks are called {retriever.name!r}.", mend="Rename one: retriever: [new=SPEC]."
                 )
             price = retriever.manners.price
             if price is None:
@@ -128,7 +128,7 @@ class RetrieverBench(StackBench):
             raise ModelError(
                 f"{self.run.name} serves another corpus: {unknown:,} of {total:,} documents are not from "
                 f"{self.bench.collection.name}, such as {stranger!r}.",
-                mend="Have it serve the documents of the dataset by their ids.",
+                mend="Make it return the dataset's documents by their ids.",
             )
         lists = []
         for query, own in zip(self.bench.collection.query_ids, self.bench.own_passages_by_query, strict=True):

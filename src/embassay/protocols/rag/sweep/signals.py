@@ -116,7 +116,7 @@ def read_query_names(path: Path) -> Mapping[str, tuple[AuthorName, str]]:
             " ".join(read_row_id(row, column).strip() for column in named),
         )
         if key in named_by:
-            raise make_cell_error(row, "query_id", "a query that has not come before")
+            raise make_cell_error(row, "query_id", "each query once")
         given, _, family = author.strip().rpartition(" ")
         named_by[key] = AuthorName(given, family), str(row.cells.get("topic") or "").strip()
     return named_by

@@ -40,7 +40,7 @@ class RetrievalPipeline:
     def __post_init__(self) -> None:
         names = self.names
         if twice := next((name for name in names if names.count(name) > 1), None):
-            raise UsageError(f"Two stages are called {twice}.", mend="Name each: --stage NAME=FILE.")
+            raise UsageError(f"Two stages are called {twice}.", mend="Rename one: --stage NAME=FILE.")
 
     @property
     def serial_stages(self) -> tuple[StageLists, ...]:
@@ -135,7 +135,7 @@ def trace_passage_losses(
     rows = trace_needed_passages(pipeline, needed)
     if not rows:
         raise UsageError(
-            "No question needs a passage.", mend="Judgements of grade 4 or 5 are needed; see --grades."
+            "No question has a needed passage (grade 4 or 5).", mend="Check the judgements, or set --grades."
         )
     stages = (SEARCH, *(stage.name for stage in pipeline.serial_stages))
     groups = {"": None, **_group_queries_by_tag(tags or {})}
@@ -302,5 +302,5 @@ def _list_questions_exceeding_prompt(pipeline: RetrievalPipeline, needed: Needed
     if not more:
         return []
     return [
-        f"{len(more):,} questions need more passages than fit in the prompt: {sum(more):,} are lost in any order."
+        f"{len(more):,} questions need more passages than fit in the prompt, so {sum(more):,} are lost in any order."
     ]

@@ -102,14 +102,14 @@ def build_stage_losses_table(trace: PipelineTrace) -> ColumnTable:
         number_column("share", "share.value", 3), number_column("low", "share.low", 3),
         number_column("high", "share.high", 3),
         whole_number_column("needed", "share.n"),
-        note="Share of needed passages (grade 4 or 5) lost at a stage, for questions with a tag, or for all."
+        note="Share of needed passages (grade 4 or 5) lost at a stage, for all questions or for those with a tag."
     )  # fmt: skip
 
 
 def describe_trace_plan(request: TraceRequest, out: Path | None) -> Iterator[str]:
     """What a trace with a dataset takes, in lines; nothing is searched or sent."""
     if not request.dataset:
-        yield "The lists are files: tracing them searches nothing and costs nothing."
+        yield "The lists are read from files, so the trace runs no searches and costs nothing."
         return
     collection = read_traced_collection(request)
     questions, passages = len(collection.questions), len(collection.passages)
@@ -124,7 +124,7 @@ def describe_trace_plan(request: TraceRequest, out: Path | None) -> Iterator[str
     spec = RERANKERS.parse_spec(request.reranker)
     is_remote = "embassay[llm]" in dict(RERANKERS.get(spec.name).facts).get("needs", "")
     if is_remote and "price" not in spec.params:
-        yield "Its price is unknown here: add price= to the reranker to see the cost."
+        yield "The reranker's price is unknown. Add price= to the reranker to see the cost."
 
 
 def _make_trace_manifest(

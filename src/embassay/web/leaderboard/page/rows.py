@@ -202,7 +202,7 @@ STATES = {
     "undefined": "n/a", "none": numbers.NONE
 }  # fmt: skip
 """The word of a cell without a value; one that is done and has none is undefined."""
-STATUSES = {"live": "● live", "stale": "◌ no news", "done": "✓ complete"}
+STATUSES = {"live": "● live", "stale": "◌ no updates", "done": "✓ complete"}
 KINDS = {
     "embedding": "embedding model", "classical": "classical metric", "reference": "reference, not ranked",
     "llm": "language model", "person": "people", "run": "retrieval run or stack"
@@ -282,9 +282,9 @@ def system_facts(known: SystemFacts) -> list[tuple[str, str]]:
         ("Dimensions", known.dims is not None and numbers.format_count(known.dims)),
         ("Input limit", known.max_tokens is not None and f"{numbers.format_count(known.max_tokens)} tokens"),
         ("Parameters", known.parameters is not None and format_parameter_count(known.parameters)),
-        ("Memory of the weights", known.weights_mb is not None and format_megabytes(known.weights_mb)),
-        ("Vectors of a million texts", known.vectors_mb is not None and format_megabytes(known.vectors_mb)),
-        ("Memory of the index", known.index_mb is not None and format_megabytes(known.index_mb)),
+        ("Memory for weights", known.weights_mb is not None and format_megabytes(known.weights_mb)),
+        ("Vectors for a million texts", known.vectors_mb is not None and format_megabytes(known.vectors_mb)),
+        ("Memory for the index", known.index_mb is not None and format_megabytes(known.index_mb)),
         ("Price per million tokens", _money_cell(known.usd_per_million_tokens)),
         ("Price per thousand queries", _money_cell(known.usd_per_thousand_queries)),
         ("Latency, 95th percentile", seconds is not None and numbers.format_duration(seconds)),

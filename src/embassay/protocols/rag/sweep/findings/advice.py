@@ -327,7 +327,7 @@ def _describe_depth_routing(
         f"{value.measure} {format_score(value.value)}" for value in quality if value.value.value is not None
     ]
     compared = [
-        f"{format_score(pair.difference, signed=True)} against K {pair.k}"
+        f"{format_score(pair.difference, signed=True)} compared with K {pair.k}"
         for pair in against
         if pair.measure == quality[-1].measure and pair.difference.value is not None
     ]
@@ -518,7 +518,7 @@ def advise_on_hnsw_loss(ground: StackArrays) -> SourceAdviceVerdict:
     change = estimate_relative_change(ground, measure, pairs)
     time = estimate_latency_change(ground, pairs)
     text = (
-        f"hnsw-f32 changes {measure} by {format_relative_change(change)} of flat search, "
+        f"Compared with flat search, hnsw-f32 changes {measure} by {format_relative_change(change)}, "
         f"and the time by {format_ms_change(time)}."
     )
     return make_advice(line, judge_difference_status(change, -TOLERANCE), text, change, time)
@@ -531,12 +531,12 @@ def advise_on_int8_loss(ground: StackArrays) -> SourceAdviceVerdict:
         ground, "int8", "flat"
     )
     if not pairs:
-        return make_untested_advice(line, "needs an int8 index and the same in f32")
+        return make_untested_advice(line, "needs an int8 index and the same index in f32")
     measure = ground.rules.measure
     change = estimate_relative_change(ground, measure, pairs)
     time = estimate_latency_change(ground, pairs)
     text = (
-        f"int8 changes {measure} by {format_relative_change(change)} of f32, "
+        f"Compared with f32, int8 changes {measure} by {format_relative_change(change)}, "
         f"and the time by {format_ms_change(time)}."
     )
     return make_advice(
@@ -637,10 +637,12 @@ def advise_default_stack(ground: StackArrays) -> SourceAdviceVerdict:
     strong = find_strongest_reranker(ground)
     pairs = _pair_default_stack_variants(ground, strong) if strong else {}
     if strong is None or len(pairs) < 3:
-        return make_untested_advice(line, "needs dense and hybrid, each with and without a reranker")
+        return make_untested_advice(line, "needs dense and hybrid stacks, each with and without a reranker")
     measure = ground.rules.measure
     gains = {name: measure_paired_difference(ground, measure, pair) for name, pair in pairs.items()}
-    words = ", ".join(f"{format_score(gain, signed=True)} against {name}" for name, gain in gains.items())
+    words = ", ".join(
+        f"{format_score(gain, signed=True)} compared with {name}" for name, gain in gains.items()
+    )
     text = f"Hybrid with {strong}, {measure}: {words}."
     return make_advice(
         line,
@@ -678,7 +680,7 @@ def advise_on_cheaper_reranker(ground: StackArrays) -> SourceAdviceVerdict:
     loss = measure_paired_difference(ground, measure, pairs)
     saved = float(np.mean([ground.cost[j] - ground.cost[i] for i, j in pairs]))
     minus = f"{names[0]} minus {strong}: {format_score(loss, signed=True)} of {measure}"
-    text = f"{minus}; it saves {format_usd(saved)} per 1,000 queries."
+    text = f"{minus}; {names[0]} saves {format_usd(saved)} per 1,000 queries."
     return make_advice(
         line,
         reverse_advice_status(judge_difference_status(loss)) if saved > 0 else "does not hold",
@@ -735,7 +737,7 @@ def advise_on_hybrid_pool(ground: StackArrays) -> SourceAdviceVerdict:
     measure = ground.rules.measure
     pairs = pair_stacks_differing_in_axis(ground, "mode", "hybrid", "dense")
     if not pairs or not has_ceiling(ground, measure):
-        return make_untested_advice(line, "needs dense and hybrid, and PROC")
+        return make_untested_advice(line, "needs dense and hybrid stacks, and PROC")
     gain = measure_paired_difference(ground, measure, pairs, ceiling=True)
     text = f"A hybrid pool changes PROC of {measure} by {format_score(gain, signed=True)}."
     return make_advice(line, judge_difference_status(gain), text, gain)

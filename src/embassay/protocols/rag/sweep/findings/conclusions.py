@@ -174,7 +174,7 @@ def list_stack_scenarios(ground: StackArrays) -> Iterator[ScenarioStack]:
             measure,
         )
     yield _make_best_scenario(
-        "cheapest", "lowest price, then the best", _find_cheapest_stacks(stacks), measure
+        "cheapest", "lowest price, then the best quality", _find_cheapest_stacks(stacks), measure
     )
     yield ScenarioStack(
         "fastest", "lowest time, then price", min(stacks, key=lambda s: (s.latency, s.cost, s.id)).id
@@ -537,8 +537,8 @@ def compute_sweep_findings(sweep: SweepMeasurements, *, resamples: int = RESAMPL
     measured = list(dict.fromkeys(row.dataset for row in sweep.measured))
     if not measured:
         raise DataError(
-            "the sweep has measured nothing", found=f"{len(sweep.skipped)} combinations, all skipped or failed",
-            mend="See why they were skipped, and run the sweep again."
+            "the sweep measured nothing", found=f"{len(sweep.skipped)} combinations, all skipped or failed",
+            mend="Check why they were skipped, then run the sweep again."
         )  # fmt: skip
     blank = [name for name in measured if not _is_deciding_measure_defined(sweep, name)]
     decided = [name for name in measured if name not in blank] or measured
@@ -592,10 +592,10 @@ def measure_generation_speed(ground: StackArrays, said: Mapping[str, Any]) -> Ge
     )
     seconds = float((whole - first).sum()) / 1000
     rate = float((long - short).sum()) / seconds if seconds > 0 and (long - short).sum() > 0 else None
-    speed = "its tokens per second are unknown" if rate is None else f"{rate:.3g} tokens per second"
+    speed = "unknown tokens per second" if rate is None else f"{rate:.3g} tokens per second"
     text = (
-        f"Timed at {said['model']} on {len(whole)} queries: {np.median(first):.0f} ms to a first word, {speed}, "
-        f"{np.median(whole):.0f} ms for an answer (medians)."
+        f"Timed with {said['model']} on {len(whole)} queries: {np.median(first):.0f} ms to the first word, {speed}, "
+        f"{np.median(whole):.0f} ms per answer (medians)."
     )
     return GenerationSpeed(float(np.median(first)), rate, float(np.median(whole)), len(whole), text)
 

@@ -214,7 +214,7 @@ def select_decidable_stacks(ground: StackArrays, *measures: str) -> list[StackCo
     if not stacks:
         raise UsageError(
             f"{', '.join(measures)} is undefined for every query of every stack.",
-            mend="Rules need a measure that the judgements define: choose another rules.measure.",
+            mend="Set rules.measure to a measure that the judgements define.",
         )
     return stacks
 

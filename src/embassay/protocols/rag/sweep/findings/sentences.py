@@ -173,7 +173,7 @@ def list_sweep_lede_sentences(part: SweepDatasetFindings, asked: SweepRulesPrice
         return
     stack = part.stack(recommendation.stack)
     yield _phrase_stack_choice(part, asked)
-    yield f"{_time_sentence(stack, asked)}, and costs {_price_words(stack, asked)}."
+    yield f"{_time_sentence(stack, asked)} and costs {_price_words(stack, asked)}."
     yield _phrase_choice_certainty(recommendation)
     if recommendation.alike:
         yield _describe_equally_good_stacks(recommendation, asked)
@@ -185,10 +185,10 @@ def _phrase_stack_choice(part: SweepDatasetFindings, asked: SweepRulesPricesAndS
     quality = _quality_sentence(part.stack(claim.subject), recommendation.measure)
     stacks = numbers.format_noun_count(recommendation.stacks, "stack")
     if claim.relation == "most":
-        return f"Of {stacks} it has {recommendation.rule}: {quality}."
+        return f"Of {stacks}, it has {recommendation.rule}: {quality}."
     reach = f"{recommendation.feasible:,} of {stacks} {'is' if recommendation.feasible == 1 else 'are'} good enough"
     if claim.relation == "least":
-        return f"{reach} (you asked for {recommendation.rule}); it is the fastest of them: {quality}."
+        return f"{reach} (you asked for {recommendation.rule}), and it is the fastest of them: {quality}."
     fastest = min(list_qualifying_stacks(part, asked), key=lambda stack: (stack.latency, stack.id))
     return (
         f"{reach} (you asked for {recommendation.rule}); the fastest, {fastest.id}, takes "
@@ -237,7 +237,7 @@ def _explain_alternative_kind(
         return f"Higher {measure}, but {_explain_stack_drawback(alternative, asked)}"
     return {
         "cheaper": "The best cheaper stack",
-        "faster": f"The best stack that is faster by over {describe_latency_jitter(asked)}",
+        "faster": f"The best stack that is faster by more than {describe_latency_jitter(asked)}",
         "cheapest alike": f"The cheapest stack that {VERBS['level']} it",
         "fastest alike": f"The fastest stack that {VERBS['level']} it",
     }[kind]
@@ -249,7 +249,7 @@ def _explain_stack_drawback(alternative: AlternativeStack, asked: SweepRulesPric
         return "over the limits"
     if alternative.milliseconds > asked.jitter_ms:
         return "slower"
-    return "dearer" if alternative.usd > 0 else "behind by the rule"
+    return "more expensive" if alternative.usd > 0 else "ranked lower by the rule"
 
 
 def list_sweep_notes(
@@ -258,24 +258,24 @@ def list_sweep_notes(
     """What to know before believing a number."""
     if len(part.datasets) > 1:
         yield (
-            f"Means over {len(part.datasets)} datasets with equal weight, over the stacks measured on all of them."
+            f"Means over {len(part.datasets)} equally weighted datasets, for the stacks measured on all of them."
         )
     yield from map(_phrase_fusion_tuning, part.tunings)
     if (total := part.stacks[0].time("total")) is not None:
-        few = ": too few for a 95th percentile" if total.few else ""
-        measured = " (95th percentile between two sessions)" if asked.jitter_measured else ""
+        few = " (too few for a 95th percentile)" if total.few else ""
+        measured = " (the 95th percentile between two sessions)" if asked.jitter_measured else ""
         yield (
             f"Times cover {numbers.format_noun_count(part.timed, 'query')} in "
             f"{numbers.format_noun_count(part.sessions, 'session')}, "
             f"{numbers.format_noun_count(total.samples, 'sample')} each{few}; "
-            f"differences of up to {describe_latency_jitter(asked)} are jitter{measured}."
+            f"differences of up to {describe_latency_jitter(asked)} count as jitter{measured}."
         )
     if part.generation is not None:
-        yield f"Answers take extra time, which the end-to-end efficiency includes. {part.generation.text}"
+        yield f"Generating answers takes extra time, which end-to-end efficiency includes. {part.generation.text}"
     yield from (
         (
-            f"{index.index} is within 1% of exact recall from ef {index.ef} on "
-            f"({index.encoder}{f', {index.dims} dimensions' if index.dims else ''}; found on half of the queries)."
+            f"{index.index} is within 1% of exact recall at ef {index.ef} and above "
+            f"({index.encoder}{f', {index.dims} dimensions' if index.dims else ''}; determined on half of the queries)."
         )
         for index in part.indexes
         if index.ef is not None
@@ -285,20 +285,20 @@ def list_sweep_notes(
         near = len(part.recommendation.near)
         lie = "lies" if near == 1 else "lie"
         stacks = numbers.format_noun_count(near, "feasible stack")
-        yield f"{stacks} {lie} within {describe_latency_jitter(asked)} of the recommended one."
+        yield f"{stacks} {lie} within {describe_latency_jitter(asked)} of the recommended stack."
     qualities = [quality for stack in part.stacks for quality in stack.quality]
     undefined = {quality.value.n for quality in qualities if quality.measure == asked.measure}
     if undefined and min(undefined) < part.queries:
         yield (
             f"{asked.measure} is defined for {min(undefined)} of "
-            f"{numbers.format_noun_count(part.queries, 'query')}: the others have nothing to find."
+            f"{numbers.format_noun_count(part.queries, 'query')}; the others have nothing to find."
         )
     mine = [row for row in left if row.dataset in part.datasets]
     failed = sum(row.failed for row in mine)
     if mine:
         yield (
-            f"{numbers.format_noun_count(len(mine), 'combination')} not measured: {len(mine) - failed} "
-            f"make no sense, {failed} failed."
+            f"{numbers.format_noun_count(len(mine), 'combination')} not measured ({len(mine) - failed} "
+            f"make no sense, {failed} failed)."
         )
 
 
@@ -306,13 +306,13 @@ def _phrase_fusion_tuning(tuning: FusionTuning) -> str:
     """What tuning the fusion brings on questions that did not choose it, beside what it seems to bring."""
     first, of = tuning.fusions[0], f"{tuning.stack}, {len(tuning.fusions)} fusions"
     if tuning.best is None or tuning.honest is None:
-        return f"{of}: cannot be tuned: no question has a value."
+        return f"{of}: cannot be tuned because no question has a value."
     questions = numbers.format_noun_count(tuning.questions, "question")
     only = "" if tuning.verdict == USE else f", so only {first} is recommended"
-    gain = f" Gain over {first}, all compared at once: {format_score(tuning.gain, signed=True)}"
+    gain = f". Gain over {first}, all compared at once: {format_score(tuning.gain, signed=True)}"
     return (
-        f"{of}: {tuning.chosen} is best on the {questions} used to choose it, {tuning.best:.3f}; chosen on others, "
-        f"{tuning.honest:.3f}.{gain if tuning.chosen != first else ''}: {tuning.verdict}{only}."
+        f"{of}: {tuning.chosen} is best on the {questions} used to choose it ({tuning.best:.3f}; chosen on others: "
+        f"{tuning.honest:.3f}){gain if tuning.chosen != first else ''}: {tuning.verdict}{only}."
     )
 
 
@@ -349,7 +349,7 @@ def _note_machine_load(asked: SweepRulesPricesAndSeed) -> str:
     if asked.load is None:
         return "How busy the machine was during timing is unknown."
     load = (
-        f"load average up to {numbers.format_score(asked.load, 1)} on "
+        f"load average of up to {numbers.format_score(asked.load, 1)} on "
         f"{numbers.format_noun_count(asked.cores, 'core')}"
     )
     if not asked.was_machine_busy:
@@ -362,8 +362,8 @@ def _note_machine_load(asked: SweepRulesPricesAndSeed) -> str:
 
 def _price_words(stack: StackSummary, asked: SweepRulesPricesAndSeed) -> str:
     if not stack.cost:
-        return "nothing per 1,000 queries"
-    return f"{format_usd(stack.cost)} per 1,000 queries, prices of {numbers.format_date(asked.priced_on)}"
+        return "nothing"
+    return f"{format_usd(stack.cost)} per 1,000 queries (prices of {numbers.format_date(asked.priced_on)})"
 
 
 def _phrase_choice_certainty(recommendation: StackRecommendation) -> str:
@@ -372,7 +372,7 @@ def _phrase_choice_certainty(recommendation: StackRecommendation) -> str:
     text = f"It wins {share} of {numbers.format_count(recommendation.resamples)} resamples"
     if recommendation.runners:
         first = recommendation.runners[0]
-        text += f", {first.name} {numbers.format_percent(first.share)}"
+        text += f", and {first.name} wins {numbers.format_percent(first.share)}"
     axes = [
         share
         for share in recommendation.by_axis
@@ -384,7 +384,7 @@ def _phrase_choice_certainty(recommendation: StackRecommendation) -> str:
         )
     if recommendation.tied:
         n = numbers.format_noun_count(len(recommendation.tied), "stack")
-        text += f". It is ahead of {n} of equal quality only by prompt, price or time"
+        text += f". It ranks above {n} of equal quality only by prompt length, price or time"
     return text + "."
 
 
@@ -408,19 +408,19 @@ def _describe_equally_good_stacks(recommendation: StackRecommendation, asked: Sw
     if fast is not None:
         return f"{text}; the fastest of them, {fast.stack}, takes {format_ms(-fast.milliseconds)} less."
     by = f" by over {100 * asked.cost_share:g}%" if asked.cost_share else ""
-    return f"{text}, and none of them is cheaper{by}, or faster by more than the jitter."
+    return f"{text}, and none of them is cheaper{by} or faster by more than the jitter."
 
 
 def _phrase_infeasible_lede(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> Iterator[str]:
     recommendation = part.recommendation
     stack = part.stack(recommendation.nearest)
     yield (
-        f"You asked for {recommendation.rule}; none of "
-        f"{numbers.format_noun_count(recommendation.stacks, 'stack')} meets that."
+        f"You asked for {recommendation.rule}, but none of the "
+        f"{numbers.format_noun_count(recommendation.stacks, 'stack')} meets this."
     )
     yield (
         f"The nearest is {recommendation.nearest}: {_quality_sentence(stack, recommendation.measure)}. "
-        f"{_time_sentence(stack, asked)}, and costs {_price_words(stack, asked)}."
+        f"{_time_sentence(stack, asked)} and costs {_price_words(stack, asked)}."
     )
     yield _phrase_needed_limits(recommendation.misses)
 
@@ -430,7 +430,7 @@ def _phrase_needed_limits(misses: Mapping[str, float]) -> str:
     limits = {name: value for name, value in misses.items() if name != "quality"}
     more = [f"{_phrase_missed_limits(limits)} more"] if limits else []
     lower = [f"a target {numbers.format_score(misses['quality'])} lower"] if "quality" in misses else []
-    return f"That would take {' and '.join([*more, *lower])}."
+    return f"To qualify, it needs {' and '.join([*more, *lower])}."
 
 
 def _phrase_missed_limits(misses: Mapping[str, float]) -> str:

@@ -152,8 +152,8 @@ def _stacks_table(findings: SweepFindings) -> ColumnTable:
         number_column("p50 ms at once", "stack.together.p50", 1),
         number_column("p95 ms at once", "stack.together.p95", 1),
         *MEMORY, text("Frontiers", lambda row: "; ".join(row.stack.on)),
-        note=("USD by part, per 1,000 queries; the generator's cost does not affect the choice. Bytes over "
-            "all datasets together.")
+        note=("USD per 1,000 queries, by part; the generator's cost does not affect the choice. Bytes cover "
+            "all datasets.")
     )  # fmt: skip
 
 
@@ -172,7 +172,7 @@ def _frontier_rows(findings: SweepFindings) -> Iterator[SweepTableRow]:
 
 def _alternatives_table(findings: SweepFindings) -> ColumnTable:
     return ColumnTable.of(
-        "rag_alternatives", "Other choices minus the recommended one",
+        "rag_alternatives", "Other choices minus the recommended stack",
         _list_rows_of_parts(findings, attrgetter("recommendation.alternatives")),
         DATASET, text("Recommended", "part.recommendation.stack"), text("Other", "of.kind"), text("Stack", "of.stack"),
         *_make_difference_columns("of.quality", "Quality"), number_column("ms", "of.milliseconds", 1, "signed"),
@@ -185,7 +185,7 @@ def _build_win_shares_table(findings: SweepFindings) -> ColumnTable:
         "rag_shares", "How often each stack wins", _list_rows_of_parts(findings, _list_win_shares), DATASET,
         text("Axis", lambda row: row.of.axis or "stack"), text("Winner", "of.name"),
         number_column("Share", "of.share", 3),
-        note=f"Out of {findings.asked.resamples} resamples of queries and timed queries."
+        note=f"Share of {findings.asked.resamples} resamples of queries and timed queries."
     )  # fmt: skip
 
 
@@ -211,7 +211,7 @@ def _build_depth_steps_table(findings: SweepFindings) -> ColumnTable:
 
 def _fusions_table(findings: SweepFindings) -> ColumnTable:
     return ColumnTable.of(
-        "rag_fusions", "Fusion, chosen on some questions and tested on others",
+        "rag_fusions", "Fusions chosen on some questions and tested on others",
         _list_rows_of_parts(findings, attrgetter("tunings")), DATASET, text("Stack", "of.stack"),
         whole_number_column("Fusions", lambda row: len(row.of.fusions)), text("Best", "of.chosen"),
         number_column("On the questions used to choose it", "of.best", 3),
@@ -273,7 +273,7 @@ def _make_routing_contrast_fields(measure: str, k: int) -> Iterator[ComputedColu
 
 def _guidance_table(findings: SweepFindings) -> ColumnTable:
     return ColumnTable.of(
-        "rag_guidance", "The source's advice", _list_rows_of_parts(findings, attrgetter("guidance")), DATASET,
+        "rag_guidance", "The paper's advice", _list_rows_of_parts(findings, attrgetter("guidance")), DATASET,
         text("Advice", "of.line"), text("On this data", "of.status"), text("Why", "of.text")
     )  # fmt: skip
 
@@ -305,7 +305,7 @@ def _build_index_quality_table(findings: SweepFindings) -> ColumnTable:
         number_column("Build s", "of.build_seconds", 1),
         text("Within 2%", lambda row: "yes" if row.of.within else "no"),
         *[whole_number_column("ef found", "of.ef")] * has_ef,
-        note="Percent changes from the flat index with the same vectors."
+        note="Percent changes are relative to the flat index with the same vectors."
     )  # fmt: skip
 
 
@@ -358,7 +358,7 @@ def _build_efficiency_table(findings: SweepFindings) -> ColumnTable:
         number_column("Per second of reranking", "stack.per_rerank_second", 3),
         *_make_stage_percentile_columns("rerank", "Rerank"),
         number_column("Per second", "stack.per_second", 3), *_make_stage_percentile_columns("total", "Total"), *answer,
-        note=(f"AvgPerf: the mean of {weights}. For a short list only: AvgPerf over seconds (p50) does not show how "
+        note=(f"AvgPerf is the mean of {weights}. Use AvgPerf per second (p50) only to shortlist: it does not show how "
             "good a stack is.")
     )  # fmt: skip
 
@@ -396,7 +396,7 @@ def _numbered_tables(findings: SweepFindings) -> Iterator[ColumnTable]:
     )
     yield _make_best_stacks_table(findings)
     yield _quality_table(
-        findings, "sparse", "Search by words alone", _make_axis_filter(mode=SPARSE, reranker=NONE)
+        findings, "sparse", "Lexical search alone", _make_axis_filter(mode=SPARSE, reranker=NONE)
     )
     yield _ceilings_table(findings, 3, "Ceilings (PROC) of hybrid pools", _make_axis_filter(mode="hybrid"))
     yield _build_ceiling_share_table(findings)
@@ -439,7 +439,7 @@ def _quality_table(findings: SweepFindings, name: str, title: str, pick: Pick) -
         f"rag_{name}", title, _list_stack_rows(findings, pick), *STACK, *_make_measure_columns(findings),
         *_make_stage_percentile_columns("embed", "Embed"),
         *_make_stage_percentile_columns("retrieve", "Retrieve"), *_make_stage_percentile_columns("total", "Total"),
-        note="Times in ms: p50, and p95."
+        note="Times in ms: p50 and p95."
     )  # fmt: skip
 
 
@@ -501,5 +501,5 @@ def _leaderboard_table(findings: SweepFindings, table: int, cutoff: int) -> Colu
         f"rag_table{table}", f"Leaderboard by {measure}", rows, whole_number_column("Rank", "place"), *STACK,
         *interval_columns("of.value", (measure, *ENDS), "number", 3, 1), number_column("PROC", "of.ceiling", 3),
         points_column("%PROC", "of.reached.value"),
-        note="Rows in the order of the mean: neighbours with overlapping intervals may not differ."
+        note="Rows are ordered by mean; neighbours with overlapping intervals may not differ."
     )  # fmt: skip

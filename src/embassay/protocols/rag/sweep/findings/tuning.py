@@ -84,7 +84,7 @@ def _estimate_simultaneous_gain(
     spread = np.nanstd(replicates, axis=0)
     if independent < 2 or not (spread > 0).any() or not chosen:
         gain = float(means[chosen - 1]) if chosen and n else 0.0
-        return Estimate(gain, n=n, reason="the first one does best" if n else "no question has a value")
+        return Estimate(gain, n=n, reason="the first fusion scores best" if n else "no question has a value")
     with np.errstate(invalid="ignore", divide="ignore"):
         largest = np.nanmax(np.abs(replicates - means) / spread, axis=1)
     # As far as Student's t is wider than a normal law with so few questions.
