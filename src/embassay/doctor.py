@@ -54,7 +54,7 @@ def examine_installation(cache: Path) -> Iterator[DoctorCheck]:
 
 
 def _run_doctor_check(name: str, do: Callable[[], str], otherwise: State) -> DoctorCheck:
-    """`do` tells what it found, or raises."""
+    """Run a check: `do` tells what it found, or raises."""
     from embassay.errors import EmbassayError
 
     try:
@@ -101,7 +101,7 @@ def _check_tokenizer_vocabulary() -> str:
 
 
 def _check_cache_writable(cache: Path) -> str:
-    """A file can be made, read and removed."""
+    """Check that a file can be made, read and removed in the cache."""
     cache.mkdir(parents=True, exist_ok=True)
     probe = cache / f".doctor-{os.getpid()}"
     probe.write_bytes(b"embassay")
@@ -114,7 +114,7 @@ def _check_cache_writable(cache: Path) -> str:
 
 
 def _check_vendor_keys() -> DoctorCheck:
-    """Which vendors' keys are set; a key itself is never looked at."""
+    """Check which vendors' keys are set; a key itself is never looked at."""
     from embassay.systems.remote.http import COHERE, GEMINI, JINA, VOYAGE
 
     names = ("OPENAI_API_KEY", *(name for vendor in (COHERE, VOYAGE, JINA, GEMINI) for name in vendor.keys))
@@ -175,7 +175,7 @@ class PackageExtra:
 
     @property
     def mend(self) -> str:
-        """How it is had."""
+        """The command that installs the extra."""
         return f"pip install 'embassay[{self.name}]'"
 
 
@@ -270,7 +270,7 @@ def examine_ray_cluster(address: str | None) -> ClusterFacts:
 
 
 def _read_node_facts(ray: Any, seen: NodeFindings) -> ClusterNodeFacts:
-    """What Embassay finds on a node; nothing where it is not there or does not answer."""
+    """Read what Embassay finds on a node; nothing where it is not there or does not answer."""
     if seen.error:
         return ClusterNodeFacts(seen)
     strategy = make_node_schedule_strategy(ray, seen.node.id)
@@ -286,7 +286,7 @@ def _read_node_facts(ray: Any, seen: NodeFindings) -> ClusterNodeFacts:
 
 
 def _examine_cluster_node() -> tuple[tuple[str, ...], tuple[str, ...], int | None]:
-    """On a node: accelerators, extras, free bytes."""
+    """Examine the node it runs on: accelerators, extras, free bytes."""
     from embassay.machine import find_cache_folder
 
     machine = examine_machine(find_cache_folder())
@@ -373,7 +373,7 @@ def _count_cores(built_in: int) -> int:
 
 
 def _read_memory_sizes() -> tuple[int | None, int | None]:
-    """What is built in, and what /proc calls available; less where a container allows less."""
+    """Read the memory built in, and what /proc calls available; less where a container allows less."""
     rows = (line.split() for line in _read_first_line(Path("/proc/meminfo")).splitlines())
     available = next((row[1] for row in rows if row[:1] == ["MemAvailable:"] and row[1:]), "")
     total, free = measure_installed_memory(), int(available) * 1024 if available.isdigit() else None

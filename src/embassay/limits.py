@@ -46,7 +46,7 @@ class SizeLimit:
 
     @property
     def most(self) -> int:
-        """What is allowed now; UsageError where the variable holds no number."""
+        """The limit that is allowed now; UsageError where the variable holds no number."""
         value = os.environ.get(self.environment_variable, "").strip()
         return parse_size(value, self.environment_variable) if value else self.usual
 
@@ -57,11 +57,11 @@ class SizeLimit:
         return f"{self.environment_variable}={shown.removesuffix(' bytes').replace(' ', '').replace(',', '')}"
 
     def shown(self, number: int) -> str:
-        """`number` of what is limited, in words."""
+        """Format `number` of what is limited, in words."""
         return format_size(number) if self.bytes else f"{number:,}"
 
     def make_exceeded_error(self, path: Path | str | None = None, line: int | None = None) -> DataError:
-        """The refusal of what is larger, which names the variable."""
+        """Make the error for what exceeds the limit, which names the variable that raises it."""
         return DataError(
             f"{self.of} larger than Embassay's limit" if self.bytes else f"more {self.of} than Embassay's limit",
             path=path, line=line, expected=f"at most {self.shown(self.most)}",
@@ -211,12 +211,12 @@ def read_bounded_file(path: Path, limit: SizeLimit = DOCUMENT) -> bytes:
 
 
 def _read_at_most_bytes(stream: IO[bytes], most: int, path: Path) -> bytes:
-    """At most so many bytes. A read of the whole limit at once would ask for its memory."""
-    pieces = list(limit_reading_time(_read_pieces(stream, most), path, "piece"))
+    """Read at most so many bytes of a stream, without asking for all their memory at once."""
+    pieces = list(limit_reading_time(_read_stream_pieces(stream, most), path, "piece"))
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
-def _read_pieces(stream: IO[bytes], most: int) -> Iterator[bytes]:
+def _read_stream_pieces(stream: IO[bytes], most: int) -> Iterator[bytes]:
     # What there is, and not all that was asked for: a pipe may give a line a minute for ever.
     read = getattr(stream, "read1", stream.read)
     while most > 0 and (piece := read(min(_PIECE, most))):
@@ -225,7 +225,7 @@ def _read_pieces(stream: IO[bytes], most: int) -> Iterator[bytes]:
 
 
 def is_pipe(path: Path) -> bool:
-    """Whether it can be read once only, and only as fast as somebody writes."""
+    """Whether a path is a pipe, which can be read once only and as fast as somebody writes."""
     return stat.S_ISFIFO(path.stat().st_mode)
 
 
@@ -380,7 +380,7 @@ _read_now: list[ReadingProgress] = []
 
 @contextmanager
 def announce_reading(what: str, unit: str = "") -> Iterator[ReadingProgress]:
-    """Have it known to `find_current_reading` that this is being read, for as long as the block runs."""
+    """Announce to `find_current_reading` what is being read, for as long as the block runs."""
     progress = ReadingProgress(what, unit)
     _read_now.append(progress)
     try:
@@ -416,12 +416,12 @@ def parse_bounded_json(content: str | bytes, *, halves: bool = False) -> Any:
     """
     value = _parse_json(content)
     # Most lines have too few brackets, digits and escapes to be looked through.
-    if _count_signs(content, "[") + _count_signs(content, "{") > DEPTH:
+    if _count_sign_occurrences(content, "[") + _count_sign_occurrences(content, "{") > DEPTH:
         _check_nesting_depth(value)
     if _pattern_occurs(_LONG_NUMBER, content):
-        _check_numbers(value)
+        _check_integer_sizes(value)
     if not halves and has_surrogate_escapes(content):
-        _check_characters(value)
+        _check_no_surrogate_halves(value)
     return value
 
 
@@ -430,7 +430,7 @@ def parse_record_json(content: str | bytes) -> Any:
     `parse_bounded_json`, and for a number that is not finite: somebody changed it."""
     value = parse_bounded_json(content, halves=True)
     if _pattern_occurs(_LARGE_NUMBER, content) or _pattern_occurs("NaN|Infinity", content):
-        _check_finite(value)
+        _check_numbers_finite(value)
     return value
 
 
@@ -451,7 +451,7 @@ def _parse_json(content: str | bytes) -> Any:
         raise ValueError("an integer with more than 4,000 digits") from None
 
 
-def _count_signs(content: str | bytes, sign: str) -> int:
+def _count_sign_occurrences(content: str | bytes, sign: str) -> int:
     return content.count(sign) if isinstance(content, str) else content.count(sign.encode())
 
 
@@ -482,24 +482,24 @@ def _list_nested_values(value: Any) -> Iterable[Any]:
     return value if isinstance(value, list) else ()
 
 
-def _check_numbers(value: Any) -> None:
+def _check_integer_sizes(value: Any) -> None:
     if isinstance(value, int):
         try:
             float(value)
         except OverflowError:
             raise ValueError(f"an integer with {len(str(value)):,} digits") from None
     for inner in _list_nested_values(value):
-        _check_numbers(inner)
+        _check_integer_sizes(inner)
 
 
-def _check_finite(value: Any) -> None:
+def _check_numbers_finite(value: Any) -> None:
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{value} is not a finite number")
     for inner in _list_nested_values(value):
-        _check_finite(inner)
+        _check_numbers_finite(inner)
 
 
-def _check_characters(value: Any) -> None:
+def _check_no_surrogate_halves(value: Any) -> None:
     try:
         # JSON can spell one half of a pair, as "\ud83d", but UTF-8 cannot hold it.
         json.dumps(value, ensure_ascii=False).encode("utf-8")
@@ -552,5 +552,5 @@ def find_forbidden_path(path: Path) -> Path | None:
 
 
 def advise_on_denied_reading(path: Path) -> str:
-    """What to do about a file or folder that this user may not read."""
+    """Advise what to do about a file or folder that this user may not read."""
     return f"Ask the owner for read access. If you are the owner: chmod u+rX {shlex.quote(str(path))}."

@@ -229,7 +229,7 @@ def test_a_recipe_gives_way_to_options() -> None:
     assert words[-4:] == ["-s", "minilm", "--limit", "9"]
     assert tuple(words[2:4]) == ("-d", "pteb-en")
     assert "-d" not in english.words(["--dataset=mine.csv"])
-    assert RECIPES["rag"].step("sweep").lacking(["--dataset", "x"]) == []
+    assert RECIPES["rag"].step("sweep").list_missing_options(["--dataset", "x"]) == []
     with pytest.raises(UsageError, match="no step 'judge'"):
         RECIPES["pteb"].step("judge")
 

@@ -212,7 +212,7 @@ def test_verbs_are_those_of_the_tests(make_run: MakeRun, fields: dict[str, Any])
             continue
         for task in board.tasks:
             ranges = record.rank_range(task.name, card.row.system.name)
-            of, word = len(record.scope(task.name).systems), task.short.lower()
+            of, word = len(record.find_comparison_scope(task.name).systems), task.short.lower()
             tested = ranges is not None and of > 1
             assert (word in verbs(card.good, "beats every other")) == (tested and ranges == (1, 1))
             assert (word in verbs(card.bad, "is beaten by every other")) == (tested and ranges == (of, of))

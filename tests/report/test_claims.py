@@ -16,7 +16,7 @@ from claims import Tables, walk
 from embassay.document.blocks import convert_sentence_to_text
 from embassay.measures import agreement_band
 from embassay.protocols.kernel.tables import SCORE
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.answers import (
     QUESTIONS,
     ReportAnswer,
@@ -149,7 +149,7 @@ def test_what_search_rules_out_is_not_recommended_for_anything() -> None:
     assert "use a" not in recommend_systems([wide])[0]
 
 
-def record(kind: str, rows: list[Result], path: Path, **more: Any) -> RunRecord:
+def record(kind: str, rows: list[ResultRow], path: Path, **more: Any) -> RunRecord:
     """A record of systems a, b and c."""
     names = list(dict.fromkeys(row.system for row in rows))
     return RunRecord(
@@ -161,10 +161,10 @@ def record(kind: str, rows: list[Result], path: Path, **more: Any) -> RunRecord:
 
 def row(
     task: str, system: str, measure: str, value: float | None, variant: str = "", dataset: str = "d"
-) -> Result:
+) -> ResultRow:
     """A row of a run."""
     reason = "" if value is not None else "too few labels"
-    return Result(
+    return ResultRow(
         "x", task, dataset, "", "en", variant, system, measure, value, 40, None, None, "", 1, reason
     )
 

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from embassay.errors import DataError
 from embassay.protocols.hume.record import read_summary
 from embassay.protocols.kernel.tables import POINTS, SCORE
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.board import BoardValue
 from embassay.report.cards.card import make_system_cards
 from embassay.report.headlines import (
@@ -34,7 +34,7 @@ from .hume_run import write_hume_run
 def _leader(
     value: float, low: float | None, high: float | None, unit: object = SCORE, **more: object
 ) -> SystemHeadlineFigure:
-    row = Result("p", "overall", "", "", "", "", "s", "overall", value, 5, low, high, "b", 0, "")
+    row = ResultRow("p", "overall", "", "", "", "", "s", "overall", value, 5, low, high, "b", 0, "")
     return SystemHeadlineFigure("embedding", BoardValue("value", row, unit=unit), **more)  # type: ignore[arg-type]
 
 
@@ -144,7 +144,7 @@ def test_ranks_are_those_of_the_run_itself(runs: tuple[ReportRun, ...]) -> None:
     score, hume = (next(run for run in runs if run.record.kind == kind) for kind in ("score", "hume"))
     of_score = find_run_headlines(score)
     assert of_score is not None
-    scope = score.record.scope("score")
+    scope = score.record.find_comparison_scope("score")
     assert {name: one.rank for name, one in of_score.leaders.items()} == dict(scope.ranges)
     assert of_score.measure.startswith("RA-nWG@")
     of_hume = find_run_headlines(hume)

@@ -19,7 +19,7 @@ from embassay.report.items import (
     MOST,
     ExcerptStore,
     ItemGroup,
-    ItemPage,
+    ItemsPage,
     describe_edit,
     item_page,
     pick_items_for_page,
@@ -35,7 +35,7 @@ MakeRun = Callable[..., Path]
 words = st.text("ab c", max_size=40)
 
 
-def page_of(run: Path) -> ItemPage:
+def page_of(run: Path) -> ItemsPage:
     record = read_run_record(run)
     page = item_page(record, build_record_board(record))
     assert page is not None

@@ -204,7 +204,7 @@ def test_bold_is_the_best_and_all_not_told_apart(make_run: MakeRun) -> None:
     table, *others = named(page, "sage_table")
     column = [one.title for one in table.heads].index("Overall")
     bold = {line.label for line in table.lines if line.entries[column].bold}
-    assert bold == set(record.scope("overall").best) == {"aster-large", "birch-base"}
+    assert bold == set(record.find_comparison_scope("overall").best) == {"aster-large", "birch-base"}
     assert not any(entry.bold for one in others for line in one.lines for entry in line.entries)
 
 

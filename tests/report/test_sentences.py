@@ -32,7 +32,7 @@ from embassay.protocols.rag.sweep.findings.record import SweepDatasetFindings, S
 from embassay.protocols.rag.sweep.stacks import SweepRules
 from embassay.report.pteb.tables import plot_change_by_original_score
 from embassay.report.rag.tables import scoring_view
-from embassay.report.terminal import compared_pair_view, gate_verdicts_view, ranked_fields_view
+from embassay.report.terminal import compared_pair_view, gate_verdicts_view, ranked_groups_view
 from embassay.stats import compare_replicates, holm
 from protocols.rag.sweep.sweeps import drawn as draw_sweep
 from stub.ranked import qrels
@@ -307,7 +307,7 @@ def test_bold_is_who_may_be_first() -> None:
     for seed in range(60):
         _, tables = of_fields(seed)
         blocks = list(
-            ranked_fields_view(list(list_ranked_system_groups(random_run(Drawn("pteb", seed)))), "pteb")
+            ranked_groups_view(list(list_ranked_system_groups(random_run(Drawn("pteb", seed)))), "pteb")
         )
         for said, table in pairwise(blocks):
             if not (isinstance(said, VerdictText) and isinstance(table, Table) and said.claims):

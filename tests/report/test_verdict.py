@@ -112,7 +112,7 @@ def test_called_first_are_those_whose_range_includes_1(
     """The systems called first are exactly those with a rank range from 1, whichever pairs are told apart."""
     record = with_scope(read_run_record(plain_run), levels, told)
     verdict = board_verdict(record, build_record_board(record))
-    first = record.scope("overall").first
+    first = record.find_comparison_scope("overall").first
     assert called_first(verdict) == set(first)
     if " may be first" in convert_sentence_to_text(verdict.heading) and len(first) > 1:
         assert numbers.spell_count(len(first)) in convert_sentence_to_text(verdict.heading).lower()

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class CalibratedRunOptions:
+class RunCalibrationOptions:
     """What is calibrated instead of systems, and a threshold that is translated."""
 
     # As of `rag score`, whose records are not read for the sake of a help text.
@@ -91,7 +91,7 @@ Words = Annotated[
 @add_memory_option
 @add_record_options(tasks=(), defaults={"systems": ()})
 def calibrate(
-    request: CalibrationRequest, running: WorkerOptions, retrieved: CalibratedRunOptions, words: Words = None
+    request: CalibrationRequest, running: WorkerOptions, retrieved: RunCalibrationOptions, words: Words = None
 ) -> None:
     """Find what a similarity means, and where to set a threshold.
 
@@ -134,7 +134,7 @@ def calibrate(
 def _check_calibration_usable(
     words: Sequence[str], request: CalibrationRequest, running: WorkerOptions
 ) -> None:
-    """Say whether a calibration may be used on the request's pairs; exit code 1 where it may not."""
+    """Say whether a calibration can be used on the request's pairs; exit with code 1 if it cannot."""
     from embassay.protocols.calibration.check import compare_pairs_with_calibration
     from embassay.report.calibration.thresholds import calibration_check_view
     from embassay.runs.folder import format_value_as_json
@@ -204,7 +204,7 @@ def _preview_retriever_answers(wanted: RunCalibrationRequest) -> None:
 
 
 def _calibrate_runs(
-    request: CalibrationRequest, retrieved: CalibratedRunOptions, running: WorkerOptions
+    request: CalibrationRequest, retrieved: RunCalibrationOptions, running: WorkerOptions
 ) -> Path | None:
     """Calibrate what was retrieved, show it, and say where it is; None where it was only tried."""
 

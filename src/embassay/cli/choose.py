@@ -20,7 +20,7 @@ Corpus = Annotated[
 
 @dataclass(frozen=True)
 class ChoicePrintOptions(MatrixPrintOptions):
-    """What is shown beside a choice, or in its place."""
+    """Options for what is printed beside a choice, or in its place."""
 
     show_passages: int = option(
         0,
@@ -51,7 +51,7 @@ def choose(corpus: Corpus, request: ChoiceRequest, running: WorkerOptions, shown
 
 
 def _print_passages_and_sentences(request: ChoiceRequest, n: int, *, as_json: bool) -> None:
-    """The id of each, its text, and the sentence that is taken out of it and looked for."""
+    """Print each passage's id and text, and the sentence taken out of it to be looked for."""
     from embassay.protocols.choose.protocol import list_passages_to_search
 
     for passage in list_passages_to_search(request, n):

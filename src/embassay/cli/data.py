@@ -51,7 +51,7 @@ app = TitledCommandApp("Check your data; list and fetch public datasets.")
 
 @dataclass(frozen=True)
 class CatalogueFilter:
-    """Which datasets of the catalogue are meant."""
+    """A filter on the datasets of the catalogue."""
 
     protocol: Literal["sage", "pteb", "hteb", "rag", "hume"] | None = option(
         None, "Only datasets that this protocol uses.", group=DATA
@@ -64,7 +64,7 @@ class CatalogueFilter:
 
 @dataclass(frozen=True)
 class DataCheckOptions:
-    """How data are read, and what is looked for in them."""
+    """Options for how data are read, and what is looked for in them."""
 
     mapping: Mapping[str, str] = redeclare_option(RunRequest, "mapping")
     split: str | None = redeclare_option(RunRequest, "split")
@@ -201,7 +201,7 @@ def check(
 
 
 def _check_and_report_data_path(path: str, asked: DataCheckOptions, shown: PrintOptions) -> bool:
-    """Whether a run can use what lies there, once its report is printed: with --json one line."""
+    """Check the data at a path, print the report, and return whether a run can use them."""
     from embassay.cli.progress import StderrProgressNotice
     from embassay.data.check import DataCheck, NearDuplicateRule
 
@@ -359,7 +359,7 @@ def _describe_fault(fault: Fault) -> str:
 
 
 def _merge_equal_lines_of_shapes(told: Iterable[tuple[str, Iterable[str]]]) -> Iterator[str]:
-    """Each thing once, with the shapes it is said of."""
+    """Merge equal lines: each is given once, with the shapes it is said of."""
     shapes: dict[str, list[str]] = {}
     for shape, lines in told:
         for line in lines:
@@ -590,7 +590,7 @@ def _say_on_stderr(line: str) -> None:
 
 @dataclass(frozen=True)
 class TraceConversionOptions:
-    """What is made of traces."""
+    """Options for what is made of traces."""
 
     files: tuple[Path, ...] = option(
         MISSING, "JSON Lines files from OTLP, OpenInference (Phoenix) or Langfuse.", name="FILE..."

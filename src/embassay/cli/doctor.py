@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class ListableKind(StrEnum):
-    """What can be listed."""
+    """A kind of things that can be listed."""
 
     systems = "systems"
     rerankers = "rerankers"
@@ -90,7 +90,7 @@ _MODEL_COLUMNS = {
 
 
 def _list_dataset_suite_rows() -> Iterator[dict[str, Any]]:
-    """The papers' sets of datasets: how many each counts, of how many datasets, and how many of these are here."""
+    """List the papers' dataset suites: how many sets and datasets each has, and how many are here."""
     from embassay.data.catalogue.entries import find_dataset_location
     from embassay.data.catalogue.suites import read_all_suites
 
@@ -106,7 +106,7 @@ def _list_dataset_suite_rows() -> Iterator[dict[str, Any]]:
 
 
 def _list_model_facts() -> list[dict[str, Any]]:
-    """What is known of models, without what is not."""
+    """List what is known of models, without what is not."""
 
     from embassay.systems.models import list_known_models
 
@@ -115,7 +115,7 @@ def _list_model_facts() -> list[dict[str, Any]]:
 
 
 def _list_registry_entries(what: ListableKind) -> Iterator[dict[str, Any]]:
-    """What the registries of a kind hold; each task says whose it is."""
+    """List what the registries of a kind hold; each task says whose it is."""
     from importlib import import_module
 
     homes = {
@@ -233,7 +233,7 @@ def _print_cluster_facts(facts: ClusterFacts) -> None:
 
 
 def _describe_node_installations(nodes: Sequence[ClusterNodeFacts]) -> list[str]:
-    """What is installed on the nodes, once for all on which it is the same."""
+    """Describe what is installed on the nodes, once for all on which it is the same."""
     groups: dict[tuple[tuple[str, ...], ...], list[ClusterNodeFacts]] = {}
     for node in nodes:
         if node.extras:
@@ -260,7 +260,7 @@ def _describe_node_installations(nodes: Sequence[ClusterNodeFacts]) -> list[str]
 
 
 def _describe_cluster_use(facts: ClusterFacts) -> str:
-    """What a run would use."""
+    """Describe what a run would use of the cluster."""
     pools = f"{facts.encoders} process{'es' * (facts.encoders != 1)} with {facts.threads} threads each"
     cells = f"A run would compute {facts.cells} cell{'s' * (facts.cells != 1)} at a time; each encoder has {pools}."
     gpus = f"{facts.gpus} GPU{'s' * (facts.gpus != 1)}"
@@ -318,9 +318,9 @@ def info(shown: PrintOptions) -> None:
     from embassay.data.documents.conversion import summarize_kept_conversions
     from embassay.runs.embeddings import EmbeddingCache
     from embassay.runs.store import ChatAnswerCache, RerankScoreCache, find_index_folder
-    from embassay.search.indexes.store import list_kept_indexes
+    from embassay.search.indexes.store import count_kept_indexes
 
-    indexes = list_kept_indexes(find_index_folder())
+    indexes = count_kept_indexes(find_index_folder())
     cache_info, answers = (
         EmbeddingCache.open(None).summarise_cache_contents(),
         ChatAnswerCache.open(None).summarise_cache_contents(),
@@ -365,7 +365,7 @@ def _print_cache_contents(held: Any, entries: str, of: str, owners: Any) -> None
 
 @dataclass(frozen=True)
 class CacheClearOptions:
-    """What goes; all without a word."""
+    """Options for which caches are cleared; without any, all are."""
 
     encoder: str | None = option(None, "Remove only this encoder's vectors.", group=SYSTEMS)
     llm: str | None = option(None, "Remove only this language model's answers.", group=SYSTEMS)

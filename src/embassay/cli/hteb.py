@@ -24,7 +24,7 @@ from embassay.cli.options import (
 )
 from embassay.cli.session import (
     DisplayOptions,
-    add_out_option,
+    add_out_to_command,
     run_or_plan_protocol,
     show_run_plan,
     stop_on_signal,
@@ -54,7 +54,7 @@ Reference = Annotated[
 ]
 
 
-def build_reference_hteb_request(request: HtebRequest) -> HtebRequest:
+def apply_reference_options(request: HtebRequest) -> HtebRequest:
     """A request with every option at its value `reference`."""
     return replace(
         request, options=apply_reference_value(request.options), generation=apply_reference_value(request.generation),
@@ -75,7 +75,7 @@ def run(request: HtebRequest, running: WorkerOptions, reference: Reference = Fal
     from embassay.protocols.hteb.protocol import HtebProtocol
 
     run_or_plan_protocol(
-        HtebProtocol(), build_reference_hteb_request(request) if reference else request, running, "hteb"
+        HtebProtocol(), apply_reference_options(request) if reference else request, running, "hteb"
     )
 
 
@@ -108,13 +108,13 @@ def transform(request: HtebRequest, running: RunOptions, reference: Reference = 
     from embassay.protocols.kernel.session import open_spending_ledger
     from embassay.runs.folder import RunFolder
 
-    request = build_reference_hteb_request(request) if reference else request
+    request = apply_reference_options(request) if reference else request
     json, wide = running.json, running.wide
     if running.dry_run:
         show_run_plan(partial(forecast_transform_cost, request), DisplayOptions(json, wide))
         return
     folder = running.out or make_default_run_folder("hteb-texts")
-    command = add_out_option(format_command_line(), folder)
+    command = add_out_to_command(format_command_line(), folder)
     heard = make_progress_listener()
     kept_in = f"Finished work is kept in {folder}."
     with (
@@ -216,7 +216,7 @@ def people() -> None:
 
 @dataclass(frozen=True)
 class RatedPairOptions:
-    """Which pairs people rate, and where they are written."""
+    """Options for which pairs people rate, and where they are written."""
 
     transformations: tuple[str, ...] = redeclare_option(HtebRequest, "transformations")
     datasets: tuple[str, ...] = redeclare_option(
@@ -288,7 +288,7 @@ def score(
 
     scored = score_rating_study(folder, files or (), system or ())
     for table in make_validation_tables(scored):
-        body = table.format_for_printing()
+        body = table.format_table_for_printing()
         print_table_to_fit_screen(
             list(body.heads), [list(row) for row in body.body if not isinstance(row, str)], wide=shown.wide
         )

@@ -94,10 +94,10 @@ MENDS = {
 
 
 class CommandsByPurpose(TitledCommandGroup):
-    """All commands, under what they are for."""
+    """The group of all commands, listed under what they are for."""
 
     def list_commands_by_title(self, ctx: Any) -> dict[str, tuple[str, ...]]:  # noqa: ARG002
-        """As `embassay` alone lists them."""
+        """List the commands by title, as `embassay` alone shows them."""
         return {"Start": ("demo",), "Measure": (*MEASURE, "run"), **ROOMS}
 
 
@@ -105,7 +105,7 @@ class LazyCommands(CommandsByPurpose):
     """Commands that are known by their names until one is called or completed."""
 
     def make_context(self, *arguments: Any, **more: Any) -> Any:
-        """Of the options before a command."""
+        """Make click's context of the options before a command."""
         with _translate_usage_errors():
             return super().make_context(*arguments, **more)
 
@@ -149,7 +149,7 @@ def _make_usage_error(error: Any) -> UsageError:
 
 
 def _find_command_example(error: Any) -> str:
-    """The example of a command, as its help has it; empty for one that has none."""
+    """Find the command's example, as its help has it; empty for one that has none."""
     text = getattr(error.ctx.command, "help", None) or ""
     example = " ".join(text.partition("Example: ")[2].split())
     return f"For example `{example}`. " if example else ""
@@ -203,7 +203,7 @@ def is_debugging() -> bool:
 
 
 def _lazy_command_stub() -> None:
-    """What stands for a command until it is called."""
+    """The stub that stands for a lazily loaded command until it is called."""
 
 
 app = TitledCommandApp(**SETTINGS, cls=LazyCommands)
@@ -259,7 +259,7 @@ ROOMS = {
 
 
 def format_start_page() -> str:
-    """What `embassay` alone says, within 80 columns: what to type first, and every command under what it is for."""
+    """Format what `embassay` alone says: what to type first, and every command by purpose."""
     questions = [f"  {question:<30}{command}" for question, command in START.items()]
     measure = [f"{name:<10}{about}" for name, about in MEASURE.items()]
     rooms = [("Measure", *measure), *((room, "   ".join(names)) for room, names in ROOMS.items())]
@@ -283,7 +283,7 @@ def _format_warning(
     lineno: int,
     line: str | None = None,  # noqa: ARG001 - what `warnings` calls it with
 ) -> str:
-    """A warning of ours as a note; one of a library as Python has it."""
+    """Format a warning of ours as a note; one of a library as Python has it."""
     if category is RuntimeWarning and "embassay" in Path(filename).parts:
         return f"Note: {message}\n"
     return f"{filename}:{lineno}: {category.__name__}: {message}\n"
@@ -382,7 +382,7 @@ def _reject_empty_out_option(words: Sequence[str]) -> None:
 
 
 def _show_redacted_traceback(error: BaseException) -> None:
-    """Without the keys that were read: what a server or a driver says may repeat them."""
+    """Show a traceback without the keys that were read: what a server or a driver says may repeat them."""
     import traceback
 
     from embassay.systems.remote.calls import redact_keys

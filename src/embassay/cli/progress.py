@@ -37,7 +37,7 @@ PACE = 10
 
 
 def make_progress_listener(brief: bool = False) -> SilentListener:
-    """Bars when stderr is a terminal, lines otherwise; `brief` ones say nothing of what lies ahead."""
+    """Make bars when stderr is a terminal, lines otherwise; `brief` ones hide what lies ahead."""
     return ProgressBars() if sys.stderr.isatty() else ProgressLines(brief)
 
 
@@ -47,13 +47,13 @@ def estimate_seconds_left(elapsed: float, share: float) -> float | None:
 
 
 def _format_time_left_range(left: float) -> str:
-    """A time left as a range: cells and answers differ, so one figure would promise too much."""
+    """Format a time left as a range: cells and answers differ, so one figure would promise too much."""
     low, high = format_duration(left * 0.7), format_duration(left * 1.5)
     return f"{low} left" if low == high else f"{low} to {high} left"
 
 
 def format_duration(seconds: float) -> str:
-    """`4 s`, `12 min`, `3 h 12 min`."""
+    """Format a duration as `4 s`, `12 min` or `3 h 12 min`."""
     if seconds < 60:
         return f"{max(1, round(seconds))} s"
     minutes = round(seconds / 60)
@@ -61,7 +61,7 @@ def format_duration(seconds: float) -> str:
 
 
 def _shorten_stage_title(title: str) -> str:
-    """A stage's title with the specs in it by their labels."""
+    """Shorten a stage's title by writing the specs in it as their labels."""
     return make_name_shortener(word for word in title.split() if ":" in word)(title)
 
 
@@ -112,7 +112,7 @@ class _ProgressTally(SilentListener):
         self.kept, self._settled = 0, False
         self._recent = deque([(self.asking, 0)], maxlen=RECENT)
 
-    def advanced_by(self, texts: int) -> None:
+    def on_stage_advanced(self, texts: int) -> None:
         self.answered += texts
         now = time.monotonic()
         if self._settled or now - self.asking >= BURST or now - self.begun_at >= SETTLED:
@@ -123,7 +123,7 @@ class _ProgressTally(SilentListener):
         self.kept, self.asking = self.answered, now
         self._recent = deque([(now, self.answered)], maxlen=RECENT)
 
-    def heard(self) -> None:
+    def on_model_answered(self) -> None:
         self.answers += 1
 
     def describe_remaining_time(self) -> str:
@@ -137,7 +137,7 @@ class _ProgressTally(SilentListener):
         return _format_time_left_range(pace * max(0, self.asked - self.answered))
 
     def print_line_if_still_waiting(self, line: str = "") -> None:
-        """Say it unless something else has come within `BRIEF` seconds; what waited before is not said any more."""
+        """Print a line unless another comes within `BRIEF` seconds, and drop the one that waited before."""
         if self._late is not None:
             self._late.cancel()
         self._late = threading.Timer(BRIEF, _print_line, [line]) if line else None
@@ -167,7 +167,7 @@ class _ProgressTally(SilentListener):
         self.done, self.ended_cells = 0.0, 0
         self.start = time.monotonic()
 
-    def ahead(self, plan: Plan) -> str:
+    def describe_run_ahead(self, plan: Plan) -> str:
         """What a long run will take, and how to have a first answer sooner; empty for a short one."""
         if not self.timed or self.total < LONG:
             return ""
@@ -239,15 +239,15 @@ class ProgressLines(_ProgressTally):
         if not self._brief:
             self.print_line_if_still_waiting(f"{self.title}: {total:,} {unit}" if total else self.title)
 
-    def advanced_by(self, texts: int) -> None:
+    def on_stage_advanced(self, texts: int) -> None:
         before = self.answered
-        super().advanced_by(texts)
+        super().on_stage_advanced(texts)
         paced = before - self.kept < PACE <= self.answered - self.kept and self.answered < self.asked
         if time.monotonic() - self._last >= (PAUSE if paced else PERIOD):
             self._print_stage_progress()
 
-    def heard(self) -> None:
-        super().heard()
+    def on_model_answered(self) -> None:
+        super().on_model_answered()
         if time.monotonic() - self._last >= PERIOD:
             self._print_stage_progress()
 
@@ -261,7 +261,7 @@ class ProgressLines(_ProgressTally):
     def on_run_extended(self, added: Mapping[str, Sequence[str]]) -> None:
         _print_line(_describe_added_systems(added))
 
-    def reckoned(self, line: str) -> None:
+    def on_stage_cost_estimated(self, line: str) -> None:
         self.print_line_if_still_waiting()
         _print_line(f"{self.title}: {line}")
 
@@ -269,7 +269,7 @@ class ProgressLines(_ProgressTally):
         super().on_plan_made(plan, waiting, seconds)
         done = f"{len(plan.cells)} cells, {len(plan.cells) - len(waiting)} done already"
         if not self._brief:
-            _print_line(", ".join(filter(None, (done, self.ahead(plan)))))
+            _print_line(", ".join(filter(None, (done, self.describe_run_ahead(plan)))))
 
     def advanced(self, cell: RunCell, texts: int) -> None:
         super().advanced(cell, texts)
@@ -293,7 +293,7 @@ class ProgressLines(_ProgressTally):
         named = f"  {_format_cell_name(cell)}  {state}" if shown else ""
         _print_line(f"{self.ended_cells} of {self.cells}{named}  {self.left()}".rstrip())
 
-    def interim(self, line: str) -> None:
+    def on_interim_result(self, line: str) -> None:
         if not self._brief:
             _print_line(_shorten_stage_title(line))
 
@@ -305,7 +305,7 @@ class ProgressLines(_ProgressTally):
 
 
 class ProgressBars(_ProgressTally):
-    """One total bar and up to five running cells, rewritten at most four times a second."""
+    """Progress bars: a total one and up to five for running cells, rewritten four times a second."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -318,10 +318,10 @@ class ProgressBars(_ProgressTally):
     def on_run_extended(self, added: Mapping[str, Sequence[str]]) -> None:
         self._progress.console.print(_describe_added_systems(added), markup=False, highlight=False)
 
-    def interim(self, line: str) -> None:
+    def on_interim_result(self, line: str) -> None:
         self._progress.console.print(_shorten_stage_title(line), markup=False, highlight=False)
 
-    def reckoned(self, line: str) -> None:
+    def on_stage_cost_estimated(self, line: str) -> None:
         self._progress.console.print(f"{self.title}: {line}", markup=False, highlight=False)
 
     def stage(self, title: str, total: int, unit: str = "texts") -> None:
@@ -332,12 +332,12 @@ class ProgressBars(_ProgressTally):
         )
         self._progress.start()
 
-    def advanced_by(self, texts: int) -> None:
-        super().advanced_by(texts)
+    def on_stage_advanced(self, texts: int) -> None:
+        super().on_stage_advanced(texts)
         self._show_stage_progress()
 
-    def heard(self) -> None:
-        super().heard()
+    def on_model_answered(self) -> None:
+        super().on_model_answered()
         self._show_stage_progress()
 
     def _show_stage_progress(self) -> None:
@@ -357,7 +357,7 @@ class ProgressBars(_ProgressTally):
         if self._all is not None:
             self._progress.remove_task(self._all)
         done = len(plan.cells) - len(waiting)
-        if ahead := self.ahead(plan):
+        if ahead := self.describe_run_ahead(plan):
             self._progress.console.print(ahead.capitalize(), markup=False, highlight=False)
         self._all = self._progress.add_task(
             "all", total=1.0, state=f"{done} of {len(plan.cells)} cells done already"
@@ -391,7 +391,7 @@ class ProgressBars(_ProgressTally):
         self._update_total_bar()
 
     def stop(self) -> None:
-        """Take the bars away."""
+        """Stop showing progress: take the bars away."""
         super().stop()
         self._progress.stop()
 
@@ -448,7 +448,7 @@ class StderrProgressNotice:
             self._show_progress_step(doing, done, total)
 
     def _show_long_silent_step(self) -> None:
-        """A step that says nothing for long is shown all the same."""
+        """Show a step all the same that says nothing for long."""
         with self._lock:
             shown = self._bar is not None or self._last > self._began
             if self._doing and not shown and not self._late.finished.is_set():

@@ -43,8 +43,8 @@ from embassay.protocols.pteb.options import (
     PROMPT_NAMES,
     JudgeRequest,
     RatingBatchOptions,
+    RatingStudyPool,
     Request,
-    StudyPool,
     SubmissionFilters,
 )
 from embassay.protocols.pteb.validation.study import RATERS, DrawnStudy, draw_rating_study, read_study
@@ -154,7 +154,7 @@ def people() -> None:
 
 @dataclass(frozen=True)
 class RatingStudyOptions:
-    """By which rules people's ratings will be judged, and where the study is written."""
+    """Options for the rules by which ratings will be judged, and where the study is written."""
 
     out: Path | None = option(None, "New or empty folder for the study.", group=OUTPUT)
     ending: Literal["csv", "jsonl"] = option(
@@ -170,7 +170,7 @@ def sample(
     run_or_set: Annotated[
         Path, typer.Argument(help="A run from `embassay pteb run`, or a stored set of paraphrases.")
     ],
-    drawing: StudyPool,
+    drawing: RatingStudyPool,
     size: PairSampleSize,
     drawn: RatingStudyOptions,
 ) -> None:
@@ -191,7 +191,7 @@ def sample(
 
 @dataclass(frozen=True)
 class CrowdBatchOptions:
-    """For whom batches are written, and where."""
+    """Options for whom batches are written, and where."""
 
     platform: Literal["mturk", "prolific"] = option(MISSING, "The platform.")
     out: Path | None = option(None, "Output folder. Default: crowd/ in the study.", group=OUTPUT)
@@ -251,7 +251,7 @@ def collect(
 
 @dataclass(frozen=True)
 class RatingScoreOptions(PrintOptions):
-    """What is read beside the ratings, and what estimates may cost."""
+    """Options for what is read beside the ratings, and what estimates may cost."""
 
     judges: tuple[str, ...] = option(
         (), "A language model that first estimates every pair; the paper uses two.",
@@ -280,7 +280,7 @@ def score(folder: StudyFolder, asked: RatingScoreOptions, files: RatingFiles = N
     if asked.dry_run:
         _show_estimate_plan(study, asked.judges, json, wide)
         return
-    _have_judges_estimate_pairs(study, asked.judges, asked.max_cost)
+    _collect_judge_estimates(study, asked.judges, asked.max_cost)
     scored = scoring.score_rating_study(
         study, files or (), estimates=asked.estimates, decisions=asked.decisions
     )
@@ -292,7 +292,7 @@ def score(folder: StudyFolder, asked: RatingScoreOptions, files: RatingFiles = N
     _show_scored_study(scored, wide, asked.price)
 
 
-def _have_judges_estimate_pairs(study: DrawnStudy, judges: Sequence[str], max_cost: float | None) -> None:
+def _collect_judge_estimates(study: DrawnStudy, judges: Sequence[str], max_cost: float | None) -> None:
     """Have the judges estimate every pair; what was asked before is not asked again."""
     if not judges:
         return
@@ -304,7 +304,7 @@ def _have_judges_estimate_pairs(study: DrawnStudy, judges: Sequence[str], max_co
     heard.announce_paraphrasing("Estimates", len(study.items) * len(judges))
     with open_spending_ledger(study.path, max_cost) as ledger:
         try:
-            rate_pairs_by_models(study, judges, ledger=ledger, hear=heard.advanced_by)
+            rate_pairs_by_models(study, judges, ledger=ledger, hear=heard.on_stage_advanced)
         except KeyboardInterrupt:
             raise Interrupted(
                 "Stopped. The answers so far are kept.", mend=f"Resume with: {format_command_line()}"
@@ -373,7 +373,7 @@ def _show_scored_study(scored: ScoredRatingStudy, wide: bool, price: float | Non
 
 
 def _show_value_of_more_pairs(scored: ScoredRatingStudy, wide: bool, price: float | None) -> None:
-    """What more pairs would achieve for the languages whose verdict other pairs could turn."""
+    """Show what more pairs would achieve for the languages whose verdict they could turn."""
     from embassay.report.notes import UndecidedDifference, undecided_outlook_table
 
     bar, ratings = scored.study.rules.threshold, float(scored.study.raters)
@@ -400,7 +400,7 @@ def _show_value_of_more_pairs(scored: ScoredRatingStudy, wide: bool, price: floa
 
 
 def _show_corrected_judge_ratings(scored: ScoredRatingStudy, wide: bool, price: float | None) -> None:
-    """By each judge: mean ratings of all pairs, corrected by people's."""
+    """Show each judge's mean ratings of all pairs, corrected by people's."""
 
     from embassay.report.rag.decision import judged_quantity_blocks
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SystemComparisonOptions:
-    """Which systems are compared, and on what."""
+    """Options for which systems are compared, and on what."""
 
     a: str | None = option(None, "The first system. Default: compare all.", name="-a", group=SYSTEMS)
     b: str | None = option(None, "The second system.", name="-b", group=SYSTEMS)
@@ -66,14 +66,14 @@ def compare(
     Example: embassay compare runs/sage -a minilm -b bm25
     """
     from embassay.protocols import compare as comparing
-    from embassay.report.terminal import compared_pair_view, ranked_fields_view
+    from embassay.report.terminal import compared_pair_view, ranked_groups_view
 
     comparison = comparing.compare(*folders, **vars(asked))
     if comparison.pair is None:
         if shown.json:
             _print_records_json({"fields": comparison.fields})
             return
-        print_view_blocks(ranked_fields_view(comparison.fields, comparison.protocol), shown.wide)
+        print_view_blocks(ranked_groups_view(comparison.fields, comparison.protocol), shown.wide)
         return
     if shown.json:
         _print_records_json(
@@ -106,7 +106,7 @@ Folder = Annotated[Path, typer.Argument(help="A run, or a folder that contains r
 
 @dataclass(frozen=True)
 class BuildGateOptions:
-    """What a build must reach, what it may not fall behind, and where that is written."""
+    """Options for what a build must reach, may not fall behind, and where that is written."""
 
     bars: tuple[str, ...] = option(
         (),
@@ -143,7 +143,7 @@ class BuildGateOptions:
 
 @dataclass(frozen=True)
 class LiveRetrieverOptions:
-    """A retriever that is asked now and held against the stored scoring, and where its answers are kept."""
+    """Options for a retriever that is asked now and held against the stored scoring."""
 
     retrievers: tuple[str, ...] = redeclare_option(
         RetrieverOption, "retrievers",
@@ -249,7 +249,7 @@ def _print_gate_scores(folder: Path, asked: BuildGateOptions, shown: PrintOption
 
 @dataclass(frozen=True)
 class ReportPageOptions:
-    """Which page is written, and where."""
+    """Options for which page is written, and where."""
 
     out: Path | None = option(
         None, "Output file. Default: report.html or summary.html in the common folder.", group=OUTPUT
@@ -279,7 +279,7 @@ def report(folders: Folders, page: ReportPageOptions) -> None:
 
 @dataclass(frozen=True)
 class LeaderboardServerOptions(ServerOptions):
-    """How boards are served and kept up to date."""
+    """Options for how boards are served and kept up to date."""
 
     port: int = redeclare_option(ServerOptions, "port", default=8760)
     root_path: str = option("", "Path prefix set by a proxy.", value="/PATH", group=SERVER)
@@ -341,7 +341,7 @@ def _announce_served_folder(root: Path, host: str) -> None:
 
 @dataclass(frozen=True)
 class RunExportTarget:
-    """In which form runs go out, and whereto."""
+    """The form in which runs are exported, and where they go."""
 
     to: Literal["mteb", "csv", "latex", "parquet", "figures", "eee", "hub", "mlflow", "wandb", "trackio"] = (
         option(MISSING, "What to write.", name="--to --format", group=OUTPUT)
@@ -432,7 +432,7 @@ Source = Annotated[
 
 @dataclass(frozen=True)
 class ResultsImportOptions:
-    """What of published results is read, and into which run."""
+    """Options for what of published results is read, and into which run."""
 
     out: Path = option(MISSING, "Folder for the run; replaces an earlier import.", group=OUTPUT)
     measures: tuple[str, ...] = option(

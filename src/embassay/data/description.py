@@ -77,7 +77,7 @@ class TableFileEntry(_DescriptionModel):
     @field_validator("where", mode="before")
     @classmethod
     def _convert_values_to_text(cls, value: object) -> object:
-        """One value or a list of values per column, as the text they are compared as."""
+        """Convert one value or a list of values per column to the text they are compared as."""
         if not isinstance(value, dict):
             return value
         return {
@@ -97,7 +97,7 @@ class TableFileEntry(_DescriptionModel):
 
 
 class DatasetDescriptionFile(_DescriptionModel):
-    """The whole description."""
+    """The whole description of a dataset."""
 
     name: str = Field(min_length=1)
     lang: str = ""
@@ -175,7 +175,7 @@ def read_dataset_description(path: Path) -> DatasetDescriptionFile:
 
 
 def _make_first_fault_error(path: Path, error: ValidationError) -> DataError:
-    """The first fault in one line: field, expected, found."""
+    """Make an error of the first fault in one line: field, expected, found."""
     errors = error.errors(include_url=False)
     fault = errors[0]
     where = _format_field_path(fault["loc"])
@@ -190,9 +190,7 @@ def _make_first_fault_error(path: Path, error: ValidationError) -> DataError:
         ]
         near = find_nearest_name(str(fault["loc"][-1]), fields)
         return DataError(
-            f"unknown field {where}{more}.",
-            path=path,
-            mend=f"Did you mean {near}?" if near else "Remove it.",
+            f"unknown field {where}{more}.", path=path, mend=f"Did you mean {near}?" if near else "Remove it."
         )
     if fault["type"] == "value_error":
         return DataError(
@@ -208,7 +206,7 @@ def _make_first_fault_error(path: Path, error: ValidationError) -> DataError:
 
 
 def _list_reading_settings(entry: TableFileEntry) -> dict[str, Any]:
-    """The entry as it decides what is read; what is told from the file is not said."""
+    """List the settings of an entry that decide what is read."""
     dumped = entry.model_dump(mode="json")
     return {name: value for name, value in dumped.items() if value or name not in READING}
 

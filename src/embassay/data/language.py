@@ -46,7 +46,7 @@ _CLOSE = (
 
 
 def explain_language_mismatch(text: str, wording: str, lang: str = "und") -> str:
-    """Why `wording` is not in the language of `text`; empty where it is, or cannot be told.
+    """Explain why `wording` is not in the language of `text`; empty where it is, or can't be told.
 
     `lang` is what the data says of the text: ISO 639-1 or -3, also with a script or as a pair (`eng_Latn`, `en-ar`),
     `und` or `mul`. Where the language identifier is not installed, scripts alone are compared.
@@ -59,7 +59,7 @@ def explain_language_mismatch(text: str, wording: str, lang: str = "und") -> str
 
 
 def can_identify_language() -> bool:
-    """Whether the language identifier is installed."""
+    """Whether languages can be identified: whether the identifier is installed."""
     return _load_language_identifier() is not None
 
 
@@ -134,7 +134,7 @@ def _rank_languages(text: str) -> Mapping[str, float]:
 
 @cache
 def _load_language_identifier() -> Any:
-    """py3langid's, or None where it is not installed."""
+    """Load py3langid's language identifier; None where it is not installed."""
     try:
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
     except ImportError:

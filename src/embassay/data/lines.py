@@ -17,8 +17,8 @@ from typing import IO
 
 from embassay.data.rows import (
     FileRowOrigin,
-    Row,
     RowOrigin,
+    SourceRow,
     collect_row_faults,
     find_nearest_name,
     raise_or_collect_fault,
@@ -195,7 +195,7 @@ class DelimitedReadOptions:
             )
 
     def as_map_options(self) -> dict[str, str]:
-        """As `--map` has it."""
+        """The options as `--map` has them."""
         header = self.header if isinstance(self.header, str) else "|".join(self.header)
         parts = {"quoting": self.quoting, "header": header, "delimiter": self.delimiter}
         return {name: value for name, value in parts.items() if value}
@@ -278,7 +278,7 @@ class DelimitedTable:
             )  # fmt: skip
         return names
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """All rows with these columns."""
         header = self.columns()
         places = [(column, header.index(column)) for column in columns if column in header]
@@ -288,10 +288,11 @@ class DelimitedTable:
                     "the row does not match the header", path=self.path, line=number,
                     expected=f"{len(header)} fields", found=str(len(fields)),
                     mend="Put double quotes around fields that contain the delimiter"
-                    + (", or, if quotes do not enclose fields, add --map quoting=none." if self._is_quoted else ".")
+                    + (", or, if quotes do not enclose fields, add --map quoting=none."
+                       if self._has_quoted_fields else ".")
                 ))  # fmt: skip
                 continue
-            yield Row(self.path, number, {column: fields[i] for column, i in places})
+            yield SourceRow(self.path, number, {column: fields[i] for column, i in places})
 
     def records(self) -> Iterator[tuple[int, list[str]]]:
         """Line number and fields of every line or quoted run of lines that holds anything, the header included."""
@@ -307,7 +308,7 @@ class DelimitedTable:
         return choose_csv_quoting(self.path, self.delimiter, self.reading.quoting)
 
     @property
-    def _is_quoted(self) -> bool:
+    def _has_quoted_fields(self) -> bool:
         return self._quoting_choice.quoting != NONE and self._quoting_choice.marked
 
     @cached_property
@@ -381,7 +382,7 @@ class QuotingChoice:
 
 
 def choose_csv_quoting(path: Path, delimiter: str, asked: str = "") -> QuotingChoice:
-    """How the quotes of a file are read: as asked for, else from the file.
+    """Choose how the quotes of a file are read: as asked for, else from the file.
 
     Quotes around fields are those of RFC 4180. A file of tabs is taken to have none where its quotes do not balance, or
     make one field of whole lines, and every line by itself has as many fields as the first.
@@ -449,7 +450,7 @@ def _survey_quotes_and_delimiters(path: Path, delimiter: str) -> tuple[bool, boo
 
 
 def _examine_quoted_rows(path: Path, delimiter: str) -> QuotingChoice:
-    """What the rows of a file are where quotes are those of RFC 4180."""
+    """Examine what the rows of a file are where quotes are those of RFC 4180."""
     over: list[int] = []
     both: list[int] = []
     broken: list[DataError] = []
@@ -471,7 +472,7 @@ def _examine_quoted_rows(path: Path, delimiter: str) -> QuotingChoice:
 
 
 def _read_quoted_rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Line number and fields of every row by RFC 4180; a blank line has none."""
+    """Read line number and fields of every row by RFC 4180; a blank line has none."""
     # The module's own limit is 131,072 characters a field; documents are longer.
     csv.field_size_limit(LINE.most)
     rows = _RowLines(path)
@@ -504,7 +505,7 @@ class _RowLines:
         self.begin_row(1)
 
     def begin_row(self, number: int) -> None:
-        """The next line, of this number, begins a row."""
+        """Begin a row with the next line, of this number."""
         self._start, self._left = number, self._most
 
     def __iter__(self) -> Iterator[str]:
@@ -528,12 +529,14 @@ def detect_delimiter(path: Path) -> str:
         return ""
     marks = [name for name in ("tab", "bar", "semicolon", "comma") if lines and MARKS[name] in lines[0]]
     for name in marks:
-        if len({line.count(MARKS[name]) for line in lines}) == 1 or _have_even_fields(lines, MARKS[name]):
+        if len({line.count(MARKS[name]) for line in lines}) == 1 or _have_equal_field_counts(
+            lines, MARKS[name]
+        ):
             return name
     return "tab" if "tab" in marks else ""
 
 
-def _have_even_fields(lines: Sequence[str], mark: str) -> bool:
+def _have_equal_field_counts(lines: Sequence[str], mark: str) -> bool:
     # Of its own, csv takes no field of more than 131,072 characters.
     csv.field_size_limit(LINE.most)
     try:

@@ -18,7 +18,7 @@ from embassay.data.dataset import Dataset
 from embassay.data.flat import TestSplitView
 from embassay.data.lines import split_reading_from_mapping
 from embassay.data.retrieval import GainTable, RerankingRowsFromTables
-from embassay.data.rows import Row, RowSource, find_nearest_name, make_missing_column_error, read_row_id
+from embassay.data.rows import RowSource, SourceRow, find_nearest_name, make_missing_column_error, read_row_id
 from embassay.data.shapes import (
     PARTS,
     RETRIEVAL_PARTS,
@@ -35,9 +35,9 @@ from embassay.data.tables import (
     open_table_file,
 )
 from embassay.data.views import (
+    BinarizedLabelView,
     ChainedSourcesView,
     ConstantCellsView,
-    EqualLabelView,
     FilteredRowsView,
     JoinedColumnsView,
     PrefixedKeysView,
@@ -121,10 +121,10 @@ class SampleSummaryChoices(SourceView):
         """The columns of a comparison."""
         return ("id", "text", "summary_1", "summary_2", "choice", "lang")
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """One row per document."""
         # Two summaries of a document are a row, however far apart they stand.
-        waiting: dict[str, Row] = {}
+        waiting: dict[str, SourceRow] = {}
         for second in self.source.rows(("doc_id", "text", "summary", "preferred", "lang")):
             document = read_row_id(second, "doc_id")
             first = waiting.pop(document, None)
@@ -139,7 +139,7 @@ class SampleSummaryChoices(SourceView):
                 "choice": int(second.cells["preferred"]),
                 "lang": first.cells["lang"],
             }
-            yield Row(first.path, first.line, {column: cells.get(column) for column in columns})
+            yield SourceRow(first.path, first.line, {column: cells.get(column) for column in columns})
 
 
 class SampleParagraphs(SourceView):
@@ -149,12 +149,12 @@ class SampleParagraphs(SourceView):
         """The columns of a corpus."""
         return ("id", "text", "lang")
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """One row per paragraph."""
         for path, line, cells in self.source.rows(("id", "text", "lang")):
             for number, paragraph in enumerate(cells["text"].split("\n\n"), 1):
                 passage = {**cells, "id": f"{cells['id']}#{number}", "text": paragraph}
-                yield Row(path, line, {column: passage.get(column) for column in columns})
+                yield SourceRow(path, line, {column: passage.get(column) for column in columns})
 
 
 class SamplePassageGrades(SourceView):
@@ -164,18 +164,18 @@ class SamplePassageGrades(SourceView):
         """The columns of qrels."""
         return ("query_id", "doc_id", "relevance")
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """One row per question and graded passage."""
         for path, line, cells in self.source.rows(("id", "grades")):
             for passage, grade in cells["grades"].items():
                 judgement = {"query_id": cells["id"], "doc_id": passage, "relevance": grade}
-                yield Row(path, line, {column: judgement.get(column) for column in columns})
+                yield SourceRow(path, line, {column: judgement.get(column) for column in columns})
 
 
 class SampleDocumentGrades(SamplePassageGrades):
     """The graded documents of each question: a document has the grade of its best passage."""
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """One row per question and document."""
         for path, line, cells in self.source.rows(("id", "grades")):
             best: dict[str, int] = {}
@@ -184,7 +184,7 @@ class SampleDocumentGrades(SamplePassageGrades):
                 best[document] = max(grade, best.get(document, 0))
             for document, grade in best.items():
                 judgement = {"query_id": cells["id"], "doc_id": document, "relevance": grade}
-                yield Row(path, line, {column: judgement.get(column) for column in columns})
+                yield SourceRow(path, line, {column: judgement.get(column) for column in columns})
 
 
 @dataclass(frozen=True)
@@ -197,10 +197,10 @@ class SampleQuestionCandidates(SourceView):
         """The columns of candidates by document."""
         return ("query_id", "doc_id")
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """One row per question and document."""
         documents = [str(row.cells["id"]) for row in self.documents.rows(("id",))]
-        graded: dict[str, list[Row]] = {}
+        graded: dict[str, list[SourceRow]] = {}
         for row in self.source.rows(("query_id", "doc_id")):
             graded.setdefault(str(row.cells["query_id"]), []).append(row)
         for question, rows in graded.items():
@@ -209,7 +209,7 @@ class SampleQuestionCandidates(SourceView):
             shown = [document for document in documents if document.partition("-")[0] == subject]
             for document in dict.fromkeys((*shown, *(str(row.cells["doc_id"]) for row in rows))):
                 cells = {"query_id": question, "doc_id": document}
-                yield Row(rows[0].path, rows[0].line, {column: cells[column] for column in columns})
+                yield SourceRow(rows[0].path, rows[0].line, {column: cells[column] for column in columns})
 
 
 def split_table_by_shape(
@@ -224,7 +224,7 @@ def split_table_by_shape(
         raw, {name: column for name, column in mapping.items() if name != "same"}
     )
     if "same" in mapping:
-        source = EqualLabelView(source, mapping["same"])
+        source = BinarizedLabelView(source, mapping["same"])
     if "title" in mapping:
         source = TitlePrependedView(source)
     columns = source.columns()
@@ -327,7 +327,7 @@ def open_retrieval_folder(
 
 
 def _find_table_parts(folder: Path) -> tuple[str, ...]:
-    """The parts that are tables; a folder `corpus` holds documents."""
+    """Find the parts that are tables; a folder `corpus` holds documents."""
     is_folder = (folder / "corpus").is_dir() and find_table_in_folder(folder, "corpus") is None
     return ("queries",) if is_folder else ("corpus", "queries")
 
@@ -362,7 +362,7 @@ def _map_part_columns(part: str, raw: RowSource, mapping: Mapping[str, str]) -> 
 
 
 def _find_qrels_file(folder: Path, split: str | None) -> tuple[Path, bool]:
-    """The qrels file, and whether a split is a column of it rather than its name."""
+    """Find the qrels file, and whether a split is a column of it rather than its name."""
     if not (folder / "qrels").is_dir():
         return _find_only_file(folder, "qrels", _QRELS), True
     files = {
@@ -521,7 +521,7 @@ def _open_dataset_spec(
 def _open_data_folder(
     path: Path, mapping: Mapping[str, str], split: str | None, grades: str | None
 ) -> Dataset:
-    """A folder of tables that say what they are, else one of documents."""
+    """Open a folder of tables that say what they are, else one of documents."""
     if not has_dataset_tables(path, split) and has_document_files(path):
         return _open_documents(path, "", mapping, split, grades)
     return open_retrieval_folder(path, mapping, split, grades)

@@ -22,9 +22,9 @@ from embassay.data.lines import (
 )
 from embassay.data.rows import (
     FileRowOrigin,
-    Row,
     RowOrigin,
     RowSource,
+    SourceRow,
     make_cell_error,
     raise_or_collect_fault,
     read_label_cell,
@@ -74,10 +74,10 @@ class JsonLinesTable(SingleFileTable):
             raise DataError("all lines are blank.", path=self.path, mend="Check that the file was written.")
         return tuple(names)
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """All rows with these columns."""
         for number, cells in self._read_objects():
-            yield Row(self.path, number, {column: cells.get(column) for column in columns})
+            yield SourceRow(self.path, number, {column: cells.get(column) for column in columns})
 
     def _read_objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
         for number, line in read_text_lines(self.path):
@@ -143,14 +143,14 @@ class ParquetTable(SingleFileTable):
             raise COLUMNS.make_exceeded_error(self.path)
         return names
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """All rows with these columns; no other column is read."""
         names = [column for column in columns if column in self.columns()]
         number = 0
         for frame in read_parquet_in_batches(self.path, names, rows=_BATCH):
             for values in frame.iter_rows():
                 number += 1
-                yield Row(self.path, number, dict(zip(names, values, strict=True)))
+                yield SourceRow(self.path, number, dict(zip(names, values, strict=True)))
 
 
 _READERS: dict[str, Callable[[Path, DelimitedReadOptions], RowSource]] = {
@@ -222,7 +222,7 @@ def find_known_suffix(name: str) -> str:
 
 
 def _open_text_file(path: Path, reading: DelimitedReadOptions) -> RowSource:
-    """A `.txt` may be anything: lines of JSON, fields between marks, or one text per line."""
+    """Open a `.txt`, which may be lines of JSON, fields between marks, or one text per line."""
     if reading == USUAL:
         _, first = next(read_text_lines(path), (1, ""))
         if first.lstrip().startswith("{"):
@@ -268,7 +268,7 @@ class UnrolledListsSource(SourceView):
         """Those of the source, an id and a set."""
         return drop_repeated_columns((*self.source.columns(), "id", "set"))
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """The rows of every row."""
         keys = [name for name in ("id", "set") if name in self.source.columns()]
         for number, row in enumerate(
@@ -283,9 +283,9 @@ class UnrolledListsSource(SourceView):
                 continue
             for i, cells in enumerate(values, 1):
                 added = {**cells, "id": f"{key}#{i}", "set": group}
-                yield Row(row.path, row.line, {**row.cells, **added})
+                yield SourceRow(row.path, row.line, {**row.cells, **added})
 
-    def _unroll_row(self, row: Row) -> list[dict[str, Any]]:
+    def _unroll_row(self, row: SourceRow) -> list[dict[str, Any]]:
         length = None
         for name in self.lists:
             cell = row.cells.get(name)

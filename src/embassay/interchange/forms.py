@@ -36,7 +36,7 @@ from embassay.protocols.mteb.survey import (
     make_model_meta,
     make_published_name,
 )
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import digest_json, slugify_name, write_file_atomically
 
 Form = Literal["mteb", "csv", "latex", "parquet", "figures", "eee", "hub"]
@@ -227,7 +227,7 @@ def _export_one_table(runs: Sequence[LoadedRunFolder], table: str, out: Path, si
 
 
 def _list_figure_names(runs: Sequence[LoadedRunFolder]) -> str:
-    """What figures there are, under the names that --table takes."""
+    """List the names of the figures that there are, as --table takes them."""
     from embassay.interchange.side_by_side import NAME, NUMBER
 
     numbers = {NAME: NUMBER, **{drawing.table: drawing.number for drawing in DRAWINGS if drawing.number}}
@@ -308,7 +308,7 @@ def _name_run_files(runs: Sequence[LoadedRunFolder]) -> dict[str, LoadedRunFolde
 VERSION = 1
 FITTING = ("sage", "pteb", "score", "hume")
 """Runs that score systems on datasets; others measure something else, which MTEB has no place for."""
-Numbered = tuple[int, Result]
+Numbered = tuple[int, ResultRow]
 
 
 @dataclass(frozen=True)
@@ -354,10 +354,10 @@ def make_mteb_run_documents(run: LoadedRunFolder, left_out: list[LeftOut]) -> It
         left_out.append(LeftOut(run.name, headless, "of a task without a headline on the dataset"))
 
 
-def results_of(documents: Iterable[Document]) -> list[Result]:
+def results_of(documents: Iterable[Document]) -> list[ResultRow]:
     """The results of our own runs in documents of MTEB, as they were exported and in that order; documents of others
     have none. Raises DataError for a block that is not as we write it."""
-    placed: list[tuple[str, int, Result]] = []
+    placed: list[tuple[str, int, ResultRow]] = []
     for document in documents:
         block = document.body.get(BLOCK)
         if not isinstance(block, dict) or "rows" not in block or block.get("source") == EVALUATIONS:
@@ -367,7 +367,7 @@ def results_of(documents: Iterable[Document]) -> list[Result]:
                 raise ValueError(f"version {block['version']}")
             run = str(block["run"]["manifest"])
             for place, row in zip(block["places"], block["rows"], strict=True):
-                placed.append((run, int(place), Result(**row)))
+                placed.append((run, int(place), ResultRow(**row)))
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(
                 f"The block {BLOCK!r} of {document.model}, {document.task} is not in the format of Embassay "
@@ -380,7 +380,7 @@ def results_of(documents: Iterable[Document]) -> list[Result]:
 
 
 def make_system_revision(run: LoadedRunFolder, system: str) -> str:
-    """What stands for the revision of a system: a fingerprint of its identity, the same in all runs of it."""
+    """Make the revision of a system: a fingerprint of its identity, the same in all runs of it."""
     identities = {system["name"]: system.get("identity") for system in run.manifest.get("systems", ())}
     return digest_json(identities.get(system) or system)[:12]
 
@@ -426,7 +426,7 @@ def _is_published_hume_run(run: LoadedRunFolder) -> bool:
     return run.protocol == "hume" and "results" in (run.manifest.get("arguments") or {})
 
 
-def _make_score_entry(head: Result, rows: Sequence[Numbered]) -> dict[str, Any]:
+def _make_score_entry(head: ResultRow, rows: Sequence[Numbered]) -> dict[str, Any]:
     of_head = [row for _, row in rows if (row.subset, row.lang) == (head.subset, head.lang)]
     return {
         **{
@@ -440,7 +440,7 @@ def _make_score_entry(head: Result, rows: Sequence[Numbered]) -> dict[str, Any]:
     }
 
 
-def _find_cell_seconds(run: LoadedRunFolder, first: Result) -> float | None:
+def _find_cell_seconds(run: LoadedRunFolder, first: ResultRow) -> float | None:
     cells: Iterable[Mapping[str, Any]] = run.manifest.get("cells") or ()
     where = (first.task, first.dataset, first.system)
     times = [

@@ -40,7 +40,7 @@ class PaperCommand:
     command does something else, which is said."""
 
     def shown(self, more: Sequence[str] = ()) -> list[str]:
-        """The whole command as it is shown: with the files that are yours to have."""
+        """The words of the whole command as it is shown, with the files that are yours to have."""
         given = {_expand_short_flag(word) for word in more if word.startswith("-")}
         files = [
             word for name, (file, _) in self.advised.items() if name not in given for word in (name, file)
@@ -59,7 +59,7 @@ class PaperCommand:
         ]
         return [*self.command, *kept, *more]
 
-    def lacking(self, more: Sequence[str]) -> list[tuple[str, str]]:
+    def list_missing_options(self, more: Sequence[str]) -> list[tuple[str, str]]:
         """The options that are yours to give, and are not among the words."""
         options = {_expand_short_flag(word) for word in more if word.startswith("-")}
         return [
@@ -303,13 +303,13 @@ class ReproducedFigure:
 
     @property
     def rounded_value(self) -> str:
-        """Ours with the digits that are printed."""
+        """Our value, rounded to the digits that are printed."""
         mantissa, exponent = _split_exponent(self.published)
         return f"{float(self.ours):.{_count_decimals(mantissa)}{'e' if exponent else 'f'}}"
 
     @property
     def difference(self) -> float:
-        """Ours minus published."""
+        """Our number minus the published one."""
         return float(self.ours) - float(self.published)
 
     @property
@@ -330,7 +330,7 @@ class ReproducedFigure:
         return float(f"1e{int(exponent or 0) - _count_decimals(mantissa)}")
 
 
-def make_reproduced_number(
+def make_reproduced_figure(
     paper: str, table: str, row: str, column: str, published: str, ours: float | str
 ) -> ReproducedFigure:
     """A figure of ours to eight digits, or as the code writes it."""
@@ -375,21 +375,21 @@ class ReproducedTable:
 
     @property
     def title(self) -> str:
-        """The table and what it is of."""
+        """The title of the table: its name and what it is of."""
         return f"{self.paper} {self.layout.table}: {self.layout.title}"
 
     def figures(self) -> Iterator[tuple[str, ReproducedFigure]]:
-        """Every printed figure that a line has a value of the same data for, with whose line it is."""
+        """List every printed figure that a line has a value for, with whose line it is."""
         for line in self.lines:
             for column, value in line.values.items():
                 if column not in line.apart and (text := self.printed.get((line.row, column))):
                     yield (
                         line.label,
-                        make_reproduced_number(self.paper, self.layout.table, line.row, column, text, value),
+                        make_reproduced_figure(self.paper, self.layout.table, line.row, column, text, value),
                     )
 
     def summarize_differences(self) -> str:
-        """How many figures have one here, and how far off these are."""
+        """Summarise how many figures are reproduced here, and how far off these are."""
         lines = [line for _, line in self.figures()]
         cells = {(line.row, line.column) for line in lines}
         told = f"{len(cells)} of {len(self.printed)} published values have a counterpart here"
@@ -413,25 +413,28 @@ class ReproducedTable:
         for row in self.rows:
             yield [row, *(self.printed.get((row, column), "") for column in self.columns)]
             for line in by_row.get(row, ()):
-                yield [f"  here: {line.label}", *(self._format_cell(line, column) for column in self.columns)]
+                yield [
+                    f"  here: {line.label}",
+                    *(self._format_line_cell(line, column) for column in self.columns),
+                ]
                 yield [
                     "  difference",
-                    *(self._format_cell(line, column, off=True) for column in self.columns),
+                    *(self._format_line_cell(line, column, off=True) for column in self.columns),
                 ]
         for line in by_row.get("", ()):
-            yield [f"here: {line.label}", *(self._format_cell(line, column) for column in self.columns)]
+            yield [f"here: {line.label}", *(self._format_line_cell(line, column) for column in self.columns)]
 
-    def _format_cell(self, line: RunLineInPaperTable, column: str, *, off: bool = False) -> str:
+    def _format_line_cell(self, line: RunLineInPaperTable, column: str, *, off: bool = False) -> str:
         """A value of a line with the digits that are printed there, or in its column; or what it is off."""
         value, text = line.values.get(column), self.printed.get((line.row, column), "")
         if value is None or (off and (not text or column in line.apart)):
             return ""
         like = text or next(one for (_, name), one in self.printed.items() if name == column)
-        printed = make_reproduced_number(self.paper, self.layout.table, line.row, column, like, value)
+        printed = make_reproduced_figure(self.paper, self.layout.table, line.row, column, like, value)
         return printed.printed_difference if off else printed.rounded_value
 
     def markdown(self) -> str:
-        """As a table of Markdown with its title and what was found."""
+        """Format the table as Markdown, with its title and what was found."""
         rows = [["", *self.columns], ["---", *["---:"] * len(self.columns)], *self.body()]
         lines = [
             f"| {' | '.join(cell.strip().replace('|', chr(92) + '|') for cell in row)} |" for row in rows
@@ -455,9 +458,11 @@ def compare_paper_tables(paper: str, runs: Sequence[Path]) -> list[ReproducedTab
 
     UsageError for a folder that is no run, and for runs that have nothing of the paper.
     """
-    of_runs = [(run, _read_manifest(run)) for run in runs]
+    of_runs = [(run, _read_run_manifest(run)) for run in runs]
     tables = [
-        beside for layout in LAYOUTS[paper] if (beside := _compare_table(paper, layout, of_runs)) is not None
+        beside
+        for layout in LAYOUTS[paper]
+        if (beside := _compare_paper_table(paper, layout, of_runs)) is not None
     ]
     if not tables:
         told = ", ".join(f"{run} ({manifest.get('protocol', 'no protocol')})" for run, manifest in of_runs)
@@ -469,25 +474,24 @@ def compare_paper_tables(paper: str, runs: Sequence[Path]) -> list[ReproducedTab
 
 
 def find_differing_settings(recipe: PaperRecipe, runs: Iterable[Path]) -> list[str]:
-    """Of every run that was made otherwise than by the paper's command what it was told in its place."""
+    """List the settings of every run that differ from those of the paper's command."""
     return [
         f"{run} was made with {' and '.join(told)}, so means over its datasets are not compared."
         for run in runs
-        if (told := list_setting_deviations(recipe, _read_manifest(run)))
+        if (told := list_setting_deviations(recipe, _read_run_manifest(run)))
     ]
 
 
 def describe_suite_coverage(runs: Iterable[Path]) -> list[str]:
     """What the runs have of the suites that they name: `14 of 15 sets of beir.`"""
-    return [str(suite["said"]) for run in runs for suite in _read_manifest(run).get("suites", ())]
+    return [str(suite["said"]) for run in runs for suite in _read_run_manifest(run).get("suites", ())]
 
 
-def _read_manifest(run: Path) -> Mapping[str, Any]:
+def _read_run_manifest(run: Path) -> Mapping[str, Any]:
     path = run / "manifest.json"
     if not path.is_file():
         raise UsageError(
-            f"{run} is not a run folder: it has no manifest.json.",
-            mend="Name a folder written by --out.",
+            f"{run} is not a run folder: it has no manifest.json.", mend="Name a folder written by --out."
         )
     try:
         content = parse_bounded_json(read_bounded_file(path))
@@ -498,7 +502,7 @@ def _read_manifest(run: Path) -> Mapping[str, Any]:
     return content
 
 
-def _compare_table(
+def _compare_paper_table(
     paper: str, layout: PaperTableLayout, runs: Sequence[tuple[Path, Mapping[str, Any]]]
 ) -> ReproducedTable | None:
     figures = [cell for cell in read_published_numbers(paper) if cell.table == layout.table]
@@ -559,7 +563,7 @@ def _has_whole_suite(manifest: Mapping[str, Any], over: PaperMeanScope) -> bool:
 
 
 def list_setting_deviations(recipe: PaperRecipe, manifest: Mapping[str, Any]) -> list[str]:
-    """What a run was told otherwise than the paper's command, in words."""
+    """List in words the settings of a run that deviate from the paper's command."""
     arguments = manifest.get("arguments") or {}
     options = {**arguments, **(arguments.get("options") or {})}
     told = []
@@ -607,11 +611,13 @@ def _find_paper_row(row: Row, layout: PaperTableLayout, path: Path) -> str:
 def _read_line_values(row: Row, layout: PaperTableLayout, columns: Mapping[str, str]) -> dict[str, float]:
     texts = {columns.get(layout.column(name).lower()): text for name, text in row.items() if text}
     return {
-        name: number for name, text in texts.items() if name and (number := _read_number(text)) is not None
+        name: number
+        for name, text in texts.items()
+        if name and (number := _parse_number_or_none(text)) is not None
     }
 
 
-def _read_number(text: str) -> float | None:
+def _parse_number_or_none(text: str) -> float | None:
     try:
         return float(text)
     except ValueError:

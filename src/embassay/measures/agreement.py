@@ -58,7 +58,7 @@ def align(answers: Answers) -> Aligned:
 
 def convert_ratings_to_rows(ratings: Ratings) -> list[list[Hashable | None]]:
     """The rows of `ratings` with None for what is missing. Raises UsageError for rows of different lengths or none."""
-    rows = [[None if _is_missing(value) else value for value in row] for row in ratings]
+    rows = [[None if _is_missing_rating(value) else value for value in row] for row in ratings]
     if len({len(row) for row in rows}) != 1:
         raise UsageError(
             f"Every rater needs the same number of items, but the numbers are {[len(row) for row in rows]}.",
@@ -125,7 +125,7 @@ def absolute_difference(x: ArrayLike, y: ArrayLike) -> float:
     return float(np.abs(left - right).mean()) if len(left) else math.nan
 
 
-def _is_missing(value: object) -> bool:
+def _is_missing_rating(value: object) -> bool:
     return value is None or value != value  # NaN alone differs from itself
 
 
@@ -165,14 +165,16 @@ def _encode_ratings_as_positions(ratings: Ratings, level: Level) -> tuple[Floats
     if level not in ("nominal", "ordinal", "interval"):
         raise UsageError(f"Unknown level {level!r}.", mend="Use nominal, ordinal or interval.")
     seen = dict.fromkeys(value for row in rows for value in row if value is not None)
-    codes_by = {value: code for code, value in enumerate(seen if level == "nominal" else _sort_values(seen))}
+    codes_by = {
+        value: code for code, value in enumerate(seen if level == "nominal" else _sort_rating_values(seen))
+    }
     codes = [[-1 if value is None else codes_by[value] for value in row] for row in rows]
     # Nominal values may be anything, and only whether they are equal counts.
     values = range(len(codes_by)) if level == "nominal" else codes_by
     return np.array(list(values), dtype=np.float64), np.array(codes, dtype=np.int64)
 
 
-def _sort_values(known: dict[Hashable, None]) -> list[float]:
+def _sort_rating_values(known: dict[Hashable, None]) -> list[float]:
     numbers = [float(value) for value in known if isinstance(value, int | float | np.number)]
     if len(numbers) < len(known):
         raise UsageError("A rating is not a number.", mend="Pass numbers, or use the level nominal.")
@@ -213,7 +215,7 @@ def _compute_krippendorff_alpha(coincidences: Floats, values: Floats, level: Lev
 
 
 def _weigh_rating_disagreement(margins: Floats, values: Floats, level: Level) -> Floats:
-    """What it weighs when one rater says c and another k: (..., values, values)."""
+    """Weigh the disagreement of one rater who says c with another who says k."""
     if level == "nominal":
         return 1 - np.eye(len(values))
     if level == "interval":
@@ -337,7 +339,7 @@ def _build_disagreement_weights(n: int, weights: Weights | None) -> Floats:
 
 
 def _compute_weighted_kappa(table: Floats, disagreement: Floats) -> float:
-    """1 - observed over expected disagreement."""
+    """Compute weighted kappa: 1 - observed over expected disagreement."""
     expected = float((np.outer(table.sum(axis=1), table.sum(axis=0)) * disagreement).sum())
     # Whole numbers up to the quotient, so that full agreement is exactly 1.
     observed = float((table * disagreement).sum()) * float(table.sum())
@@ -398,7 +400,7 @@ def _compute_item_agreement(each: Floats, alike: Floats) -> Floats:
 
 
 def _compute_gwet_ac2(sums: Floats, alike: Floats) -> Floats:
-    """The coefficient of sums over items, (b, 3 + values) -> (b,)."""
+    """Compute Gwet's AC2 of sums over items, (b, 3 + values) -> (b,)."""
     q = len(alike)
     with np.errstate(invalid="ignore", divide="ignore"):
         observed = sums[:, 0] / sums[:, 1]
@@ -472,7 +474,7 @@ def marks_agreement(raters: Sequence[Marks], *, min_shared: int = 1) -> MarksAgr
         if len(first.keys() & second.keys()) >= min_shared
         for query in sorted(first.keys() & second.keys())
     ]
-    correlations = [_correlation(*pair) for pair in pairs]
+    correlations = [_correlate_marks(*pair) for pair in pairs]
     defined = [value for value in correlations if not math.isnan(value)]
     kappas = [value for pair in pairs if not math.isnan(value := cohen_kappa(*pair))]
     return MarksAgreement(
@@ -485,7 +487,7 @@ def marks_agreement(raters: Sequence[Marks], *, min_shared: int = 1) -> MarksAgr
     )
 
 
-def _correlation(one: Sequence[int], other: Sequence[int]) -> float:
+def _correlate_marks(one: Sequence[int], other: Sequence[int]) -> float:
     if len(one) != len(other):
         raise UsageError(
             f"Marks for {len(one)} and for {len(other)} documents of one query cannot be compared.",

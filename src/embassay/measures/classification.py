@@ -59,9 +59,9 @@ def binary_classification(predicted: Choices, actual: Choices, positive: Hashabl
     equal = sum(bool(guess == truth) for guess, truth in zip(predicted, actual, strict=True))
     return BinaryScores(
         accuracy=equal / len(actual),
-        precision=_share(hits, hits + false_alarms),
-        recall=_share(hits, hits + misses),
-        f1=_share(2 * hits, 2 * hits + false_alarms + misses),
+        precision=_compute_share_or_nan(hits, hits + false_alarms),
+        recall=_compute_share_or_nan(hits, hits + misses),
+        f1=_compute_share_or_nan(2 * hits, 2 * hits + false_alarms + misses),
         n=len(actual),
         true_positive=hits,
         false_positive=false_alarms,
@@ -93,7 +93,7 @@ def _f1(predicted: Choices, actual: Choices, *, positive: int | str | bool = 1) 
     return binary_classification(predicted, actual, positive).f1
 
 
-def _share(part: int, whole: int) -> float:
+def _compute_share_or_nan(part: int, whole: int) -> float:
     return part / whole if whole else float("nan")
 
 

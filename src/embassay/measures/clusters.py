@@ -42,7 +42,7 @@ def cluster_by_complete_linkage(distances: NDArray[np.float32], n: int, n_cluste
 
 
 def sort_positions_by_text(texts: Sequence[str]) -> NDArray[np.int64]:
-    """The positions of texts in an order that nothing but what they say decides, (n,).
+    """Sort the positions of texts in an order that nothing but what they say decides, (n,).
 
     Where distances are equal, clusters depend on the order of the items; in this one they know neither rows nor ids,
     and a file that is sorted by label gains nothing. Texts of the same words in another order keep their place.
@@ -81,7 +81,7 @@ def _check_cluster_distances(distances: NDArray[np.float32], n: int, n_clusters:
 
 
 def _label_merged_clusters(n: int, lower: NDArray[np.int64], upper: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Clusters after these merges, whose ends are places of clusters: a place is one of its members."""
+    """Label the items of the clusters that these merges make."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -98,7 +98,7 @@ _UNDEFINED = "there are no items"
 
 @dataclass(frozen=True)
 class _ContingencyTable:
-    """Sizes of the classes, of the clusters and of the cells of their table that are not empty."""
+    """The contingency table of classes and clusters: their sizes, and those of its filled cells."""
 
     n: int
     classes: NDArray[np.int64]
@@ -212,7 +212,7 @@ def ami(labels: Groups, clusters: Groups) -> float:
 
 
 def _number_distinct_values(groups: Groups) -> NDArray[np.int64]:
-    """0, 1, 2 ... per distinct value. Values are told apart as Python does: "1" is not 1."""
+    """Number the distinct values 0, 1, 2 ...; they are told apart as Python does."""
     if isinstance(groups, np.ndarray) and groups.dtype != object:
         return np.unique(groups, return_inverse=True)[1].astype(np.int64)
     numbers: dict[Hashable, int] = {}

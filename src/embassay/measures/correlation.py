@@ -87,7 +87,7 @@ def spearman(x: ArrayLike, y: ArrayLike) -> Values:
 
 
 def _standardise_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Centred and of length 1; all 0 where constant."""
+    """Centre the values and scale them to length 1; all 0 where constant."""
     low, high = values.min(axis=-1, keepdims=True), values.max(axis=-1, keepdims=True)
     # Scaled to 0..1 first: squares of very large or very small values would leave the range of a float.
     scaled = np.divide(values - low, high - low, out=np.zeros_like(values), where=high > low)
@@ -167,7 +167,7 @@ def _compute_tau_b_by_pairs(
 
 
 def _compute_tau_b_by_sorting(x: Floats, y: Floats) -> float:
-    """The same of one pair of rows, in n log n."""
+    """Compute Kendall's tau-b of one pair of rows by sorting, in n log n."""
     from scipy.stats import kendalltau
 
     defined = ~(np.isnan(x) | np.isnan(y))
@@ -192,7 +192,7 @@ def _list_top_ids(a: AllRetrieved, b: AllRetrieved, k: int) -> tuple[list[list[s
 
 
 def _has_many_queries(ranking: AllRetrieved) -> bool | None:
-    """None for an empty mapping, which may be either."""
+    """Whether a ranking is of many queries; None for an empty mapping."""
     if not isinstance(ranking, Mapping):
         return False
     first = next(iter(ranking.values()), None)

@@ -132,7 +132,7 @@ def complementarity(facets: AllFacets, retrieved: AllRetrieved, k: int) -> Value
 
 
 def grade_facets(facets: AllFacets, retrieved: AllRetrieved) -> Graded:
-    """Look up the facets of what was retrieved, in place of grades."""
+    """Grade what was retrieved by its facets, in place of grades."""
     many = are_many_queries(facets, retrieved)
     by_query: Mapping[str, FacetsOf] = facets if many else {"": facets}  # type: ignore[assignment]
     lists: Mapping[str, Retrieved] = retrieved if many else {"": retrieved}  # type: ignore[assignment, dict-item]
@@ -157,7 +157,7 @@ Query = tuple[list[frozenset[int]], dict[int, frozenset[int]]]
 
 
 def _iterate_query_facets(graded: Graded, cutoff: int) -> Iterator[Query]:
-    """Every query's facets. UsageError where nobody knows them."""
+    """Iterate over every query's facets; UsageError where nobody knows them."""
     check_cutoff(cutoff)
     if graded.facets is None:
         raise UsageError(
@@ -233,7 +233,7 @@ def _count_seen_facets(own: Collection[int], seen: dict[int, int]) -> None:
 def _order_documents_greedily(
     pool: Mapping[int, frozenset[int]], cutoff: int, alpha: float
 ) -> list[frozenset[int]]:
-    """The facets of the documents in the usual greedy order: each time the one that is worth most."""
+    """Order documents greedily by their facets: each time the one that is worth most."""
     left, seen = list(pool.values()), dict[int, int]()
     chosen: list[frozenset[int]] = []
     while left and len(chosen) < cutoff:

@@ -84,17 +84,17 @@ def compute_rarity_weighted_gain(
 @_set("N-Recall4+", direction="higher", undefined="no document has grade 4 or 5")
 def _n_recall4(graded: Graded, *, cutoff: int, unjudged: Unjudged = "zero") -> Floats:
     """Documents of grade 4 and 5 among the first, divided by the most that fit."""
-    return n_recall_of(graded, cutoff=cutoff, rel=4, unjudged=unjudged)
+    return compute_n_recall(graded, cutoff=cutoff, rel=4, unjudged=unjudged)
 
 
 @_set("N-Recall5", direction="higher", undefined="no document has grade 5")
 def _n_recall5(graded: Graded, *, cutoff: int, unjudged: Unjudged = "zero") -> Floats:
     """Documents of grade 5 among the first, divided by the most that fit."""
-    return n_recall_of(graded, cutoff=cutoff, rel=5, unjudged=unjudged)
+    return compute_n_recall(graded, cutoff=cutoff, rel=5, unjudged=unjudged)
 
 
 @_set("N-Recall", direction="higher", undefined="no document has grade `rel` or higher")
-def n_recall_of(graded: Graded, *, cutoff: int, rel: int, unjudged: Unjudged = "zero") -> Floats:
+def compute_n_recall(graded: Graded, *, cutoff: int, rel: int, unjudged: Unjudged = "zero") -> Floats:
     """Documents of grade `rel` or higher among the first, divided by the most that fit."""
     reached = count_from_grade_up(
         count_retrieved_grades(treat_unjudged(graded, unjudged, cutoff), cutoff), rel
@@ -103,7 +103,7 @@ def n_recall_of(graded: Graded, *, cutoff: int, rel: int, unjudged: Unjudged = "
 
 
 @_set("Precision4+", direction="higher", undefined=_NEVER)
-def precision_of(
+def compute_graded_precision(
     graded: Graded,
     *,
     cutoff: int,
@@ -175,7 +175,7 @@ def check_grade(rel: int) -> None:
 
 
 def choose_share_denominator(sizes: Ints, cutoff: int, short_list: ShortList) -> Ints:
-    """What a share of the first `cutoff` is divided by, of lists of these sizes, (q,)."""
+    """Choose what a share of the first `cutoff` is divided by, of lists of these sizes, (q,)."""
     check_option_choice("short_list_denominator", short_list, get_args(ShortList))
     return np.full(len(sizes), cutoff) if short_list == "k" else np.minimum(sizes, cutoff)
 
@@ -199,7 +199,7 @@ def compute_pool_oracle_ceiling(
     weighting: Weighting = DEFAULT,
     short_list_denominator: ShortList = "k",
 ) -> Floats:
-    """What the best order of a restricted pool could reach of RA-nWG, or of another measure."""
+    """Compute the most that any order of a restricted pool could reach of RA-nWG or another."""
     check_cutoff(cutoff)
     check_option_choice("measure", of, get_args(Companion))
     pool = count_pool_grades(graded)
@@ -308,7 +308,7 @@ def _compute_best_novelty_gain(weight: Floats, pool: Sources, cutoff: int, beta:
 
 
 def _mark_first_of_source(query: Ints, code: Ints, by: NDArray[np.generic]) -> NDArray[np.bool_]:
-    """Which entries are the first of their source in their query, ordered `by`."""
+    """Mark the entries that are the first of their source in their query, ordered `by`."""
     # By query, source and `by`: the first of each stretch is the first of its source.
     order = np.lexsort((by, code, query))
     begins = np.ones(len(order), dtype=bool)
@@ -462,7 +462,7 @@ class Flags:
     unjudged: Ints
 
     def counts(self) -> dict[str, int]:
-        """Queries with a flag, and documents repeated and unjudged, by the names of the fields."""
+        """Count the queries with each flag, and the documents repeated and unjudged."""
         return {name: int(values.sum()) for name, values in vars(self).items()}
 
 
@@ -598,7 +598,7 @@ def n_recall(
     (0.5, 0.0)
     """
     graded = grade(grades, retrieved)
-    return graded.answer(n_recall_of(graded, cutoff=k, rel=level, unjudged=unjudged))
+    return graded.answer(compute_n_recall(graded, cutoff=k, rel=level, unjudged=unjudged))
 
 
 def graded_precision(
@@ -616,7 +616,7 @@ def graded_precision(
     0.25
     """
     graded = grade(grades, retrieved)
-    return graded.answer(precision_of(graded, cutoff=k, rel=level, **how))
+    return graded.answer(compute_graded_precision(graded, cutoff=k, rel=level, **how))
 
 
 def harm(

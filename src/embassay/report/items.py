@@ -294,11 +294,11 @@ class JudgedTexts:
             )
 
     def text(self, field: str, item: str) -> str | None:
-        """The text, None where the run kept none."""
+        """Find the text of an item's field; None where the run kept none."""
         return self._fields.get(field, {}).get(item)
 
     def items(self, field: str) -> Iterable[str]:
-        """The items that have the field, in their order."""
+        """List the items that have the field, in their order."""
         return self._fields.get(field, {})
 
 
@@ -317,7 +317,7 @@ class ItemSource:
     excerpts: ExcerptStore
 
     def texts(self, field: str) -> list[int]:
-        """The excerpt of each item's field, by number."""
+        """List the number of the excerpt of each item's field."""
         return [self.excerpts.add(self.judged.text(field, item) or "", LENGTHS[field]) for item in self.ids]
 
 
@@ -408,7 +408,7 @@ def _field_title(field: str) -> str:
 
 
 def _read_item_texts(source: ItemSource) -> dict[str, dict[str, str]]:
-    """By field and item."""
+    """Read the texts of items, by field and item."""
     if source.record.kind != "hume":
         return {}
     by_id: dict[str, dict[str, str]] = {}
@@ -428,7 +428,7 @@ def _list_payload_texts(payload: Mapping[str, Any]) -> Iterator[tuple[str, str]]
 
 @lru_cache(maxsize=4)
 def _read_study_items(path: str) -> tuple[Any, ...]:
-    """The items of the study beside the run; none where it is not there or cannot be read."""
+    """Read the items of the study beside the run; none where it is missing or cannot be read."""
     from embassay.protocols.hume.study import read_study
 
     try:
@@ -513,7 +513,7 @@ class WorstItem:
 
 
 @dataclass(frozen=True)
-class ItemPage:
+class ItemsPage:
     """The content of the page: what is left out, the worst items, and the data of the explorer."""
 
     facts: tuple[str, ...]
@@ -522,13 +522,13 @@ class ItemPage:
     data: dict[str, Any]
 
 
-def item_page(record: RunRecord, board: SystemBoard) -> ItemPage | None:
-    """The page of a record; None when the run kept no items."""
+def item_page(record: RunRecord, board: SystemBoard) -> ItemsPage | None:
+    """Make the page of the items of a record; None when the run kept no items."""
     return make_item_pages((ReportRun(record, board),))
 
 
-def make_item_pages(runs: Sequence[ReportRun]) -> ItemPage | None:
-    """The page of all runs; None when none kept items."""
+def make_item_pages(runs: Sequence[ReportRun]) -> ItemsPage | None:
+    """Make the page of items of all runs; None when none kept items."""
     offered = [(run, group) for run in runs for group in read_item_groups(run.record) if group.ids]
     if not offered:
         return None
@@ -551,7 +551,7 @@ def make_item_pages(runs: Sequence[ReportRun]) -> ItemPage | None:
     ]
     total = sum(len(group.ids) for group in groups)
     systems = {system.name for group in groups for system in group.systems}
-    return ItemPage(
+    return ItemsPage(
         facts=(numbers.format_noun_count(total, "item"), numbers.format_noun_count(len(systems), "system")),
         left_out=tuple(
             _describe_partial_groups(groups, chosen)
@@ -572,7 +572,7 @@ def make_item_pages(runs: Sequence[ReportRun]) -> ItemPage | None:
 def _pack_group_for_script(
     run: ReportRun, group: ItemGroup, rows: NDArray[np.int64], excerpts: ExcerptStore, *, several: bool
 ) -> dict[str, Any]:
-    """A group as the script reads it."""
+    """Pack a group of items as the script reads it."""
     record = run.record
     folder = RunFolder(record.path)
     ids = [group.ids[row] for row in rows.tolist()]
@@ -595,18 +595,18 @@ def _pack_group_for_script(
 
 
 def _find_item_part_builder(name: str) -> Callable[[ItemSource], Part]:
-    """What makes the part of a kind of item; of SAGE's by the kind's name."""
+    """Find what makes the part of a kind of item; of SAGE's by the kind's name."""
     module = {"reworded": "pteb.drops", "values": "items"}.get(name, "sage.edits")
     return import_attribute(f"embassay.report.{module}:make_{name}_part")  # type: ignore[no-any-return]
 
 
 def _scale_to_ten_thousandths(column: Sequence[float]) -> list[int | None]:
-    """Ten-thousandths, None where missing."""
+    """Scale values to whole ten-thousandths, None where missing."""
     return [None if value != value else round(value * SCALE) for value in column]
 
 
 def _describe_partial_groups(groups: Sequence[ItemGroup], chosen: Sequence[NDArray[np.int64]]) -> list[str]:
-    """Which groups are shown in part, and which part."""
+    """Describe which groups are shown in part, and which part."""
     return [
         (
             f"{group.kind.title}, {group.dataset}: {numbers.format_count(len(rows))} of "
@@ -619,7 +619,7 @@ def _describe_partial_groups(groups: Sequence[ItemGroup], chosen: Sequence[NDArr
 
 
 def _summarise_partial_groups(groups: Sequence[ItemGroup], chosen: Sequence[NDArray[np.int64]]) -> list[str]:
-    """The same in one sentence."""
+    """Say in one sentence which groups are shown in part."""
     shown, total = sum(map(len, chosen)), sum(len(group.ids) for group in groups)
     if shown == total:
         return []

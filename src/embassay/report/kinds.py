@@ -565,7 +565,7 @@ def _make_glossary_term(place: str, title: str, means: str, does_not: str = "") 
 
 
 def _explain_report_verbs(alpha: float) -> tuple[DefinedTerm, ...]:
-    """The verbs with one meaning each."""
+    """Explain the verbs of the report, with the one meaning that each has."""
     return (
         _make_glossary_term(
             "reading-beats", "beats", f"The corrected p of the difference is under {alpha}.",

@@ -35,7 +35,7 @@ MEANS = (
 
 
 def question_matrix_blocks(run: Path) -> Iterator[Block]:
-    """The grids of a run's page; nothing where it has no matrix."""
+    """The blocks of a run's question matrices, as grids; nothing where it has no matrix."""
     for number, matrix in enumerate(read_question_matrices(run)):
         if not number:
             yield Heading("Question by question", "matrix")

@@ -19,7 +19,7 @@ from embassay.document.blocks import (
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim
 from embassay.protocols.kernel.tables import SCORE
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.board import SystemBoard
 from embassay.report.notes import list_run_notes, show_gravest_notes
 from embassay.report.record import OVERALL, RunRecord
@@ -65,7 +65,7 @@ def mteb_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     )
     untested = (
         "Published scores lack item-level results, so there is no interval, no test and no rank."
-        if not record.scope(OVERALL).pairs
+        if not record.find_comparison_scope(OVERALL).pairs
         else f"Ranks are {UNPAIRED}.",
     )
     claims = _state_highest_mean(record)
@@ -138,7 +138,7 @@ def _scores_by_task_table(record: RunRecord, names: Sequence[str], kind: str) ->
 
 
 def _scores_table(
-    record: RunRecord, id: str, title: str, columns: Sequence[str], rows: dict[str, list[Result | None]]
+    record: RunRecord, id: str, title: str, columns: Sequence[str], rows: dict[str, list[ResultRow | None]]
 ) -> Table:
     label = record.system_labels
     lines = tuple(
@@ -150,7 +150,7 @@ def _scores_table(
     return Table(id, title, "System", tuple(columns), lines, digits=3)
 
 
-def _score_entry(row: Result | None) -> TableCell:
+def _score_entry(row: ResultRow | None) -> TableCell:
     """A score; with its interval where a run of ours published it with one."""
     if row is None:
         return TableCell("not run", why="not published")
@@ -171,8 +171,7 @@ def _note_left_out_results(record: RunRecord, names: Sequence[str], types: Seque
     wide = [kind for kind in types if len(record.datasets(kind)) > MOST_COLUMNS]
     notes += [
         f"{len(record.datasets(kind)) - MOST_COLUMNS} of "
-        f"{numbers.format_noun_count(len(record.datasets(kind)), 'task')} of "
-        f"{_format_task_type(kind).lower()}"
+        f"{numbers.format_noun_count(len(record.datasets(kind)), 'task')} of {_format_task_type(kind).lower()}"
         for kind in wide
     ]
     return [f"{what} are not shown here; all are in results.jsonl." for what in notes]

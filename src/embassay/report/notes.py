@@ -18,7 +18,7 @@ from embassay.document.blocks import (
 )
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.estimates import ONE_SET
-from embassay.protocols.kernel.quantities import forecast_more_items_for_pair
+from embassay.protocols.kernel.quantities import forecast_gain_of_more_items
 from embassay.report.board import choose_leading_scope, list_protocol_tasks
 from embassay.report.record import FEW, OVERALL, RunRecord
 from embassay.report.runs import ReportRun
@@ -140,7 +140,7 @@ def _mteb_notes(record: RunRecord) -> Iterator[RunNote]:
 
 
 def _hume_notes(record: RunRecord) -> Iterator[RunNote]:
-    """Those of its record; what its datasets warn of is among them."""
+    """Notes on a HUME run, those of its record; what its datasets warn of is among them."""
     from embassay.protocols.hume.record import FILE, read_summary
     from embassay.report.hume.conclusions import hume_notes
 
@@ -173,7 +173,7 @@ def _failed_cell_notes(record: RunRecord) -> Iterator[RunNote]:
 
 
 def _missing_suite_notes(record: RunRecord) -> Iterator[RunNote]:
-    """What a run lacks of the suites that it names."""
+    """Notes on what a run lacks of the suites that it names."""
     from embassay.protocols.kernel.plan import list_suite_notes
 
     for what, consequence, mend in list_suite_notes(record.manifest.get("suites") or ()):
@@ -181,7 +181,7 @@ def _missing_suite_notes(record: RunRecord) -> Iterator[RunNote]:
 
 
 def _unwritten_question_notes(record: RunRecord) -> Iterator[RunNote]:
-    """Noisy questions that a rewriter of a probe made nothing of."""
+    """Notes on noisy questions that a rewriter of a probe made nothing of."""
     for name, failed in (record.manifest.get("rewriting_failures") or {}).items():
         what = numbers.format_noun_count(failed["texts"], "noisy question")
         yield RunNote(
@@ -214,7 +214,7 @@ def _missing_overall_notes(record: RunRecord) -> Iterator[RunNote]:
 
 
 def _protocol_notes(record: RunRecord) -> Iterator[RunNote]:
-    """What only this protocol has to say."""
+    """Notes that only this protocol has to say."""
     if record.kind == "pteb":
         from embassay.report.pteb.notes import pteb_notes
 
@@ -247,7 +247,7 @@ def _truncated_text_notes(record: RunRecord) -> Iterator[RunNote]:
 
 
 def _few_items_notes(record: RunRecord) -> Iterator[RunNote]:
-    """Headlines of few items: one note of those whose values are grey, one of those whose intervals are wide."""
+    """Notes on headlines of few items: one on those in grey, one on those with wide intervals."""
     tasks: dict[tuple[int, str], set[str]] = {}
     by_name = {task.name: task for task in list_protocol_tasks(record)}
     for row in record.rows.values():
@@ -315,7 +315,7 @@ def _skipped_item_notes(record: RunRecord) -> Iterator[RunNote]:
 
 
 def _count_skipped_by_system(record: RunRecord) -> dict[tuple[str, str, str], dict[str, int]]:
-    """What cells left out: task, dataset and reason to system to count."""
+    """Count the items that cells left out: task, dataset and reason to system to count."""
     by_reason: dict[tuple[str, str, str], dict[str, int]] = {}
     for cell in record.cells:
         for skip in cell.skipped:
@@ -408,7 +408,7 @@ def undecided_outlook_table(
     steps = [
         (gap, step)
         for gap in nearest
-        for step in forecast_more_items_for_pair(gap.difference, gap.half, gap.n, gap.tests)
+        for step in forecast_gain_of_more_items(gap.difference, gap.half, gap.n, gap.tests)
     ]
     labelled = all(gap.labels for gap in nearest)
     names = [gap.name for gap, _ in steps if gap.name]

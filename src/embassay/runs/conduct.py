@@ -43,7 +43,7 @@ class EncoderVectorFaults:
         self._made: tuple[Sequence[str], Role | None, Vectors] | None = None
 
     def note_vector_faults(self, texts: Sequence[str], vectors: Vectors) -> None:
-        """The vectors (n, dim) of distinct texts; the empty text may well be 0."""
+        """Note what the vectors (n, dim) of distinct texts show; the empty text may well be 0."""
         filled = vectors[[i for i, text in enumerate(texts) if text.strip()]]
         if not len(filled):
             return
@@ -75,7 +75,7 @@ class EncoderVectorFaults:
         self._parallel = bool(parallel[lengths > 0].all())
 
     def note_encode_call(self, texts: Sequence[str], role: Role | None, vectors: Vectors) -> None:
-        """What one call of `encode` gave: the first that could show something is asked for again in `warnings`."""
+        """Note what one call of `encode` gave: the first that shows something is asked again later."""
         # One text alone cannot show that its neighbours in a batch matter.
         if self._made is None or len(self._made[0]) == 1:
             self._made = texts, role, vectors
@@ -151,7 +151,7 @@ def compute_text_mean_rows(rows: Ragged) -> Vectors:
 
 
 class _MeanRowEncoder:
-    """An encoder that gives the outline of each text."""
+    """An encoder that gives the mean row of each text."""
 
     def __init__(self, encoder: Any) -> None:
         self.name, self._encoder = encoder.name, encoder
@@ -164,13 +164,13 @@ class RaggedVectorFaults(EncoderVectorFaults):
     """What is said against an encoder of ragged vectors, by their outlines."""
 
     def note_vector_faults(self, texts: Sequence[str], vectors: Any) -> None:
-        """The rows of distinct texts."""
+        """Note what the rows of distinct texts show."""
         super().note_vector_faults(texts, compute_text_mean_rows(vectors))
 
     def note_encode_call(self, texts: Sequence[str], role: Role | None, vectors: Any) -> None:
-        """What one call of `encode` gave."""
+        """Note what one call of `encode` gave."""
         super().note_encode_call(texts, role, compute_text_mean_rows(vectors))
 
     def warnings(self, encoder: Encoder) -> tuple[str, ...]:
-        """In words, as of other encoders."""
+        """The warnings about an encoder of ragged vectors, in words."""
         return super().warnings(_MeanRowEncoder(encoder))  # type: ignore[arg-type]

@@ -222,7 +222,7 @@ class CachedEncoder(EncoderStandIn):
         counts, self.counts = self.counts, EncodingCounts()
         return RemoteEncodingCounts(counts, dict(self.failures))
 
-    def accept(self, account: RemoteEncodingCounts) -> None:
+    def add_encoding_counts(self, account: RemoteEncodingCounts) -> None:
         """Count what a copy did, and tell of it."""
         done, mine = account.counts, self.counts
         mine.encoded += done.encoded
@@ -250,7 +250,7 @@ class CachedEncoder(EncoderStandIn):
         return vectors.take([row[text] for text in texts], axis=0)
 
     def _allocate_vectors(self, distinct: int, texts: int) -> Vectors:
-        """Where the vectors of so many distinct texts go."""
+        """Allocate the vectors of so many distinct texts."""
         # As they are made, and in the order of the texts.
         check_memory_fits(
             WorkMemoryEstimate({f"the vectors of {texts:,} texts": 4 * (distinct + texts) * self.dim})
@@ -264,7 +264,7 @@ class CachedEncoder(EncoderStandIn):
         self.cache.write(key, self.identity, vectors)
 
     def _make_missing_vector(self) -> Vectors:
-        """In place of the vector of a text that cannot be encoded."""
+        """Make what stands in place of the vector of a text that cannot be encoded."""
         return np.full((1, self.dim), np.nan, dtype=np.float32)
 
     def prefetch_embeddings(self, calls: Iterable[tuple[Sequence[str], Role | None]]) -> None:
@@ -285,7 +285,7 @@ class CachedEncoder(EncoderStandIn):
     def missing(
         self, texts: Sequence[str], *, role: Role | None = None
     ) -> Iterator[tuple[bytes, Sequence[str]]]:
-        """The chunks that `encode` would have to make, with their keys: what is not in the cache."""
+        """The missing chunks, which `encode` would have to make, with their keys."""
         role = role if self.uses_roles else None
         for chunk in self._cut_texts_into_chunks(texts)[1]:
             key = make_chunk_cache_key(self.identity, role, chunk)
@@ -326,7 +326,7 @@ class CachedEncoder(EncoderStandIn):
     def _ask_encoder(
         self, chunks: Sequence[Sequence[str]], role: Role | None
     ) -> Iterator[tuple[int, Vectors | TextRefused]]:
-        """What the encoder says to each chunk: many at once where it can."""
+        """Ask the encoder for the vectors of each chunk: many at once where it can."""
         many = getattr(self.encoder, "encode_chunks", None)
         if many is not None and len(chunks):
             yield from many(chunks, role=role)
@@ -404,7 +404,7 @@ class CachedEncoder(EncoderStandIn):
         return vectors
 
     def _count_truncated_texts(self, key: bytes, texts: Sequence[str]) -> int:
-        """How many of the chunk's texts are too long: counted once, then kept beside its vectors."""
+        """Count how many of the chunk's texts are too long; the count is kept beside its vectors."""
         if self.max_tokens is None:
             return 0
         cut = self.cache.read_truncated_count(key)
@@ -467,7 +467,7 @@ class CachedRaggedEncoder(CachedEncoder):
 
     @property
     def width(self) -> int:
-        """Values of a row."""
+        """The width of a row: how many values it has."""
         return int(self.encoder.width)  # type: ignore[attr-defined]
 
     @property

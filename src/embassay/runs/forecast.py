@@ -288,7 +288,7 @@ def build_forecast_table(forecasts: RunForecast) -> tuple[list[str], list[list[s
 
 
 def describe_forecasts(forecasts: RunForecast) -> Iterator[str]:
-    """What is left out, the sums, a line for each system that sends requests, and what they rest on."""
+    """Describe what is left out, the sums, each system that sends requests, and what they rest on."""
     yield from forecasts.notes
     paid = [forecast for forecast in forecasts.sum_forecasts_by_system() if forecast.requests is not None]
     for forecast in paid:
@@ -321,7 +321,7 @@ def describe_forecasts(forecasts: RunForecast) -> Iterator[str]:
 
 
 def _describe_cell_memory(most: int) -> Iterator[str]:
-    """What a cell holds at most, and whether that is what was promised."""
+    """Describe what memory a cell holds at most, and whether that is what was promised."""
     promised = read_promised_memory()
     holds = f"A cell uses at most {size_in_words(most)} of memory"
     if promised is None:
@@ -335,7 +335,7 @@ def _describe_cell_memory(most: int) -> Iterator[str]:
 Hear = Callable[[Sequence[str], Role | None], None]
 
 
-class RehearsalSimilarity(ShardSearch):
+class RehearsalSimilarityStandIn(ShardSearch):
     """Stands in for an embedding model compared by cosine: `hear` gets the texts and the role of every call that
     its encoder would get. All texts are equally similar."""
 

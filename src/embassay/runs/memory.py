@@ -102,7 +102,7 @@ class MemoryWatch:
         self._thread.join()
 
     def measure_memory(self) -> None:
-        """Look once."""
+        """Measure once the memory that the processes hold together."""
         below = sum(
             measure_resident_memory(process) or 0 for process in _list_child_processes(Path("/proc/self"))
         )
@@ -260,7 +260,7 @@ def parse_memory_size(text: str) -> int:
 
 
 def format_memory_size(amount: int) -> str:
-    """`3.2 GiB`, `140 MiB`.
+    """Format a size of memory: `3.2 GiB`, `140 MiB`.
 
     >>> format_memory_size(3_400_000_000), format_memory_size(1_000_000)
     ('3.17 GiB', '1 MiB')
@@ -338,7 +338,7 @@ class _MainThreadInterrupter:
                 signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
 
     def stop_interrupting(self) -> None:
-        """The work has ended."""
+        """Stop interrupting: the work has ended."""
         with self._lock:
             self._ended = True
 
@@ -408,7 +408,7 @@ def report_memory_against_promise() -> dict[str, Any] | None:
 
 
 def describe_broken_memory_promise(told: Mapping[str, Any] | None) -> str:
-    """What is to be said of a broken promise; empty where it was kept, or none was made."""
+    """Describe a broken promise of memory; empty where it was kept, or none was made."""
     if told is None or told["kept"]:
         return ""
     return (

@@ -91,7 +91,7 @@ class _DocumentWordNumbers(Sequence[Sequence[int]]):
 
     @property
     def ids(self) -> _DocumentWordNumbers:
-        """Itself: what the library calls words as numbers."""
+        """The words as numbers, which the library calls ids: the sequence itself."""
         return self
 
     @property
@@ -160,16 +160,16 @@ class BM25Index:
         """The scores of the documents `ids`, (n,), 0 where one shares no word with the query. UsageError for an id that
         is not there."""
         return self._score_all_documents(split_words(query))[
-            np.array([self._find_row(id) for id in ids], dtype=np.int64)
+            np.array([self._find_document_row(id) for id in ids], dtype=np.int64)
         ]
 
     def place(self, one: str) -> int:
         """Where the document called `one` stands among those that the index was made of. UsageError where it is not
         there."""
-        row = self._find_row(one)
+        row = self._find_document_row(one)
         return row if self._order is None else int(self._order[row])
 
-    def _find_row(self, id: str) -> int:
+    def _find_document_row(self, id: str) -> int:
         row = bisect_left(self.ids, id)
         if self.ids[row : row + 1] != (id,):
             raise UsageError(f"The lexical index contains no document {id!r}.")

@@ -83,8 +83,8 @@ class GpuResidentVectors:
         self._blocks = list(_load_blocks_on_gpu(device, vectors, cells))
 
     def search(self, queries: Floats, k: int) -> RankedCandidates:
-        """As `exact_search`."""
-        none = RankedCandidates.make_empty(len(queries), k)
+        """Search the resident vectors, as `exact_search` does."""
+        none = RankedCandidates.make_empty_candidates(len(queries), k)
         return _search_blocks_on_gpu(queries, self._blocks, none, 0, self._cells)
 
 

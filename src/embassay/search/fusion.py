@@ -82,7 +82,7 @@ def collect_word_shingles(text: str, size: int = 3) -> frozenset[Shingle]:
 def _find_nearest_kept_text(
     grams: frozenset[Shingle], having: Mapping[Shingle, Sequence[int]], sizes: Mapping[int, int]
 ) -> tuple[float, int]:
-    """The highest similarity with a kept text and which one it is; (-inf, -1) where none has a shingle in common."""
+    """Find the nearest kept text and its similarity; (-inf, -1) where none shares a shingle."""
     common = Counter(position for shingle in grams for position in having.get(shingle, ()))
     best = (-math.inf, -1)
     # In order, so that of equally similar texts the first is named.
@@ -157,13 +157,13 @@ def parse_fusion_rule(text: str) -> FusionRule:
         raise UsageError(
             f"{spec.name} has no parameter {unknown[0]!r}.", mend=f"It has {' and '.join(allowed)}."
         )
-    numbers = {name: _read_number(text, name, value) for name, value in spec.params.items()}
+    numbers = {name: _read_rule_number(text, name, value) for name, value in spec.params.items()}
     if not 0 <= numbers.get("weight", 0.5) <= 1 or numbers.get("c", 0.0) < 0:
         raise UsageError(f"{text!r} has a value out of range.", mend="Use a weight from 0 to 1, and c >= 0.")
     return FusionRule(kind, **numbers)
 
 
-def _read_number(text: str, name: str, value: object) -> float:
+def _read_rule_number(text: str, name: str, value: object) -> float:
     try:
         number = float(str(value))
     except ValueError:
@@ -195,10 +195,10 @@ def fuse_two_ranked_lists(
     if rule.kind == "rrf":
         scaled = [_reciprocal_ranks(side.ids, c if rule.c is None else rule.c) for side in lists]
     else:
-        scale = _scale_from_least if rule.kind == "convex" else _scale_by_spread
+        scale = _scale_scores_from_least if rule.kind == "convex" else _scale_scores_by_spread
         scaled = [_map_first_scores(side, scale(side)) for side in lists]
     # One exact sum: the order of the lists must not decide what ties.
-    return _order_union(
+    return _order_union_of_rankings(
         [side.ids for side in lists],
         lambda key: math.fsum(
             weight * side.get(key, 0.0) for weight, side in zip(weights, scaled, strict=True)
@@ -207,17 +207,17 @@ def fuse_two_ranked_lists(
 
 
 def _map_first_scores(side: ScoredList, scores: Scores) -> dict[str, float]:
-    """By id; one that a list holds twice counts where it stands first."""
+    """Map each id to its score; one that a list holds twice counts where it stands first."""
     return dict(zip(reversed(side.ids), reversed(scores.tolist()), strict=True))
 
 
-def _scale_from_least(side: ScoredList) -> Scores:
+def _scale_scores_from_least(side: ScoredList) -> Scores:
     scores = _check_finite_scores(side)
     span = scores.max(initial=side.least) - side.least
     return np.asarray((scores - side.least) / span) if span > 0 else np.zeros(len(scores))
 
 
-def _scale_by_spread(side: ScoredList) -> Scores:
+def _scale_scores_by_spread(side: ScoredList) -> Scores:
     scores = _check_finite_scores(side)
     spread = float(scores.std()) if len(scores) else 0.0
     # Scores that are all one stand in the middle.
@@ -245,7 +245,9 @@ def fuse_by_reciprocal_rank(rankings: Sequence[Sequence[str]], c: float = 60.0) 
     """
     shares = [_reciprocal_ranks(ranking, c) for ranking in rankings]
     # One exact sum: the order of the lists must not decide what ties.
-    return _order_union(rankings, lambda key: math.fsum(share[key] for share in shares if key in share))
+    return _order_union_of_rankings(
+        rankings, lambda key: math.fsum(share[key] for share in shares if key in share)
+    )
 
 
 def _reciprocal_ranks(ranking: Sequence[str], c: float) -> dict[str, float]:
@@ -254,7 +256,9 @@ def _reciprocal_ranks(ranking: Sequence[str], c: float) -> dict[str, float]:
     return {key: 1 / (c + rank) for key, rank in _rank_ids(ranking).items()}
 
 
-def _order_union(rankings: Sequence[Sequence[str]], score: Callable[[str], float]) -> list[FusedDocument]:
+def _order_union_of_rankings(
+    rankings: Sequence[Sequence[str]], score: Callable[[str], float]
+) -> list[FusedDocument]:
     places = [_rank_ids(ranking) for ranking in rankings]
     ids = dict.fromkeys(key for ranking in rankings for key in ranking)
     fused = [FusedDocument(key, score(key), tuple(ranks.get(key) for ranks in places)) for key in ids]

@@ -48,7 +48,7 @@ class TokenVectors:
         return cls(starts, values)
 
     def tokens(self, text: int) -> Floats:
-        """The vectors of one text."""
+        """The token vectors of one text."""
         return self.values[self.starts[text] : self.starts[text + 1]]
 
     @property
@@ -67,7 +67,7 @@ class TokenVectors:
 
 
 def compute_maxsim(query: Floats, document: Floats) -> float:
-    """The score of two texts, in float64; -m for a document without tokens, 0 for a query without.
+    """Compute the MaxSim score of two texts in float64; -m without document tokens, 0 without query.
 
     >>> compute_maxsim(np.eye(2, dtype=np.float32), np.array([[1, 0], [0.6, 0.8]], dtype=np.float32)).__round__(3)
     1.8
@@ -109,7 +109,7 @@ def search_by_maxsim(
     """
     if k < 1:
         raise UsageError(f"Cannot search for the best {k}.", mend="Use k of at least 1.")
-    ranked = RankedCandidates.make_empty(len(queries), k)
+    ranked = RankedCandidates.make_empty_candidates(len(queries), k)
     errors = _bound_score_errors(queries)
     for places, part in corpus:
         if part.values.shape[1] != queries.values.shape[1]:

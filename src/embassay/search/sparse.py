@@ -120,7 +120,7 @@ class InvertedIndex:
 
     @classmethod
     def of(cls, corpus: SparseMatrix) -> InvertedIndex:
-        """ModelError for weights that are not finite."""
+        """The inverted index of a corpus; ModelError for weights that are not finite."""
         if not np.isfinite(corpus.weights).all():
             raise ModelError("The sparse vectors to search contain weights that are not finite.")
         parts = tuple(

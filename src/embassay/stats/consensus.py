@@ -106,7 +106,7 @@ def _encode_votes_one_hot(votes: Ints, classes: int) -> Floats:
 
 
 def _estimate_judge_confusions(posterior: Floats, one_hot: Floats, smoothing: float) -> tuple[Floats, Floats]:
-    """M step: shares of classes, and how each judge answers to each."""
+    """Estimate the shares of classes and how each judge answers to each (M step)."""
     prior = posterior.mean(axis=0)
     counts = np.einsum("nt,njs->jts", posterior, one_hot) + smoothing
     totals = counts.sum(axis=2, keepdims=True)
@@ -116,7 +116,7 @@ def _estimate_judge_confusions(posterior: Floats, one_hot: Floats, smoothing: fl
 
 
 def _compute_class_probabilities(prior: Floats, confusion: Floats, one_hot: Floats) -> tuple[Floats, float]:
-    """E step: the probability of each class of each item, and the log-likelihood of all votes."""
+    """Compute each item's class probabilities, and the log-likelihood of all votes (E step)."""
     with np.errstate(divide="ignore"):
         logs = np.log(prior) + np.einsum("njs,jts->nt", one_hot, np.log(np.maximum(confusion, 1e-300)))
     # Products of many small rates would be 0 as floats.

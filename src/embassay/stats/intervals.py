@@ -59,7 +59,7 @@ def degrees_of_freedom_of_strata(strata: Sequence[ResampledUnitGroup]) -> Freedo
     (2.01, 1.22)
     """
     # One unit, drawn with itself only, shows no variance.
-    raw = [(stratum.units, _variance(stratum.draws)) for stratum in strata if stratum.units > 1]
+    raw = [(stratum.units, _variance_of_draws(stratum.draws)) for stratum in strata if stratum.units > 1]
     mended = [variance * units / (units - 1) for units, variance in raw]
     total = sum(mended)
     if not total > 0:
@@ -98,7 +98,7 @@ def freedom_of_difference(
     free = degrees_of_freedom_of_strata(differences)
     if most is None or free.factor == 1.0:
         return free
-    raw = [(stratum.units, _variance(stratum.draws)) for stratum in differences if stratum.units > 1]
+    raw = [(stratum.units, _variance_of_draws(stratum.draws)) for stratum in differences if stratum.units > 1]
     seen = _compute_satterthwaite_df([(units, variance * units / (units - 1)) for units, variance in raw])
     return Freedom(min(seen, most), free.factor)
 
@@ -146,7 +146,7 @@ def degrees_of_all_differences(strata: Sequence[Sequence[ResampledUnitGroup]]) -
 
 
 def _count_draws_by_stratum(strata: Sequence[ResampledUnitGroup]) -> tuple[int, ...]:
-    """What two lists of strata must share to be paired."""
+    """Count the draws of each stratum, in which two lists of strata must agree to be paired."""
     return tuple(len(stratum.draws) for stratum in strata)
 
 
@@ -171,7 +171,7 @@ def count_resampled_units(part: HeadlineComponent) -> int:
 def scale_strata_by_weight(
     strata: Sequence[ResampledUnitGroup], weight: float
 ) -> tuple[ResampledUnitGroup, ...]:
-    """What they add to a mean in which their sum has this weight."""
+    """Scale strata to what they add to a mean in which their sum has this weight."""
     return tuple(ResampledUnitGroup(stratum.units, weight * stratum.draws) for stratum in strata)
 
 
@@ -181,7 +181,7 @@ def _expected_variance_ratio(df: int) -> float:
     return df / (df - 2) if df > 2 else {1: 20.0, 2: 5.0}[df]
 
 
-def _variance(draws: np.ndarray) -> float:
+def _variance_of_draws(draws: np.ndarray) -> float:
     defined = draws[np.isfinite(draws)]
     return float(np.var(defined, ddof=1)) if len(defined) > 1 else 0.0
 

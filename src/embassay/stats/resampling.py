@@ -87,7 +87,7 @@ def corrected_interval(
 
 
 def _compute_replicate_skewness(values: NDArray[np.float64]) -> float:
-    """Of the replicates; 0 where they do not vary."""
+    """Compute the skewness of replicates; 0 where they do not vary."""
     off = values - values.mean()
     spread = float((off**2).mean()) ** 0.5
     return float((off**3).mean()) / spread**3 if spread > 0 else 0.0
@@ -307,12 +307,12 @@ def draw_resample_rows(
 
 
 def draw_all_resample_rows(n: int, n_resamples: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """The same in one array, (n_resamples, n): where all resamples are wanted at once and are few."""
+    """Draw the rows of all resamples in one array, (n_resamples, n): where they are few."""
     return next(draw_resample_rows(n, n_resamples, rng, most=n_resamples))
 
 
 def count_drawn_rows(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How often each of n rows was drawn: (b, n) row numbers -> (b, n) counts. `rows` is used up."""
+    """Count how often each of n rows was drawn: (b, n) row numbers to (b, n) counts, in place."""
     n = rows.shape[1]
     # Each resample gets numbers of its own, so that one count serves all.
     rows += np.arange(len(rows))[:, None] * n

@@ -22,14 +22,14 @@ _LONG = 1e30
 
 @dataclass(frozen=True)
 class VectorTransformOptions:
-    """What is asked for; its fields are the parameters that every encoder's spec string can have."""
+    """Options of the vectors; its fields are the parameters that every encoder's spec string can have."""
 
     dims: int | None = None
     normalize: bool = False
     quantize: Literal["float32", "float16", "int8", "binary"] = "float32"
 
     @property
-    def changes(self) -> bool:
+    def is_changing_vectors(self) -> bool:
         """Whether it does anything."""
         return self != VectorTransformOptions()
 
@@ -87,7 +87,7 @@ class TransformedEncoder(EncoderStandIn):
 
     def __getattr__(self, name: str) -> Any:
         # `encoder` while it is unpickled; the others would give vectors past the transform.
-        if name in ("encoder", "encode_chunks", "encode_tokens"):
+        if name in ("encoder", "encode_chunks", "encode_token_vectors"):
             raise AttributeError(name)
         return getattr(self.encoder, name)
 
@@ -143,7 +143,7 @@ class Cosine(ShardSearch):
 
     @property
     def failures(self) -> Mapping[str, str]:
-        """The texts that could not be encoded so far, with the reason; an empty text needs no encoder."""
+        """The failures so far: texts that could not be encoded, with the reason."""
         return find_unencodable_texts(self.encoder)
 
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:

@@ -124,13 +124,13 @@ class SystemEnsemble(ShardSearch):
 
     @property
     def kind(self) -> Kind:
-        """Embedding as soon as a member is one."""
+        """The kind of the ensemble: embedding as soon as a member is one."""
         kinds = {member.kind for member in self.members}
         return "embedding" if "embedding" in kinds else "classical"
 
     @property
     def failures(self) -> Mapping[str, str]:
-        """The texts that some member could not read, with the reason."""
+        """The failures so far: texts that some member could not read, with the reason."""
         failed: dict[str, str] = {}
         for member in self.members:
             failed |= getattr(member, "failures", {})
@@ -223,7 +223,7 @@ class SystemEnsemble(ShardSearch):
             for row in range(len(whole[0].indices))
         ]
         for offset, size in zip(offsets, sizes, strict=True):
-            ranked = RankedCandidates.make_empty(len(queries), k)
+            ranked = RankedCandidates.make_empty_candidates(len(queries), k)
             for row, (ids, values) in enumerate(queries):
                 within = np.flatnonzero((ids >= offset) & (ids < offset + size))[:k]
                 ranked.indices[row, : len(within)] = ids[within] - offset

@@ -27,7 +27,7 @@ from embassay.limits import (
 
 @dataclass(frozen=True)
 class KnownModelFacts:
-    """A row of the table; None is what is not known, or does not apply.
+    """Facts of a known model, a row of the table; None is what is not known, or does not apply.
 
     `dims` are those of a vector by default, `dimensions` other sizes the model was trained for, `context` tokens.
     Prices are list prices in US dollars on the day `priced_on` (ISO). `query_prompt` and `document_prompt` go
@@ -127,7 +127,11 @@ def suggest_system_name(text: str) -> str:
     >>> suggest_system_name("minilm,bm25")
     'Give each system its own -s: -s minilm -s bm25. '
     """
-    if meant := _describe_on_disk(text) or _find_other_name(text) or _suggest_ensemble(text):
+    if (
+        meant := _suggest_system_on_disk(text)
+        or _suggest_system_by_other_name(text)
+        or _suggest_ensemble(text)
+    ):
         return meant
     names = [name.strip() for name in text.split(",")]
     if len(names) > 1 and all(names) and "?" not in text:
@@ -169,7 +173,7 @@ def suggest_system_for_folder(folder: Path, target: str) -> str:
     return f"It is -s {KINDS[kind]}:{target}. " if kind in KINDS else ""
 
 
-def _describe_on_disk(text: str) -> str:
+def _suggest_system_on_disk(text: str) -> str:
     folder = Path(text.partition("?")[0]).expanduser()
     try:
         if "/" not in text or not folder.is_dir():
@@ -191,7 +195,7 @@ CALLED = {
 FUSED = ("hybrid", "rrf", "fusion", "fuse")
 
 
-def _find_other_name(text: str) -> str:
+def _suggest_system_by_other_name(text: str) -> str:
     from embassay.systems.rerankers import RERANKERS
 
     if text.startswith(("http://", "https://")):
@@ -215,7 +219,7 @@ def _suggest_ensemble(text: str) -> str:
 
 
 def suggest_chat_model_name(text: str) -> str:
-    """The same for a language model.
+    """Suggest what to write in place of a chat model that is not known.
 
     >>> suggest_chat_model_name("gemma3:27b")
     'For an Ollama model, write ollama:gemma3:27b. '
@@ -241,7 +245,7 @@ def _format_encoder_names(model: KnownModelFacts) -> str:
 
 @cache
 def list_known_models() -> tuple[KnownModelFacts, ...]:
-    """All of them, in the order of the table."""
+    """List all known models, in the order of the table."""
     import tomllib
 
     text = files("embassay.systems").joinpath("models.toml").read_text("utf-8")
@@ -513,7 +517,7 @@ def _find_revision_commit(repository: str, revision: str | None, system: str) ->
             return cached, True
         raise ModelError(
             f"The hub cannot be reached, and the model {repository} is not in the cache.",
-            mend=f"Put it into {_cache_folder(repository)}, or pass its folder: {system}:./folder.",
+            mend=f"Put it into {_find_repository_cache_folder(repository)}, or pass its folder: {system}:./folder.",
         ) from error
     return str(commit), False
 
@@ -529,7 +533,7 @@ def _find_cached_commit(repository: str, revision: str | None) -> str | None:
     return None
 
 
-def _cache_folder(repository: str) -> str:
+def _find_repository_cache_folder(repository: str) -> str:
     from huggingface_hub.constants import HF_HUB_CACHE
 
     return str(Path(HF_HUB_CACHE) / f"models--{repository.replace('/', '--')}")

@@ -52,7 +52,7 @@ class CallerObjectEncoder:
 
     @property
     def is_resumable(self) -> bool:
-        """Whether another process can know that it has the same object."""
+        """Whether a run can be resumed: another process can know that it has the same object."""
         return "/process-" not in self.identity
 
     @property
@@ -222,8 +222,7 @@ def _find_encode_call(model: Any) -> Callable[..., Any]:
         )
     if callable(getattr(model, "embed_documents", None)):
         raise UsageError(
-            f"{type(model).__name__} has no method encode.",
-            mend="Pass its function: model.embed_documents.",
+            f"{type(model).__name__} has no method encode.", mend="Pass its function: model.embed_documents."
         )
     raise UsageError(
         f"{model!r} is not a system: it has no method encode, and cannot be called with texts.",

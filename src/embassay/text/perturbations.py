@@ -37,7 +37,7 @@ from embassay.text.semantics import (
     replace_facts_in_text,
     replace_synonyms,
 )
-from embassay.text.tokenizers import encode_as_utf8, find_shared_piece_ends
+from embassay.text.tokenizers import encode_as_utf8, find_tokenizer_byte_ends
 
 NEEDLE_VERSION = 1
 
@@ -83,10 +83,10 @@ _SHORTEST, _LONGEST = 4, 18  # words in a sentence
 
 
 @lru_cache(maxsize=8)
-def repeat_needle(words: int) -> str:
+def make_needle_of_word_count(words: int) -> str:
     """The needle with at least `words` words; a longer one begins with the shorter one.
 
-    >>> repeat_needle(1)[:27], repeat_needle(1000).startswith(repeat_needle(200))
+    >>> make_needle_of_word_count(1)[:27], make_needle_of_word_count(1000).startswith(make_needle_of_word_count(200))
     ('Lorem ipsum dolor sit amet,', True)
     """
     generated = max(0, words - len(_OPENING.split()))
@@ -97,14 +97,14 @@ def make_needle_of_token_count(tokenizer: Tokenizer, count: int) -> str:
     """The first `count` tokens of the needle, at least one."""
     # Every tokenizer gives at least one token per word, and the lengths are powers of two: what a document
     # gets depends on its own length only, not on the documents before it.
-    text = repeat_needle(1 << max(12, count.bit_length()))
-    ends = find_shared_piece_ends(tokenizer)(text)
+    text = make_needle_of_word_count(1 << max(12, count.bit_length()))
+    ends = find_tokenizer_byte_ends(tokenizer)(text)
     return text[: ends[count - 1]]  # in ASCII, bytes are characters
 
 
 def cut_given_needle(text: str, tokenizer: Tokenizer, count: int) -> str:
     """The first `count` tokens of a given needle. UsageError where it has fewer: repeated, it would be another one."""
-    ends = find_shared_piece_ends(tokenizer)(text)
+    ends = find_tokenizer_byte_ends(tokenizer)(text)
     if count > len(ends):
         raise UsageError(
             f"The needle has {len(ends):,} tokens, but a document needs {count:,}.",
@@ -172,7 +172,7 @@ def insert_needle(text: str, tokenizer: Tokenizer, p: float, q: float, given: st
     n counts the tokens of `text`. No separator is added, and the place may be inside a word [A16]. The needle is ours
     unless one is `given`; UsageError where that is too short.
     """
-    count = max(1, compute_floor_of_share(p, len(find_shared_piece_ends(tokenizer)(text))))
+    count = max(1, compute_floor_of_share(p, len(find_tokenizer_byte_ends(tokenizer)(text))))
     at = compute_floor_of_share(q, len(text))
     inserted = (
         cut_given_needle(given, tokenizer, count) if given else make_needle_of_token_count(tokenizer, count)
@@ -182,7 +182,7 @@ def insert_needle(text: str, tokenizer: Tokenizer, p: float, q: float, given: st
 
 def first_tokens(text: str, tokenizer: Tokenizer, most: int) -> str:
     """`text` up to its token number `most`; a character that is cut becomes U+FFFD."""
-    ends = find_shared_piece_ends(tokenizer)(text)
+    ends = find_tokenizer_byte_ends(tokenizer)(text)
     return text if len(ends) <= most else encode_as_utf8(text)[: ends[most - 1]].decode("utf-8", "replace")
 
 
@@ -191,7 +191,7 @@ def remove_token_span(text: str, tokenizer: Tokenizer, p: float, q: float) -> st
 
     A character of which only a part is removed becomes U+FFFD. An empty text stays as it is.
     """
-    ends = [0, *find_shared_piece_ends(tokenizer)(text).tolist()]
+    ends = [0, *find_tokenizer_byte_ends(tokenizer)(text).tolist()]
     n = len(ends) - 1
     count = min(n, max(1, compute_floor_of_share(p, n)))
     start = compute_floor_of_share(q, n - count)
@@ -281,12 +281,12 @@ def _raise_unicode_case(text: str, case_bits: NDArray[np.uint8]) -> str:
     beyond_ascii = np.flatnonzero(codes > 127)
     beyond_ascii = beyond_ascii[case_bits[beyond_ascii] != 0]
     if beyond_ascii.size:
-        codes[beyond_ascii] = [_upper_code(code) for code in codes[beyond_ascii].tolist()]
+        codes[beyond_ascii] = [_uppercase_code_point(code) for code in codes[beyond_ascii].tolist()]
     return codes.tobytes().decode("utf-32-le", "surrogatepass")
 
 
 @cache
-def _upper_code(code: int) -> int:
+def _uppercase_code_point(code: int) -> int:
     upper = chr(code).upper()
     return ord(upper) if len(upper) == 1 else code
 
@@ -444,7 +444,7 @@ def removal_variants(shares: Sequence[float]) -> tuple[str, ...]:
 
 
 def retrieval_variants() -> tuple[str, ...]:
-    """The 18 perturbations of every document in the retrieval task (SAGE, section 8)."""
+    """The variants of every document in the retrieval task: 18 perturbations (SAGE, section 8)."""
     return (*SUPERFICIAL, *SEMANTIC, *insertion_variants((0.15, 0.5)), *removal_variants((0.15, 0.5)))
 
 
@@ -456,7 +456,7 @@ def _format_edit_spec(name: str, **parameters: Value) -> str:
     return PERTURBATIONS.format(Spec(name, params=parameters))
 
 
-def _make_unicode_identity(name: str) -> str:
+def _make_unicode_edit_identity(name: str) -> str:
     """The identity of an edit that depends on the letters this Python knows."""
     return f"{name}/1/unicode-{unicodedata.unidata_version}"
 
@@ -469,7 +469,7 @@ def _ignore_draws(edit: Callable[[str], str]) -> Callable[[str, Draw], str]:
 def _make_capitalize_edit(exact: bool = False) -> Perturbation:
     name = _format_edit_spec("capitalize", exact=True) if exact else "capitalize"
     edit = capitalize_exact_quarter if exact else capitalize_random_quarter
-    return Perturbation(name, "superficial", _make_unicode_identity(name), edit)
+    return Perturbation(name, "superficial", _make_unicode_edit_identity(name), edit)
 
 
 @PERTURBATIONS.register("delete10", "every tenth character removed, spaces kept", kind="superficial")
@@ -486,7 +486,7 @@ def _make_delete_tenth_edit(
 
 
 @PERTURBATIONS.register("numerize", "e, i, a and o become 3, 1, 4 and 0", kind="superficial")
-def _make_numerize_edit(both_cases: bool = False) -> Perturbation:
+def _make_digits_for_letters_edit(both_cases: bool = False) -> Perturbation:
     name = _format_edit_spec("numerize", both_cases=True) if both_cases else "numerize"
     return Perturbation(
         name, "superficial", f"{name}/1", partial(replace_letters_by_digits, both_cases=both_cases)

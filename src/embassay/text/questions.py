@@ -44,7 +44,7 @@ class TitledPassage:
 
     @property
     def full_text(self) -> str:
-        """What is searched: title and body (spec sage 8)."""
+        """The full text that is searched: title and body (spec sage 8)."""
         return " ".join(filter(None, (self.title, self.body)))
 
 
@@ -120,7 +120,7 @@ class _PseudoQuestionMaker:
         self._taken = {i for i, passage in enumerate(passages) if passage.id in whole}
 
     def add(self, kind: str) -> None:
-        """Ask all questions of a kind, or as many of them as are drawn."""
+        """Add all questions of a kind, or as many of them as are drawn."""
         rejected = Counter[str]()
         makers: dict[str, Callable[[Counter[str]], Iterator[Found]]] = {
             "title": self._find_title_questions, "heading": self._find_heading_questions,
@@ -234,10 +234,10 @@ def _plain_words(text: str) -> str:
 
 def _remove_asked_line(text: TitledPassage, asked: str) -> TitledPassage:
     """Without the line or sentence; where it was, a space."""
-    return replace(text, body=_join_around(text.body, asked))
+    return replace(text, body=_cut_out_asked_text(text.body, asked))
 
 
-def _join_around(body: str, asked: str) -> str:
+def _cut_out_asked_text(body: str, asked: str) -> str:
     before, _, after = body.partition(asked)
     return f"{before.rstrip(' ')} {after.lstrip(' ')}".strip()
 

@@ -72,11 +72,11 @@ class DocumentChunk:
 
     @property
     def text(self) -> str:
-        """What is searched."""
+        """The text of the chunk that is searched."""
         return f"{self.head}\n{self.body}" if self.head else self.body
 
     def after(self, head: str) -> DocumentChunk:
-        """The same with another line before what already stands there."""
+        """Prepend another line to what already stands before the chunk."""
         return replace(self, head="\n".join(filter(None, (head, self.head))))
 
 
@@ -124,7 +124,7 @@ class DocumentSplitSettings:
             cut = partial(_split_at_tokens, self.size, self.overlap, ends)
         else:
             cut = partial(_split_with_own_chunker, Chunking(self.size, self.overlap), ends)
-        return partial(_split_with_first_sentence, cut) if self.context == HEAD else cut
+        return partial(_prepend_first_sentence, cut) if self.context == HEAD else cut
 
     def _open_library_splitter(self, ends: TokenEndFinder) -> Split:
         installed = find_splitter_version(self.library)
@@ -265,7 +265,7 @@ def _trim_blanks(text: str, start: int, end: int) -> tuple[int, int]:
     return start + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip())
 
 
-def _split_with_first_sentence(cut: Split, text: str) -> list[DocumentChunk]:
+def _prepend_first_sentence(cut: Split, text: str) -> list[DocumentChunk]:
     """Chunks that say what document they are of, without asking a model: its first sentence goes before each."""
     pieces = cut(text)
     start = text.lstrip()
@@ -289,7 +289,8 @@ def locate_split_pieces(
             continue
         # Beginnings first that overlap no more than told: where a text repeats itself, several would fit.
         places = (
-            _find_body(text, body, start) for start in (max(back(last.end), last.start + 1), last.start + 1)
+            _find_body_in_text(text, body, start)
+            for start in (max(back(last.end), last.start + 1), last.start + 1)
         )
         place = next(filter(None, places), None)
         if place is None:
@@ -301,7 +302,7 @@ def locate_split_pieces(
         yield last
 
 
-def _find_body(text: str, body: str, start: int) -> tuple[int, int] | None:
+def _find_body_in_text(text: str, body: str, start: int) -> tuple[int, int] | None:
     # As it is, which is nearly always; else with other blanks, since splitters join what they have cut.
     place = text.find(body, start)
     if place >= 0:

@@ -81,7 +81,7 @@ class TokenByteEnds:
         return ends
 
 
-def find_shared_piece_ends(tokenizer: Tokenizer) -> TokenByteEnds:
+def find_tokenizer_byte_ends(tokenizer: Tokenizer) -> TokenByteEnds:
     """The one `TokenByteEnds` of a tokenizer."""
     return _piece_ends(tokenizer)  # type: ignore[arg-type]  # protocols do not say that objects hash
 

@@ -81,7 +81,13 @@ class AgentTools:
         """Check what a file or folder can be used for and what is wrong with it. `columns` maps Embassay's column names
         to the file's, such as {"text": "body"}."""
         return await self._run_reading_command(
-            ["data", "check", self._resolve_inside_folder(path), *_build_map_options(columns), "--json"]
+            [
+                "data",
+                "check",
+                self._resolve_inside_folder(path),
+                *_build_column_map_options(columns),
+                "--json",
+            ]
         )
 
     async def plan_run(self, run: RequestedRun) -> str:
@@ -173,7 +179,7 @@ class AgentTools:
             words.append("--original-only" if run.paraphraser is None else f"--paraphraser={run.paraphraser}")
         words += [] if run.limit is None else [f"--limit={run.limit}"]
         words += [] if run.tokenizer is None else [f"--tokenizer={run.tokenizer}"]
-        return words + _build_map_options(run.columns)
+        return words + _build_column_map_options(run.columns)
 
     def _check_name_or_path(self, name: str) -> str:
         """A catalogue's name as it is; a path only if it is inside of the folder."""
@@ -205,7 +211,7 @@ class AgentTools:
     async def _run_reading_command(self, words: Sequence[str]) -> str:
         """What a command that writes nothing says."""
         code, said, complaint = await self._run_command_in_folder(words)
-        return _mark_as_data(said if said else complaint, code)
+        return _mark_as_data(said or complaint, code)
 
     async def _run_making_command(self, words: Sequence[str], out: str) -> str:
         """What a command that makes a run says."""
@@ -220,7 +226,7 @@ class AgentTools:
         most = max(self.limits.max_cost - self.spent, 0.0) + earlier
         code, said, complaint = await self._run_command_in_folder([*words, f"--max-cost={most:.6f}"])
         self.spent += max(_read_spending(run) - earlier, 0.0)
-        return _mark_as_data(said if said else complaint, code)
+        return _mark_as_data(said or complaint, code)
 
     async def _run_command_in_folder(self, words: Sequence[str]) -> tuple[int, str, str]:
         """Exit code, output and messages of a command, in the server's folder."""
@@ -243,7 +249,7 @@ class AgentTools:
         return process.returncode or 0, said.decode(errors="replace"), complaint.decode(errors="replace")
 
 
-def _build_map_options(columns: Mapping[str, str] | None) -> list[str]:
+def _build_column_map_options(columns: Mapping[str, str] | None) -> list[str]:
     return [f"--map={ours}={theirs}" for ours, theirs in (columns or {}).items()]
 
 

@@ -170,7 +170,7 @@ class KeyedRateLimit:
         self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._lock = Lock()
 
-    def can_take_request(self, key: str) -> bool:
+    def try_take_request(self, key: str) -> bool:
         """Take one; whether there was one."""
         with self._lock:
             level = self._compute_allowance(key)

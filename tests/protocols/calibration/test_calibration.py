@@ -17,7 +17,7 @@ from embassay.protocols.calibration.probability import read_system_pair_scores
 from embassay.protocols.calibration.slices import PairsWithSliceColumns, find_pair_slices
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.outcome import Run
-from embassay.records import LabelledTextPairs, Result
+from embassay.records import LabelledTextPairs, ResultRow
 from embassay.runs.folder import RunFolder
 from report.pages import printed
 
@@ -72,7 +72,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     )  # fmt: skip
 
 
-def found(run: Run, measure: str, system: str = "jaccard", **where: str) -> Result:
+def found(run: Run, measure: str, system: str = "jaccard", **where: str) -> ResultRow:
     wanted = {"measure": measure, "system": system, "dataset": "pairs", **where}
     [row] = [
         row for row in RunFolder(run.path).read_results()
@@ -107,7 +107,7 @@ def test_a_saved_curve_answers_for_texts(run: Run) -> None:
         saved.probability("amber", "jetty"),
     )
     assert apart.low <= apart.value <= apart.high < alike.low <= alike.value <= alike.high
-    assert saved.accepts(["amber basin", "amber"], ["amber basin", "jetty"]) == [True, False]
+    assert saved.accepts_as_same(["amber basin", "amber"], ["amber basin", "jetty"]) == [True, False]
     assert [one.value for one in saved.probability(["amber"], ["jetty"])] == [apart.value]
     with pytest.raises(UsageError, match="same length"):
         saved.probability(["a", "b"], ["a"])
@@ -141,9 +141,9 @@ def test_texts_may_be_in_any_row_of_texts(run: Run) -> None:
     assert saved.probability(np.array(first), np.array(second, dtype=object)) == wanted
     assert saved.probability((one for one in first), tuple(second)) == wanted
     assert saved.probability(first[0], second[0]) == wanted[0]
-    assert saved.accepts(np.array(first), second, "recall") == [True, False]
-    assert saved.accepts(first[0], second[0], "recall") is True
-    assert saved.accepts("amber", "cedar", "recall") is False
+    assert saved.accepts_as_same(np.array(first), second, "recall") == [True, False]
+    assert saved.accepts_as_same(first[0], second[0], "recall") is True
+    assert saved.accepts_as_same("amber", "cedar", "recall") is False
     assert saved.of(saved.similarity(first[0], second[0])[0]) == wanted[:1]
 
 

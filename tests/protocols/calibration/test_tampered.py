@@ -70,7 +70,7 @@ def _use(path: Path) -> None:
     read = eb.calibration(path)
     for use in (
         lambda: read.probability("a fox", "the fox"), lambda: read.of([0.3]), lambda: read.threshold("recall"),
-        lambda: read.accepts(["a fox"], ["the fox"]),
+        lambda: read.accepts_as_same(["a fox"], ["the fox"]),
     ):  # fmt: skip
         try:
             use()
@@ -81,7 +81,7 @@ def _use(path: Path) -> None:
 def test_as_it_was_saved(saved: Path) -> None:
     """Every field comes back, whole numbers among floats too."""
     assert asdict(eb.calibration(saved).curve) == asdict(CURVE)
-    assert eb.calibration(saved).accepts("a fox", "a fox")
+    assert eb.calibration(saved).accepts_as_same("a fox", "a fox")
     assert eb.calibration(saved).probability("a fox", "a fox").value == 0.9
 
 

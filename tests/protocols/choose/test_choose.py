@@ -18,7 +18,7 @@ import embassay as eb
 from embassay.errors import BudgetExceeded, UsageError
 from embassay.parquet import read_parquet
 from embassay.protocols.choose import ChoiceOptions
-from embassay.protocols.choose.conclusions import SystemAnswers, load_shipped_weights, make_choice_standing
+from embassay.protocols.choose.conclusions import SystemAnswers, load_shipped_weights, make_choice_conclusions
 from embassay.protocols.choose.options import plan_passage_draw_sizes
 from embassay.protocols.choose.questions import FAMILIES, make_cell_options, read_user_questions
 from embassay.protocols.choose.studies import find_last_study, write_grading_study
@@ -26,7 +26,7 @@ from embassay.protocols.hume.store import SubmittedAnswer, open_answer_store
 from embassay.protocols.hume.study import read_study
 from embassay.protocols.kernel.outcome import Run, RunCell
 from embassay.protocols.kernel.session import SilentListener
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.terminal import run_view
 from embassay.runs.folder import RunFolder
 from report.pages import printed
@@ -97,7 +97,7 @@ def told_of(run: Run) -> dict[str, Any]:
     return dict(json.loads((run.path / "comparisons.json").read_text())["choice"])
 
 
-def rows(run: Run, measure: str) -> dict[str, Result]:
+def rows(run: Run, measure: str) -> dict[str, ResultRow]:
     found = RunFolder(run.path).read_results()
     return {row.system: row for row in found if row.measure == measure and row.dataset and not row.variant}
 
@@ -183,7 +183,7 @@ def test_questions_that_find_nothing_say_nothing(place: int, judged: int, sure: 
     ten = {name: {one: frozenset(map(str, range(10))) for one in asked} for name in FAMILIES}
     ranks = {name: dict.fromkeys(asked, place) for name in FAMILIES}
     same = SystemAnswers(ranks, dict.fromkeys(asked[:judged], 1.0), ten)
-    found = make_choice_standing("d", "en", {"a": same, "b": same}, 0.03, 1)
+    found = make_choice_conclusions("d", "en", {"a": same, "b": same}, 0.03, 1)
     assert (found.is_choice_sure, found.best_passage_recovery) == (sure, pytest.approx(place))
 
 
@@ -629,7 +629,7 @@ class Hearer(SilentListener):
         self.lines: list[str] = []
         self.systems: list[str] = []
 
-    def interim(self, line: str) -> None:
+    def on_interim_result(self, line: str) -> None:
         """What stands already."""
         self.lines.append(line)
 

@@ -25,7 +25,7 @@ from embassay.protocols.gate import (
 )
 from embassay.protocols.kernel.comparisons import read_standings, write_standings
 from embassay.protocols.thresholds import list_threshold_scores, parse_score_threshold, read_result_rows
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.terminal import gate_verdicts_view
 from embassay.runs.folder import RunFolder
 from report.pages import printed
@@ -59,13 +59,13 @@ def test_a_score_without_a_value_or_interval_is_not_tested(tmp_path: Path) -> No
     run = write_run(tmp_path / "run", {"a": ITEMS})
     folder = RunFolder(run)
     rows = folder.read_results()
-    empty = Result(
+    empty = ResultRow(
         "sage", "overall", "", "", "", "", "b", "overall", None, 0, None, None, "", 1, "retrieval failed"
     )
     folder.write_results([*rows, empty])
     found = verdict(run, "sage.overall[b]>=0.1")
     assert (found.met, found.stops, found.reason) == (None, True, "retrieval failed")
-    bare = Result("sage", "overall", "", "", "", "", "c", "overall", 0.5, 9, None, None, "", 1, "")
+    bare = ResultRow("sage", "overall", "", "", "", "", "c", "overall", 0.5, 9, None, None, "", 1, "")
     folder.write_results([*rows, bare])
     assert verdict(run, "sage.overall[c]>=0.1").met
     end = verdict(run, "sage.overall[c]>=0.1@lower")

@@ -21,7 +21,7 @@ from embassay.protocols.kernel.comparisons import read_standings
 from embassay.protocols.mteb import bundle_of, import_results, read_original_documents
 from embassay.protocols.mteb.protocol import add_language_script
 from embassay.protocols.mteb.survey import are_same_json, load_task_types
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import RunFolder
 from published_sample import bundle, record, records, task_file
 
@@ -31,7 +31,7 @@ def run(tmp_path: Path) -> Path:
     return import_results(bundle(tmp_path / "x.json"), tmp_path / "run").folder
 
 
-def rows_of(run: Path, **where: str) -> list[Result]:
+def rows_of(run: Path, **where: str) -> list[ResultRow]:
     rows = RunFolder(run).read_results()
     return [row for row in rows if all(getattr(row, key) == value for key, value in where.items())]
 

@@ -25,7 +25,7 @@ Study = Annotated[Path | None, typer.Argument(metavar="[STUDY]", help=STUDY)]
 
 @dataclass(frozen=True)
 class HumeScoringOptions(WorkerOptions):
-    """How a scoring is carried out and shown."""
+    """Options for how a scoring is carried out and shown."""
 
     price: float | None = declare_label_price_option()
 
@@ -126,13 +126,19 @@ def show_plan_for_own_systems(request: PublishedRequest, display: DisplayOptions
     from tempfile import TemporaryDirectory
 
     from embassay.cli.session import show_run_plan
-    from embassay.protocols.hume.results.protocol import SystemScoring, study_request, write_annotated_items
+    from embassay.protocols.hume.results.protocol import (
+        SystemScoring,
+        make_study_request,
+        write_annotated_items,
+    )
 
     with TemporaryDirectory() as folder:
         items = Path(folder) / "items"
         for note in write_annotated_items(items, Path(folder) / "sets"):
             typer.echo(note, err=True)
-        show_run_plan(partial(SystemScoring().forecast_request_cost, study_request(request, items)), display)
+        show_run_plan(
+            partial(SystemScoring().forecast_request_cost, make_study_request(request, items)), display
+        )
 
 
 def run_hume_study_request(
@@ -155,7 +161,7 @@ def run_hume_study_request(
 
 
 def show_study_plan(request: StudyRequest, out: Path, display: DisplayOptions) -> None:  # noqa: ARG001
-    """Show what a request would take."""
+    """Show the plan of a study request: what it would take."""
     from embassay.cli.session import show_run_plan
     from embassay.protocols.hume.results.protocol import StudyScoring
 
@@ -170,7 +176,7 @@ def _show_scored_run(path: Path, display: DisplayOptions, report: bool, price: f
 
 
 def _build_published_request(published: partial[PublishedRequest]) -> PublishedRequest:
-    """The request; of systems, the study's usual tokenizer stands where there are some."""
+    """Build the published request; where there are systems, with the study's usual tokenizer."""
     usual = {"tokenizer": StudyRequest.tokenizer} if "systems" in published.keywords else {}
     return published(**{**usual, **published.keywords})
 

@@ -55,7 +55,7 @@ Study = Annotated[Path, typer.Argument(help=STUDY)]
 
 @dataclass(frozen=True)
 class StudyOutputOptions(PrintOptions):
-    """What is printed, and where the study is written."""
+    """Options for what is printed, and where the study is written."""
 
     out: Path | None = option(
         None, "New folder for the study; required unless --dry-run is given.", group=OUTPUT
@@ -109,7 +109,7 @@ def _build_sample_request(asked: StudyDataOptions, name: str) -> StudySampleRequ
     if asked.config is None:
         request = asked.request(name)
     elif (
-        not asked.is_empty
+        not asked.has_no_options
         or asked.ask
         or asked.own.build_task_entry() != TaskDrawOptions().build_task_entry()
     ):
@@ -135,7 +135,7 @@ def _show_sampled_study(sampled: SampledStudy, wide: bool, absent: Sequence[str]
 
 
 def _name_task_dataset(task: StudyTask, absent: Sequence[str]) -> str:
-    """The dataset that a task is drawn from; of one that is not here its name, and not the miniature's path."""
+    """Name the dataset that a task is drawn from, and not its miniature's path where it is absent."""
     name = Path(task.source.dataset).stem
     if name in absent:
         return name
@@ -144,7 +144,7 @@ def _name_task_dataset(task: StudyTask, absent: Sequence[str]) -> str:
 
 
 def _list_task_item_notes(sampled: SampledStudy, task: StudyTask, absent: Sequence[str]) -> list[str]:
-    """What is to be known of a task's items; of a set that is not here only the sizes are."""
+    """List notes on a task's items; where its dataset is absent, only their sizes."""
     return [] if _name_task_dataset(task, absent) in absent else [*sampled.about_gold[task.name], *task.notes]
 
 
@@ -173,7 +173,7 @@ def _print_sample_json(out: Path | None, sampled: SampledStudy, absent: Sequence
 
 @dataclass(frozen=True)
 class AnnotatorOptions:
-    """Who answers, where their answers are kept, and how they are told their links."""
+    """Options for who annotates, where answers are kept, and how people are told their links."""
 
     annotators: tuple[str, ...] = option((), "An annotator to add.", name="--annotator -a", group=SYSTEMS)
     simulated: tuple[str, ...] = option(
@@ -202,7 +202,7 @@ class AnnotatorOptions:
 
 @dataclass(frozen=True)
 class StudyLinkList:
-    """What is handed out: the name, kind and link of each of the people, and the owner's link."""
+    """The links of a study that are handed out: each person's name, kind and link, and the owner's."""
 
     study: str
     people: tuple[tuple[str, str, str], ...]
@@ -262,7 +262,7 @@ def links(study: Study, people: AnnotatorOptions) -> None:
 def _open_study_service(
     study: Path, people: AnnotatorOptions, options: StudyServerOptions | None = None
 ) -> StudyService:
-    """Ready for annotators, scripts and adjudicators."""
+    """Open the study's service, ready for annotators, scripts and adjudicators."""
     from embassay.protocols.rag.decision.protocol import TERMS
     from embassay.web.annotation.service import open_study_service
 
@@ -287,7 +287,7 @@ _KINDS = {"simulated": "simulated", "adjudicator": "adjudicates"}
 
 
 def _print_annotator_links(links: StudyLinkList, json: bool) -> None:
-    """One line each on stdout, links in a column."""
+    """Print the annotators' links: one line each on stdout, links in a column."""
     if json:
         people = [{"id": name, "kind": kind, "link": link} for name, kind, link in links.people]
         typer.echo(
@@ -333,8 +333,7 @@ def offline(
     study: Study,
     annotator: Annotated[str, typer.Option("--annotator", "-a", help="The person who gets the file.")] = "",
     adjudicator: Annotated[
-        str,
-        typer.Option("--adjudicator", help="The adjudicator; the file contains the disputed items."),
+        str, typer.Option("--adjudicator", help="The adjudicator; the file contains the disputed items.")
     ] = "",
     out: Annotated[Path | None, typer.Option("--out", help="The file. Default: NAME.html.")] = None,
 ) -> None:
@@ -362,7 +361,7 @@ def offline(
 
 @dataclass(frozen=True)
 class ModelAnnotationOptions(RunOptions):
-    """How models are asked."""
+    """Options for how models are asked to annotate."""
 
     replace: bool = option(False, "Discard earlier answers of these models.", name="--replace", group=SPEED)
 
@@ -411,7 +410,7 @@ def _show_annotation_plan(
 def _run_annotation_session(
     study: Path, request: AnnotateRequest, *, replace: bool, max_usd: float | None
 ) -> AnnotationSessionOutcome:
-    """The session, with what to type to go on where it is stopped."""
+    """Run the annotation session, saying what to type to go on where it is stopped."""
     from embassay.cli.progress import make_progress_listener
     from embassay.cli.session import stop_on_signal
     from embassay.protocols.hume.llms.protocol import annotate
@@ -465,7 +464,7 @@ def _report_tasks_left_out(tasks: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class LlmHumanSplitOptions(PrintOptions):
-    """Whose answers are taken, and where it is written what people are to answer."""
+    """Options for whose answers are taken, and where it is written what people are to answer."""
 
     llm: str = option("", "The model whose answers are checked. Default: the only one.", group=SYSTEMS)
     by: Literal["draws", "agreement"] = option(
@@ -486,8 +485,8 @@ def hybrid(study: Study, asked: LlmHumanSplitOptions) -> None:
     Example: embassay hume hybrid study --check 0.3
     """
     from embassay.protocols.hume.llms.protocol import (
-        convert_to_divided_record,
         divide_study_tasks,
+        make_divided_task_records,
         write_hybrid_answers,
     )
     from embassay.protocols.hume.record import write_divided_tasks
@@ -500,7 +499,7 @@ def hybrid(study: Study, asked: LlmHumanSplitOptions) -> None:
     splits = divide_study_tasks(read_study(study), asked.llm, asked.options)
     path = asked.out or study / "hybrid.jsonl"
     write_hybrid_answers(path, splits)
-    rows = convert_to_divided_record(splits)
+    rows = make_divided_task_records(splits)
     write_divided_tasks(study, rows)
     if asked.json:
         print_as_json([asdict(split) for split in splits])
@@ -530,7 +529,7 @@ def _show_task_owners(study: Path, asked: LlmHumanSplitOptions) -> None:
 
 @dataclass(frozen=True)
 class ScriptedAnnotatorOptions:
-    """The scripted annotators, and how they err."""
+    """Options for the scripted annotators, and how they err."""
 
     annotators: int = option(2, "Number of scripts.", least=1, group=SYSTEMS)
     noise: float = option(

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SettingSources:
-    """Where settings are read from that the command line does not give."""
+    """The sources of settings that the command line does not give."""
 
     config: Path | None = option(None, "TOML file of settings. Default: ./embassay.toml.", group=DATA)
     profile: str | None = option(
@@ -55,7 +55,7 @@ class SettingSources:
 
 @dataclass(frozen=True)
 class GoldenSetRedoOptions:
-    """What of a golden set is done again, and whose passages join it."""
+    """Options for what of a golden set is done again, and whose passages join it."""
 
     from_stage: str | None = option(None, "Redo this stage and all later ones.", value="S1-S6", group=SPEED)
     force: bool = option(False, "Redo all stages.", name="--force", group=SPEED)
@@ -107,12 +107,12 @@ def _preview_retriever_answers(retrievers: Sequence[str], request: GoldenRequest
     """Ask each one question, and show how its answer is read."""
     from embassay.protocols.live.runs import try_retrievers
     from embassay.protocols.rag.golden.corpus import GoldenRunResources, read_golden_inputs
-    from embassay.protocols.rag.golden.protocol import collect_asked_questions, make_texts_for_hit_matching
+    from embassay.protocols.rag.golden.protocol import collect_asked_questions, make_hit_text_matcher
     from embassay.systems.remote import Ledger
 
     work = GoldenRunResources(request, read_golden_inputs(request), Path(), Ledger())
     typer.echo("")
-    for line in try_retrievers(retrievers, collect_asked_questions(work), make_texts_for_hit_matching(work)):
+    for line in try_retrievers(retrievers, collect_asked_questions(work), make_hit_text_matcher(work)):
         typer.echo(line)
 
 
@@ -125,7 +125,7 @@ def run_golden_set_request(
     max_usd: float | None = None,
     **how: Any,
 ) -> None:
-    """Carry out a request; `how` is what `Making` takes."""
+    """Carry out a request for a golden set; `how` is what `Making` takes."""
     from embassay.protocols.rag.golden.protocol import GoldenSetAttempt
 
     do = partial(GoldenSetAttempt(**how).carry_out, request)
@@ -168,7 +168,7 @@ def _check_failed_questions(run: RunOnDisk, out: Path) -> None:
 
 
 def _show_golden_set(path: Path, display: DisplayOptions, report: bool) -> None:
-    """The results as JSON, or the verdict and what stands behind it."""
+    """Show the golden set's results as JSON, or the verdict and what stands behind it."""
     from embassay.protocols.rag.golden.summary import read_golden_record
     from embassay.report import write_report
 
@@ -266,7 +266,7 @@ def score(
 
 
 def _warn_of_engine_claims(run: Path) -> None:
-    """What the engine claims is another matter: say so, and where it claims nothing."""
+    """Warn that what the engine claims is another matter, and where it claims nothing."""
     from embassay.protocols.rag.golden.summary import read_golden_record
     from embassay.protocols.rag.golden.trust import list_judge_warnings
     from embassay.report.rag.golden import say_judge_doubts
@@ -307,7 +307,7 @@ def _show_human_check(check: HumanCheckOfJudge, wide: bool) -> None:
 
 
 def _show_corrected_grades(check: HumanCheckOfJudge, wide: bool) -> None:
-    """What the person would say of all lists, and where the judge is off."""
+    """Show what grades the person would give to all lists, and where the judge is off."""
     if not check.corrected:
         return
     from embassay.report.rag.decision import judged_quantity_blocks
@@ -376,7 +376,7 @@ def prompts(shown: PrintOptions) -> None:
 
 @dataclass(frozen=True)
 class JudgeComparisonOptions:
-    """Judges of one golden set, the people beside them, and what is made of them."""
+    """Options for comparing the judges of a golden set with people, and combining them."""
 
     judges: tuple[str, ...] = option(
         MISSING, "Golden runs or files of grades, one per judge: RUN or NAME=RUN.", name="RUN..."

@@ -53,7 +53,7 @@ def _check_questions_were_made(run: RunOnDisk, out: Path) -> None:
 
 
 def _show_question_set_results(path: Path, display: DisplayOptions, report: bool) -> None:
-    """The results as JSON, or the tables and where the set is."""
+    """Show the results as JSON, or the tables and where the question set is."""
     from embassay.report.rag.questions import questions_view
 
     write_report_and_show_run(path, display, report, view=questions_view)
@@ -76,7 +76,7 @@ def answer(request: AnswerRequest, running: RunOptions) -> None:
 
 
 def _show_scores_with_intervals(path: Path, display: DisplayOptions, report: bool) -> None:
-    """Every figure of every run, with its interval."""
+    """Show every figure of every run, with its interval."""
     del report
     from embassay.runs.folder import RunFolder, format_value_as_json
 

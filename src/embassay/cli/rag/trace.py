@@ -15,7 +15,7 @@ from embassay.protocols.rag.trace.options import TraceRequest
 
 @dataclass(frozen=True)
 class TracePrintOptions(PrintOptions):
-    """What is printed of a trace, and what it may cost."""
+    """Options for what is printed of a trace, and what it may cost."""
 
     each: bool = option(
         False,

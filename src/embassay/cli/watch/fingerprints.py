@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AskingCostOptions(PrintOptions):
-    """What asking may cost."""
+    """Options for what asking may cost."""
 
     max_cost: float | None = option(
         None, "Stop before the requests cost more than this.", least=0, value="USD", group=SPEED
@@ -35,7 +35,7 @@ class AskingCostOptions(PrintOptions):
 
 @dataclass(frozen=True)
 class FingerprintOutputOptions:
-    """Where a fingerprint goes."""
+    """Options for where a fingerprint is written."""
 
     out: Path = option(Path("watch.json"), "The file to write.", value="FILE", group=OUTPUT)
     replace: bool = option(False, "Replace an existing fingerprint.", name="--replace", group=OUTPUT)
@@ -50,7 +50,7 @@ def record(request: FingerprintRequest, target: FingerprintOutputOptions, asking
 
     Example: embassay watch record -s minilm --corpus docs/ --queries questions.csv --out minilm.json
     """
-    from embassay.protocols.watch.answers import find_partial_folder
+    from embassay.protocols.watch.answers import find_partial_answers_folder
     from embassay.protocols.watch.plan import plan_recording
     from embassay.protocols.watch.recording import record_fingerprint_to_file
     from embassay.runs.folder import format_value_as_json
@@ -63,13 +63,14 @@ def record(request: FingerprintRequest, target: FingerprintOutputOptions, asking
             f"{target.out} already exists, and checks depend on it.",
             mend="Add --replace, or name another --out.",
         )
-    if find_partial_folder(target.out).is_dir():
+    if find_partial_answers_folder(target.out).is_dir():
         typer.echo(
-            f"Resuming from the answers in {find_partial_folder(target.out)}; delete that folder to start over.",
+            f"Resuming from the answers in {find_partial_answers_folder(target.out)}; delete that folder to start "
+            "over.",
             err=True,
         )
     with _show_asking_progress(
-        asking, f"Answers so far are kept in {find_partial_folder(target.out)}."
+        asking, f"Answers so far are kept in {find_partial_answers_folder(target.out)}."
     ) as heard:
         made = record_fingerprint_to_file(request, target.out, max_usd=asking.max_cost, listener=heard)
     shown = {

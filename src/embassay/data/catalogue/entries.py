@@ -322,7 +322,7 @@ def list_dataset_overviews(protocol: str = "", task: str = "") -> Iterator[Datas
 
 
 def make_dataset_overview(record: CatalogueDatasetRecord) -> DatasetOverview:
-    """The record in one line."""
+    """Make the overview of a record: the dataset in one line."""
     return DatasetOverview(
         record.name, find_dataset_location(record), record.size, record.tasks, record.title, tuple(record.protocols),
         record.all_shapes,
@@ -331,7 +331,7 @@ def make_dataset_overview(record: CatalogueDatasetRecord) -> DatasetOverview:
 
 
 def find_dataset_location(record: CatalogueDatasetRecord) -> str:
-    """Where it would be read from now; looks at names of files and folders only."""
+    """Find where a dataset would be read from now, by the names of files and folders only."""
     folder = find_data_mirror_folder() / record.name
     if folder.is_dir():
         return "mirror" if _is_mirror_complete(record, folder) else "part of mirror"
@@ -382,7 +382,7 @@ class DatasetCard:
         return asdict(self)
 
     def lines(self) -> Iterator[str]:
-        """For the terminal."""
+        """Format the card as lines for the terminal."""
         yield self.name
         width = max(map(len, self.facts))
         for name, value in self.facts.items():

@@ -27,7 +27,7 @@ from embassay.data.catalogue.entries import (
 )
 from embassay.data.dataset import Dataset
 from embassay.data.retrieval import GainTable
-from embassay.data.rows import Row, RowOrigin, RowSource
+from embassay.data.rows import RowOrigin, RowSource, SourceRow
 from embassay.data.shapes import OTHERWISE, PARTS, RETRIEVAL_PARTS, SHAPES
 from embassay.data.sources import assemble_dataset_parts, split_table_by_shape
 from embassay.data.tables import FORMATS, open_table_file
@@ -97,7 +97,7 @@ def _load_hub_tables(datasets: Any, place: HubTableAddress, streamed: bool) -> l
 
 @contextmanager
 def _stay_offline_without_network() -> Iterator[None]:
-    """Offline mode while the hub's name is not known here: half a minute of retries would end the same.
+    """Stay offline while the hub's name is not known here: half a minute of retries ends the same.
 
     What is in the hub's cache is still found. Behind a proxy names are not ours to know.
     """
@@ -145,12 +145,12 @@ class HubTable:
         return Path(self.place.repo)
 
     @property
-    def address(self) -> str:
+    def origin_address(self) -> str:
         """What tells it from other tables."""
         return f"hub:{json.dumps(asdict(self.place))}"
 
     def list_origins(self) -> tuple[RowOrigin, ...]:
-        """Itself."""
+        """The origin of the rows: the table itself."""
         return (self,)
 
     def columns(self) -> tuple[str, ...]:
@@ -165,17 +165,17 @@ class HubTable:
             names = [key for row in self._translate_hub_errors(islice(first, 1)) for key in row]
         return tuple(name for name in names if self._wanted is None or name in self._wanted)
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """All rows; reading them to the end also settles the digest."""
         path = self.path
         for number, cells in enumerate(self.read(), 1):
-            yield Row(path, number, {column: cells.get(column) for column in columns})
+            yield SourceRow(path, number, {column: cells.get(column) for column in columns})
 
     def read(self, skip: int = 0) -> Iterator[Mapping[str, Any]]:
         """The wanted cells of all rows after the first `skip`."""
         names = self.columns()
         # Of the cells and not of a file: the hub may pack the same rows anew.
-        digest = hashlib.sha256(self.address.encode())
+        digest = hashlib.sha256(self.origin_address.encode())
         # One split can skip files unread; over several the rows must be counted.
         alone = len(self._opened_splits) == 1
         rows = self._opened_splits[0].skip(skip) if alone else islice(chain(*self._opened_splits), skip, None)
@@ -186,7 +186,7 @@ class HubTable:
         if not skip:
             self._digest = digest.digest()
 
-    def digest(self) -> bytes:
+    def compute_content_digest(self) -> bytes:
         """SHA-256 of repository, revision, configuration, split and the wanted cells of every row."""
         if self._digest is None:
             for _ in self.read():
@@ -223,7 +223,7 @@ class HubTable:
 
 @dataclass(frozen=True)
 class CanonicalColumnSource(SourceView):
-    """Canonical names: `paths` is target -> where it may be, a dot leading into a nested cell.
+    """A source whose columns have canonical names: `paths` is target -> where it may be in the cells.
 
     The first place that holds something counts, row by row; then a column called like the target, in the tables
     of a retrieval set also like BEIR's name for it. A flat table's own ids are not used unless they are mapped:
@@ -241,15 +241,15 @@ class CanonicalColumnSource(SourceView):
         hidden = set() if self._is_of_retrieval_set or "id" in self.paths else {"id"}
         return tuple(name for name in drop_repeated_columns((*readable, *names)) if name not in hidden)
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """The rows under canonical names."""
         names = self.source.columns()
         roots = drop_repeated_columns(
             root for target in columns for root in self._list_root_columns(target, names)
         )
-        places = {target: self._list_possible_places(target) for target in columns}
+        places = {target: self._list_column_paths(target) for target in columns}
         for path, line, cells in self.source.rows(roots):
-            yield Row(
+            yield SourceRow(
                 path, line, {target: _find_first_value(cells, where) for target, where in places.items()}
             )
 
@@ -257,13 +257,13 @@ class CanonicalColumnSource(SourceView):
     def _is_of_retrieval_set(self) -> bool:
         return self.part in RETRIEVAL_PARTS or self.part == "top_ranked"
 
-    def _list_possible_places(self, target: str) -> tuple[str, ...]:
+    def _list_column_paths(self, target: str) -> tuple[str, ...]:
         alias = (ALIASES[target],) if self._is_of_retrieval_set and target in ALIASES else ()
         return (*self.paths.get(target, ()), target, *alias)
 
     def _list_root_columns(self, target: str, own: Sequence[str]) -> tuple[str, ...]:
         roots = (
-            place if place in own else place.partition(".")[0] for place in self._list_possible_places(target)
+            place if place in own else place.partition(".")[0] for place in self._list_column_paths(target)
         )
         return tuple(root for root in roots if root in own)
 
@@ -277,7 +277,7 @@ def _find_first_value(cells: Mapping[str, Any], places: tuple[str, ...]) -> Any:
 
 
 def _read_nested_value(cell: Any, place: str) -> Any:
-    """What `place` leads to in nested cells, None where it leads nowhere.
+    """Read what `place` leads to in nested cells; None where it leads nowhere.
 
     >>> _read_nested_value({"info": {"tags": ["a", "b"]}}, "info.tags.1")
     'b'
@@ -376,8 +376,8 @@ def _make_row_counter(
 
 
 def _fetch_table_file(source: HubTable, path: Path, advance: Callable[[int], None]) -> int:
-    """Write the file; how many rows it has. Whole pieces wait beside it, in a folder named for what they are of."""
-    origin = hashlib.sha256(source.address.encode()).hexdigest()[:8]
+    """Fetch a table by pieces into one file, and return how many rows it has."""
+    origin = hashlib.sha256(source.origin_address.encode()).hexdigest()[:8]
     pieces = path.with_name(f".{path.name.removesuffix('.jsonl.gz')}.{origin}.part")
     pieces.mkdir(parents=True, exist_ok=True)
     whole = sorted(pieces.glob("*.gz"))
@@ -408,7 +408,7 @@ def _write_row_piece(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _concatenate_gzip_pieces(pieces: list[Path], path: Path) -> None:
-    """One file of all pieces: gzip files one after the other are a gzip file."""
+    """Concatenate all pieces into one file: gzip files one after the other are a gzip file."""
     part = path.with_name(f".{path.name}.new")
     with part.open("wb") as stream:
         for piece in pieces:
@@ -483,7 +483,9 @@ def open_catalogue_entry(
         GainTable() if grades is None else GainTable.from_grade_map(grades),
         {
             "tables": [table.model_dump(exclude={"rows", "exact"}) for table in record.all_tables],
-            **{"split": split, "grades": grades, "lang": lang},
+            "split": split,
+            "grades": grades,
+            "lang": lang,
         },
         notes=_find_absent_languages(record, langs, tables),
         group=record.group,
@@ -522,7 +524,7 @@ def list_wanted_columns(record: CatalogueTableRecord) -> frozenset[str]:
 
 
 def describe_mirror_layout(record: CatalogueDatasetRecord) -> list[str]:
-    """The files of the record's folder in a mirror, with their columns: what to put there by hand."""
+    """Describe the files of a record's mirror folder, with their columns: what to put there by hand."""
     lines: dict[str, list[str]] = {}
     for table in record.all_tables:
         names = [table.map[name][0] if name in table.map else name for name in table.canonical_columns]
@@ -546,7 +548,7 @@ def _choose_langs(record: CatalogueDatasetRecord, lang: str) -> tuple[str, ...]:
 
 
 def _replace_test_split(record: CatalogueDatasetRecord, split: str) -> CatalogueDatasetRecord:
-    """The record with `split` in the place of its test split; what trains and what is searched stay."""
+    """Replace the record's test split with `split`; what trains and what is searched stay."""
     stays = {"train", "corpus", "queries", "top_ranked"}
     tables = []
     for table in record.all_tables:
@@ -594,7 +596,7 @@ def _open_hub_tables(record: CatalogueDatasetRecord, folder: Path, langs: tuple[
     tables: dict[str, list[tuple[list[str], RowSource]]] = {}
     by_address: dict[str, HubTable] = {}
     for table, lang, source in list_hub_tables(record, langs):
-        same = by_address.setdefault(source.address, source)
+        same = by_address.setdefault(source.origin_address, source)
         tables.setdefault(lang, []).append((table.shapes, _map_columns(table, same)))
     return tables
 

@@ -85,7 +85,7 @@ class SuiteMember:
 
     @property
     def set(self) -> str:
-        """What it counts as: its group, or itself."""
+        """The name of the set that it counts as: its group, or itself."""
         return self.group or (self.record.group if self.record else "") or self.dataset
 
     def spec(self, *, tasks: bool = True) -> str:
@@ -132,11 +132,11 @@ class DatasetSuite:
 
     @property
     def sets(self) -> tuple[str, ...]:
-        """What it counts: datasets, those of a group as one."""
+        """The names of the sets that it counts: datasets, those of a group as one."""
         return tuple(dict.fromkeys(member.set for member in self.members))
 
     def narrow_to_tasks(self, tasks: Iterable[str]) -> DatasetSuite:
-        """What it has for some tasks; UsageError if that is nothing."""
+        """Narrow the suite to what it has for some tasks; UsageError if that is nothing."""
         wanted = tuple(tasks)
         members = tuple(narrow_members_to_tasks(self.members, wanted))
         if not members:
@@ -180,7 +180,7 @@ def find_suite(source: str) -> DatasetSuite | None:
 
 
 def find_records_and_file_members(names: Iterable[str]) -> tuple[list[CatalogueDatasetRecord], list[str]]:
-    """The records of names of datasets and suites, each once, and the members of suites that are files of one's own.
+    """Find the records of named datasets and suites, and the members of suites that are own files.
 
     UsageError, with the nearest name, for one that is neither.
     """
@@ -218,7 +218,7 @@ def _merge_two_members(first: SuiteMember, second: SuiteMember) -> SuiteMember:
 
 
 def _merge_name_restrictions(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
-    """The names of both; none where either means all."""
+    """Merge the names of both; none where either means all."""
     return tuple(dict.fromkeys((*first, *second))) if first and second else ()
 
 
@@ -241,7 +241,7 @@ def _read_own_suite(path: Path) -> DatasetSuite | None:
 
 
 def _make_first_fault_error(path: Path, error: ValidationError) -> DataError:
-    """The first fault in one line: where, what was expected, what was found."""
+    """Make an error of the first fault in one line: where, what was expected, what was found."""
     fault = error.errors(include_url=False)[0]
     where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"]).lstrip(".")
     if fault["type"] == "extra_forbidden":
@@ -304,7 +304,7 @@ def _resolve_suite_members(
 
 
 def _resolve_dataset_name(record: SuiteMemberRecord, path: Path | None) -> str:
-    """A name of the catalogue as it is, a path from the folder of the file. DataError for neither."""
+    """Resolve a name of the catalogue to itself, or to a path from the file's folder, or DataError."""
     if record.dataset in read_catalogue_entries():
         return record.dataset
     file = Path(record.dataset).expanduser()

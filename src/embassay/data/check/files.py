@@ -249,7 +249,7 @@ class DataFaultCollector:
         return any(shape in entry.shapes for entry in self._entries.values())
 
     def list_faults(self) -> tuple[Fault, ...]:
-        """One record per kind of fault, in the order they came up."""
+        """List one record per kind of fault, in the order they came up."""
         return tuple(_make_fault(entry) for entry in self._entries.values())
 
 
@@ -268,7 +268,7 @@ def _make_fault(entry: _FaultPlaces) -> Fault:
 
 
 def _strip_values_from_fault(what: str) -> str:
-    """What is wrong without the ids, values and numbers of one row; a column's name stays.
+    """Strip the ids, values and numbers of one row from a fault; a column's name stays.
 
     >>> (_strip_values_from_fault("id '7' appears twice, first on line 2."),
     ... _strip_values_from_fault("the value of 'label' cannot be used"))
@@ -379,7 +379,7 @@ def _has_other_delimiter(path: Path, source: DelimitedTable, mark: str) -> bool:
 
 
 def list_file_oddities(file: CheckedFile) -> Iterator[str]:
-    """What is odd about a file and how to mend it, beyond what a run would say."""
+    """List what is odd about a file and how to mend it, beyond what a run would say."""
     path = Path(file.path)
     if not file.format:
         yield from _remark_on_unknown_file(path)
@@ -419,7 +419,7 @@ class _ColumnProfiler:
             self.example = self.example or _format_example_value(value)
 
     def column(self, name: str) -> ColumnProfile:
-        """The record of it."""
+        """Make the profile of the column from what has been seen."""
         distinct = len(self.values) if len(self.values) <= COUNTED else None
         filled = self.kinds.total() - self.kinds["empty"]
         # Whole numbers in text may be spelled 1, 1.0.
@@ -434,7 +434,7 @@ class _ColumnProfiler:
 
 
 def _count_words(text: str) -> int:
-    """Words between blanks; two characters of writing without blanks (Chinese, Japanese) are one too."""
+    """Count the words between blanks; two characters of writing without blanks are one too."""
     return len(text.split()) + (0 if text.isascii() else sum(letter >= "\u2e80" for letter in text) // 2)
 
 
@@ -466,7 +466,7 @@ def _name_file_format(suffix: str) -> str:
 
 
 def _name_encoding_and_line_ends(path: Path) -> tuple[str, str]:
-    """Encoding and line ends in words, of as much as can be read."""
+    """Name the encoding and line ends in words, of as much as can be read."""
     ends: Counter[str] = Counter()
     first, wrong, at, line = b"", 0, 0, b""
     try:

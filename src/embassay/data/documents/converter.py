@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def answer_conversion_request(asked: dict[str, Any]) -> dict[str, str]:
-    """What is said to a request."""
+    """Answer a request for the conversion of a document."""
     try:
         title, lang, text = _READERS[asked["kind"]](asked)
     except DocumentRefused as refused:
@@ -74,7 +74,7 @@ def answer_conversion_request(asked: dict[str, Any]) -> dict[str, str]:
 
 
 def _remove_invalid_characters(text: str) -> str:
-    """Without halves of surrogate pairs and NULs, which the libraries may give."""
+    """Remove halves of surrogate pairs and NULs, which the libraries may give."""
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
 
 
@@ -142,7 +142,7 @@ def _run_converter(asked: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def check_zip_expansion(asked: dict[str, Any]) -> None:
-    """Refused for a ZIP file that unpacks to far more than text does, or that is none."""
+    """Check that a ZIP file does not unpack to far more than text does; refused if so, or if none."""
     path = Path(asked["path"])
     try:
         with zipfile.ZipFile(path) as package:
@@ -177,7 +177,7 @@ def import_document_reader(kind: str) -> None:
 
 
 def read_address_space_size() -> int:
-    """Bytes of address space of this process; 0 where the system does not say."""
+    """Read the bytes of address space of this process; 0 where the system does not say."""
     try:
         # The first number of statm is the size in pages.
         return int(Path("/proc/self/statm").read_bytes().split()[0]) * os.sysconf("SC_PAGE_SIZE")
@@ -186,7 +186,7 @@ def read_address_space_size() -> int:
 
 
 def limit_process_resources(asked: dict[str, Any]) -> None:
-    """So much more memory, and so many seconds of CPU from now."""
+    """Limit the process to so much more memory, and so many seconds of CPU from now."""
     try:
         import resource
     except ImportError:  # Windows has no such limits

@@ -16,7 +16,7 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _BOM = b"\xef\xbb\xbf"
 
 
-def read_text_content(path: Path) -> bytes:
+def read_unpacked_bytes(path: Path) -> bytes:
     r"""All bytes of `path`, unpacked if they are gzipped, whatever its name says.
 
     Text comes without a UTF-8 byte order mark and with \n for \r\n and \r. DataError for a file that cannot be read,
@@ -58,8 +58,8 @@ def find_line_number(content: bytes, offset: int) -> int:
     return content.count(b"\n", 0, offset) + 1
 
 
-def find_first_line(content: bytes) -> bytes:
-    """The first line that is not blank; there is one in what `read_text_content` gives."""
+def find_first_nonblank_line(content: bytes) -> bytes:
+    """The first line that is not blank; there is one in what `read_unpacked_bytes` gives."""
     start = 0
     while True:
         end = content.find(b"\n", start)

@@ -156,7 +156,7 @@ def _count_score_steps(rows: pl.DataFrame) -> ScoreRisesAndFalls:
 
 
 def _untie_by_rank(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with equal scores of a query told apart by their ranks."""
+    """Untie the equal scores of a query by their ranks."""
     import polars as pl
 
     single = pl.col("value").cast(pl.Float32, strict=False)

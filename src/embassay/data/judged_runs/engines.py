@@ -211,7 +211,7 @@ def _make_unnamed_document_error(path: Path, line: int, item: Any) -> DataError:
 
 
 def _sort_by_stated_rank(items: Sequence[Any]) -> Sequence[Any]:
-    """The items in the order of the ranks that they say, if each says another."""
+    """Sort the items in the order of the ranks that they state, if each states another."""
     ranks = [item.get("rank") if isinstance(item, dict) else None for item in items]
     numbers = [rank for rank in ranks if isinstance(rank, int) and not isinstance(rank, bool)]
     if len(set(numbers)) < len(items):
@@ -274,7 +274,7 @@ def _has_hit_list(record: Any) -> bool:
 def _find_query_keys(
     records: Sequence[tuple[int, Any]], mapping: Mapping[str, str], known: AnswerTextMatcher | None
 ) -> list[str]:
-    """The keys under which questions may stand, those first whose values are known questions."""
+    """Find the keys under which questions may stand, those first whose values are known questions."""
     counts = Counter[str]()
     for _, record in records if known is not None else ():
         for key, asked in _find_queries_by_key(record, mapping).items():
@@ -515,7 +515,7 @@ class _DocumentIdChoice:
 def _list_repetition_notes(
     by_query: Mapping[str, Sequence[EngineHit]], entries: Sequence[tuple[str, str, float]]
 ) -> Iterator[str]:
-    """What stands in the answers more than once."""
+    """List notes on what stands in the answers more than once."""
     if again := sum(doc.endswith(REPEATS) for _, doc, _ in entries):
         yield (
             f"{again:,} of {len(entries):,} passages repeat an earlier result; repeats keep their rank and "
@@ -529,7 +529,7 @@ def _list_repetition_notes(
 def _list_matching_notes(
     hits: Sequence[EngineHit], known: AnswerTextMatcher | None, matched: int, unmatched: int, ambiguous: int
 ) -> Iterator[str]:
-    """What is to be said of how documents were found; the numbers are the counts before."""
+    """List notes on how documents were matched; the numbers are the counts before."""
     if known is not None and (matches := known.matched - matched):
         yield f"{matches:,} of {len(hits):,} passages were matched to the corpus by their text"
     if known is not None and (lost := known.unmatched - unmatched):

@@ -52,7 +52,7 @@ class IdSpellingMatch:
     known: str
 
     @property
-    def advice(self) -> str:
+    def spelling_advice(self) -> str:
         """What to do about it."""
         return f"They match if {self.given!r} is {self.known!r}: one side has ids {self.words}. Use one form."
 
@@ -82,7 +82,7 @@ def _pair_matching_ids(ids: Iterable[str], known: Iterable[str], plain: Writing)
 
 
 def _pair_ids_by_part(ids: Collection[str], known: Collection[str], plain: Writing) -> list[tuple[str, str]]:
-    """Pairs of which one id is a part of the other, whichever side has the longer ones."""
+    """Pair ids of which one is a part of the other, whichever side has the longer ones."""
     here = [(name, form) for name in ids if (form := plain(name)) in known]
     by_form = {plain(name): name for name in known}
     there = [(name, by_form[name]) for name in ids if name in by_form and by_form[name] != name]

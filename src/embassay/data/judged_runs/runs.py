@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from embassay.data.judged_runs.content import (
     PARQUET,
-    find_first_line,
+    find_first_nonblank_line,
     find_line_of_row,
-    read_text_content,
+    read_unpacked_bytes,
     split_nonblank_lines,
 )
 from embassay.data.judged_runs.direction import orient_scores_best_highest
@@ -251,12 +251,12 @@ def check_entries_frame(frame: pl.DataFrame) -> pl.DataFrame | None:
 
 
 def _skip_header_line(content: bytes) -> bytes:
-    header = find_first_line(content)
+    header = find_first_nonblank_line(content)
     return content[content.index(header) + len(header) + 1 :]
 
 
 def _collapse_blanks(content: bytes) -> bytes:
-    """The text with one blank wherever white space stood inside a line, and none at its ends."""
+    """Collapse white space inside a line to one blank, and drop it at the ends."""
     if b"\t" in content:
         content = content.replace(b"\t", b" ")
     while b"  " in content:
@@ -407,12 +407,12 @@ def _read_entries(
     split: str | None = None,
     known: AnswerTextMatcher | None = None,
 ) -> RunOrQrelsEntries:
-    content = read_text_content(path)
+    content = read_unpacked_bytes(path)
     if content.startswith(PARQUET):
         return _read_parquet_entries(path, content, kind, mapping, split)
     if kind is RUN and is_engine_answer(content):
         return _read_engine_entries(path, content, mapping, known)
-    if find_first_line(content).lstrip().startswith(b"{"):
+    if find_first_nonblank_line(content).lstrip().startswith(b"{"):
         return _read_json_entries(path, content, kind, mapping, split)
     layout = detect_text_file_layout(path, content, kind, mapping)
     frame = parse_text_columns(content, layout)
@@ -455,7 +455,7 @@ def _make_entries_from_frame(
 def _read_engine_entries(
     path: Path, content: bytes, mapping: Mapping[str, str], known: AnswerTextMatcher | None
 ) -> RunOrQrelsEntries:
-    """What an engine answered, as entries."""
+    """Read what an engine answered, as entries."""
     answers = read_engine_answers_as_run(path, content, mapping, known)
     lines = answers.lines
     return RunOrQrelsEntries(
@@ -469,9 +469,9 @@ def _read_json_entries(
     path: Path, content: bytes, kind: RunOrQrelsKind, mapping: Mapping[str, str], split: str | None
 ) -> RunOrQrelsEntries:
     try:
-        keys = list(parse_bounded_json(find_first_line(content)))
+        keys = list(parse_bounded_json(find_first_nonblank_line(content)))
     except ValueError:
-        keys = list(kind.map_names_by_column.values())
+        keys = list(kind.map_option_name_by_column.values())
     names = map_needed_to_file_columns(path, kind, keys, mapping)
     if split is not None and "split" in keys:
         content = _select_split_lines(path, content, split)
@@ -489,7 +489,7 @@ def _read_json_entries(
 
 
 def _select_split_lines(path: Path, content: bytes, split: str) -> bytes:
-    """The lines of a split; the others become blank, so that line numbers stay."""
+    """Select the lines of a split; the others become blank, so that line numbers stay."""
 
     def is_of_split(line: bytes) -> bool:
         try:
@@ -556,7 +556,7 @@ def _make_entries_frame(entries: Sequence[Entry]) -> pl.DataFrame:
 
 
 def _find_qrels_file(folder: Path, split: str | None) -> Path:
-    """The qrels file of a folder in BEIR's layout."""
+    """Find the qrels file of a folder in BEIR's layout."""
     names = [f"qrels/{split or 'test'}{end}" for end in (".tsv", ".tsv.gz", ".jsonl", ".jsonl.gz")]
     names += [f"qrels{end}" for end in (".tsv", ".trec", ".jsonl", ".jsonl.gz", ".tsv.gz")]
     path = next((folder / name for name in names if (folder / name).is_file()), None)

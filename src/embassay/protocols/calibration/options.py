@@ -24,7 +24,7 @@ class ThresholdPromises:
 
 @dataclass(frozen=True)
 class CalibrationOptions(Options):
-    """What calibrations are told."""
+    """The options of a calibration."""
 
     same_from: float | None = option(None, "Lowest grade at which two texts mean the same.")
     precision: float = option(0.9, "Share of accepted pairs that must have the same meaning.")

@@ -52,9 +52,9 @@ from embassay.protocols.kernel.tables import (
     text,
     whole_number_column,
 )
-from embassay.protocols.tasks.task import compare_gold_pairs, make_task_outcome
+from embassay.protocols.tasks.task import compare_pairs_with_gold, make_task_outcome
 from embassay.randomness import make_seeded_generator
-from embassay.records import LoadedDataset, Result, Score, TaskOutcome
+from embassay.records import LoadedDataset, ResultRow, Score, TaskOutcome
 from embassay.registry import Registry
 from embassay.runs.execution import Workers
 from embassay.runs.folder import RunFolder, slugify_name
@@ -85,7 +85,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class CalibrationContext(evaluation.TaskContext):
-    """With the options of a calibration."""
+    """The context of a task, with the options of a calibration."""
 
     options: CalibrationOptions = field(default_factory=CalibrationOptions)
 
@@ -95,7 +95,7 @@ def fit_system_on_pairs(
 ) -> TaskOutcome:
     """Fit one system on the pairs; items are each pair's `similarity`, `same` and held-out `probability`."""
     same = mask_same_pairs(data, context.options.same_from)
-    similar, lost, items = compare_gold_pairs(system, data.pairs, same, "same")
+    similar, lost, items = compare_pairs_with_gold(system, data.pairs, same, "same")
     if lost.too_many_lost_reason:
         return lost.make_outcome_without_score(HEADLINE, items)
     kept = np.flatnonzero(~lost.lost_mask)
@@ -146,7 +146,7 @@ def _warn_about_pairs(
 def fit_pair_curve(
     similar: Values, same: Mask, groups: NDArray[np.int64] | None, context: Any
 ) -> tuple[SamenessProbabilityCurve, CalibrationCurveChoice]:
-    """The curve of a cell, the same whenever it is made: the cell and the file that is saved of it need it."""
+    """Fit the curve of a cell's pairs, the same whenever it is made."""
     # As bytes, since the cache wants arguments that can be hashed.
     tied = None if groups is None else groups.astype(np.int64).tobytes()
     scores = similar.astype(np.float64).tobytes()
@@ -167,7 +167,7 @@ def _fit_dataset_curve(
 
 
 def _renumber_groups(groups: NDArray[np.int64] | None, kept: NDArray[np.int64]) -> NDArray[np.int64] | None:
-    """The groups of the rows that are kept, from 0 on."""
+    """Renumber the groups of the rows that are kept, from 0 on."""
     if groups is None:
         return None
     _, numbers = np.unique(groups[kept], return_inverse=True)
@@ -212,12 +212,12 @@ def list_calibration_scores(
         tenth = f"tenth {place}"
         yield Score("foretold", cut.foretold, cut.n, subset=tenth, method="mean held-out probability")
         yield Score("came_true", cut.came, cut.n, cut.low, cut.high, subset=tenth, method="exact binomial")
-    yield from (row for threshold in curve.thresholds for row in _score_promise(threshold, noun))
+    yield from (row for threshold in curve.thresholds for row in _score_threshold_promise(threshold, noun))
     yield from _score_mistake_costs(curve.cost)
     yield from _score_precision_and_recall(similar, same)
 
 
-def _score_promise(threshold: AcceptanceThreshold, noun: str) -> Iterator[Score]:
+def _score_threshold_promise(threshold: AcceptanceThreshold, noun: str) -> Iterator[Score]:
     """The threshold, and what the sample has above it: the promised share is at least what was asked."""
     promise = f"{threshold.measure} at least {threshold.aim:g} with {threshold.confidence:.0%} confidence"
     method = f"{promise}, exact binomial"
@@ -344,7 +344,7 @@ GRADED.add(
 
 
 class CalibrationProtocol(TaskProtocol):
-    """What a similarity means: skill, thresholds that keep a promise, and where the probability stops holding."""
+    """The protocol of what a similarity means: skill, thresholds and probability."""
 
     name = "calibration"
     version = 6
@@ -356,18 +356,18 @@ class CalibrationProtocol(TaskProtocol):
     bounds: ClassVar = (-1.0, 1.0)
 
     def make_task_context(self, loaded: LoadedDataset[Any], *arguments: Any, **more: Any) -> Any:
-        """With the groups of pairs that share a text."""
+        """Make the context of a task, with the groups of pairs that share a text."""
         context = super().make_task_context(loaded, *arguments, **more)
         return replace(context, groups=map_items_to_group_leader(loaded.data.pairs))
 
     def texts(self, task: Task, data: PairsWithSliceColumns, options: CalibrationOptions) -> int:
-        """With the edited ones. Grades without a cut are refused here, before any work."""
+        """Count the texts that a system sees, edited ones too; refuse grades without a cut."""
         mask_same_pairs(data, options.same_from)
         edited = min(EDITED, len(data)) * len(DAMAGED) if options.edits else 0
         return super().texts(task, data, options) + edited
 
     def run_cells(self, session: CellRunAttempt, listener: SilentListener) -> None:
-        """The cells, and a file for each that is done."""
+        """Run the cells, and write a calibration file for each that is done."""
         session.do(listener)
         for system in session.plan.systems:
             for dataset in session.plan.datasets:
@@ -376,7 +376,7 @@ class CalibrationProtocol(TaskProtocol):
                     calibration.save(self.find_calibration_file(system.name, dataset.name))
 
     def find_calibration_file(self, system: str, dataset: str) -> Path:
-        """Where a calibration is."""
+        """Find the file of a system's calibration on a dataset."""
         return self.folder.path / "calibrations" / f"{slugify_name(system)}--{slugify_name(dataset)}.json"
 
     def _make_calibration(
@@ -403,15 +403,15 @@ class CalibrationProtocol(TaskProtocol):
 
     @classmethod
     def of(cls, options: CalibrationOptions) -> CalibrationProtocol:
-        """The declaration for these options: a cut asks for grades where a dataset has labels as well."""
+        """Make the protocol for these options: a cut asks for grades where there are labels as well."""
         return cls() if options.same_from is None else GradedCalibrationProtocol()
 
     def format_python_call(self, request: Any, out: Path) -> str:
         """The call from Python that makes the run, for its manifest."""
         return f"embassay.calibrate({list(request.systems)!r}, datasets={list(request.datasets)!r}, out={str(out)!r})"
 
-    def tables(self, plan: Plan, rows: Sequence[Result]) -> Iterator[RunTable]:
-        """Thresholds, and where the probability stops holding."""
+    def tables(self, plan: Plan, rows: Sequence[ResultRow]) -> Iterator[RunTable]:
+        """Make the tables of thresholds, and of where the probability stops holding."""
         yield from super().tables(plan, rows)
         yield make_thresholds_table(rows)
         yield from make_costs_table(rows)
@@ -420,14 +420,14 @@ class CalibrationProtocol(TaskProtocol):
 
 
 class GradedCalibrationProtocol(CalibrationProtocol):
-    """The same of grades, which a cut makes labels of."""
+    """The calibration protocol for grades, which a cut makes labels of."""
 
     tasks = GRADED
 
 
-def make_thresholds_table(rows: Sequence[Result]) -> ColumnTable:
-    """Every promise: accept from which similarity on, and what the sample has there."""
-    cells: dict[tuple[str, str, str], dict[str, Result]] = {}
+def make_thresholds_table(rows: Sequence[ResultRow]) -> ColumnTable:
+    """Make the table of every promise: the threshold to accept from, and what the sample has."""
+    cells: dict[tuple[str, str, str], dict[str, ResultRow]] = {}
     for row in rows:
         if row.variant in ("precision", "recall"):
             cells.setdefault((row.system, row.dataset, row.variant), {})[row.measure] = row
@@ -443,9 +443,9 @@ def make_thresholds_table(rows: Sequence[Result]) -> ColumnTable:
     )  # fmt: skip
 
 
-def make_costs_table(rows: Sequence[Result]) -> Iterator[ColumnTable]:
-    """Where mistakes cost least, and what accepting all or nothing would cost; no table where no cost was asked for."""
-    cells: dict[tuple[str, str], dict[str, Result]] = {}
+def make_costs_table(rows: Sequence[ResultRow]) -> Iterator[ColumnTable]:
+    """Make the table of where mistakes cost least; none where no cost was asked for."""
+    cells: dict[tuple[str, str], dict[str, ResultRow]] = {}
     for row in rows:
         if row.measure == "cost" or (row.measure, row.variant) == ("threshold", "cost"):
             name = row.variant if row.measure == "cost" else "threshold"
@@ -464,8 +464,8 @@ def make_costs_table(rows: Sequence[Result]) -> Iterator[ColumnTable]:
         )  # fmt: skip
 
 
-def make_more_labels_table(rows: Sequence[Result]) -> Iterator[ColumnTable]:
-    """What more labels would achieve for each promise that these don't suffice for; no table where there is none."""
+def make_more_labels_table(rows: Sequence[ResultRow]) -> Iterator[ColumnTable]:
+    """Make the table of what more labels would achieve for the promises that lack them."""
     place = attrgetter("system", "dataset", "variant", "subset")
     halves = {place(row): row.value for row in rows if row.measure == HALF}
     chances = [row for row in rows if row.measure == CHANCE]
@@ -480,8 +480,8 @@ def make_more_labels_table(rows: Sequence[Result]) -> Iterator[ColumnTable]:
         )  # fmt: skip
 
 
-def make_probability_gap_table(rows: Sequence[Result]) -> ColumnTable:
-    """Came true minus foretold, by kind of pair."""
+def make_probability_gap_table(rows: Sequence[ResultRow]) -> ColumnTable:
+    """Make the table of what came true minus what was foretold, by kind of pair."""
     gap_rows = [row for row in rows if row.measure == "gap"]
     kinds = list(dict.fromkeys(row.subset for row in gap_rows))
     values = {(row.system, row.dataset, row.subset): row.value for row in gap_rows}
@@ -499,7 +499,7 @@ def make_probability_gap_table(rows: Sequence[Result]) -> ColumnTable:
 
 
 def check_any_calibrated(out: Path) -> None:
-    """DataError where no system of the run could be calibrated on any dataset, with the first reason."""
+    """Check that some system could be calibrated on a dataset; DataError where none could."""
     folder = RunFolder(out)
     manifest = folder.read_manifest() or {"systems": ()}
     real = {system["name"] for system in manifest["systems"] if system["kind"] != "reference"}

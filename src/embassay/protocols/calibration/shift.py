@@ -75,7 +75,7 @@ Reference = Mapping[str, tuple[float, ...]]
 def sample_sorted_features(
     numbers: Mapping[str, Values], rng: np.random.Generator
 ) -> dict[str, tuple[float, ...]]:
-    """What a file keeps: of `KEPT` pairs at most, each number sorted, so that no row is any pair's."""
+    """Sample the features of at most `KEPT` pairs, each sorted, so that no row is any pair's."""
     size = len(numbers[SIMILARITY])
     rows = rng.permutation(size)[:KEPT]
     return {
@@ -105,7 +105,7 @@ class NewPairDifferences:
 
     @property
     def is_like_reference(self) -> bool:
-        """Whether nothing speaks against it."""
+        """Whether the new pairs are like those of the calibration."""
         return all(difference.p >= ALPHA for difference in self.differences)
 
     def __str__(self) -> str:
@@ -155,7 +155,7 @@ class PairShiftWatch:
         self._waiting: list[Mapping[str, Values]] = []
 
     def warn_of_shifted_pairs(self, numbers: Mapping[str, Values]) -> str:
-        """What is to be said of these pairs; empty where they are alike, or too few to tell."""
+        """Warn of pairs that differ from the reference; empty where they are alike or too few."""
         if not self._reference:
             return ""
         if len(numbers[SIMILARITY]) < FEWEST_COMPARED:

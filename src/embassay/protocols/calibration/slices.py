@@ -17,7 +17,11 @@ from embassay.contracts import Similarity
 from embassay.data import Dataset
 from embassay.errors import UsageError
 from embassay.protocols.calibration.probability import SamenessProbabilityCurve
-from embassay.protocols.kernel.estimates import Estimate, bootstrap_column_statistics, estimate
+from embassay.protocols.kernel.estimates import (
+    Estimate,
+    bootstrap_column_statistics,
+    estimate_column_statistic,
+)
 from embassay.protocols.tasks.task import measure_pair_similarity
 from embassay.records import LabelledTextPairs, LoadedDataset, Score, ScoredTextPairs
 from embassay.text import PERTURBATIONS, perturb_all
@@ -59,17 +63,17 @@ class PairsWithSliceColumns:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Of the pairs."""
+        """The ids of the pairs."""
         return self.pairs.ids
 
     @property
     def first(self) -> tuple[str, ...]:
-        """The first texts."""
+        """The first texts of the pairs."""
         return self.pairs.first
 
     @property
     def second(self) -> tuple[str, ...]:
-        """The second texts."""
+        """The second texts of the pairs."""
         return self.pairs.second
 
     @property
@@ -81,7 +85,7 @@ class PairsWithSliceColumns:
 def make_pairs_loader(
     shapes: tuple[str, ...],
 ) -> Callable[[Dataset, int | None, int], LoadedDataset[PairsWithSliceColumns]]:
-    """Load the first of the shapes that a dataset has."""
+    """Make a loader of the first of the shapes that a dataset has."""
 
     def load_pairs(dataset: Dataset, limit: int | None, seed: int) -> LoadedDataset[PairsWithSliceColumns]:
         shape = next((each for each in shapes if not dataset.missing(each)), shapes[0])
@@ -96,7 +100,7 @@ def make_pairs_loader(
 
 
 def _warn_of_weights(columns: Sequence[str]) -> Iterator[str]:
-    """That weights are not used: exact bounds count pairs, and hold for no others."""
+    """Warn that weights are not used, as exact bounds count pairs and hold for no others."""
     for name in columns:
         if name.lower() in WEIGHTS:
             yield (
@@ -173,7 +177,9 @@ def _average_gaps_by_kind(off: Values, kinds: Mapping[str, Mask], context: Any) 
 
 
 def _estimate_mean_gap(values: Values, context: Any, stream: str) -> Estimate:
-    return estimate(values[:, None], lambda means: means[..., 0], context, stream, "bootstrap over pairs")
+    return estimate_column_statistic(
+        values[:, None], lambda means: means[..., 0], context, stream, "bootstrap over pairs"
+    )
 
 
 def find_pair_slices(data: PairsWithSliceColumns, kept: NDArray[np.int64]) -> Iterator[tuple[str, Mask]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import DATA, SYSTEMS, Options, option
-from embassay.protocols.live import RetrieverRequest
+from embassay.protocols.live import RetrieverRunRequest
 from embassay.protocols.questions import (
     OF_MODELS,
     check_language_is_named,
@@ -28,7 +28,7 @@ AS_GOOD = 0.9
 
 @dataclass(frozen=True)
 class ChoiceOptions(Options):
-    """What choices are told."""
+    """The options of a choice between systems."""
 
     passages: int = option(500, "Maximum passages to search, drawn at random.")
     questions: int = option(95, "Maximum passages to turn into questions.")
@@ -79,7 +79,7 @@ def plan_passage_draw_sizes(questions: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class ChoiceRequest(RetrieverRequest):
+class ChoiceRequest(RetrieverRunRequest):
     """The arguments of a choice."""
 
     options: ChoiceOptions = field(default_factory=ChoiceOptions)

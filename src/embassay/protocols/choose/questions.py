@@ -37,11 +37,11 @@ from embassay.protocols.questions.drafts import (
     QuestionDraft,
     QuestionWriter,
     draw_passages_by_kind,
-    find_near_repeats,
+    find_near_duplicate_texts,
     list_decided_drafts,
     list_missing_drafts,
     load_question_prompt,
-    make_outcomes_table,
+    make_question_outcomes_table,
     open_question_writer,
     plan_question_models,
 )
@@ -73,14 +73,14 @@ TELLING, LEFT = 2, 8
 
 @dataclass(frozen=True)
 class PassageQuestion:
-    """What is looked for, and the row of the passage that it was made of."""
+    """A question made of a passage, and the row of that passage."""
 
     row: int
     text: str
 
 
 @dataclass(frozen=True)
-class PassagesMinusQuestions:
+class PassagesWithoutQuestions:
     """Passages from which questions were taken out, and the questions by family.
 
     `readable` are the rows whose question is a whole sentence of prose, of these those that stand alone where some do;
@@ -105,7 +105,7 @@ class PassagesMinusQuestions:
 
 def take_question_sentences(
     texts: Sequence[str], titles: Sequence[str], most: int, seed: int
-) -> PassagesMinusQuestions:
+) -> PassagesWithoutQuestions:
     """Take a sentence, and the title where it begins with one, out of up to `most` of the passages: of those with a
     sentence that reads by itself; of the others too where these are few, as in lists of headlines."""
     bodies = list(texts)
@@ -134,7 +134,7 @@ def take_question_sentences(
             posed[family].append(PassageQuestion(row, text))
     questions = {name: tuple(group) for name, group in posed.items() if group}
     alone = [row for row in readable if sentences[row][0].stands_alone]
-    return PassagesMinusQuestions(tuple(bodies), questions, halved, unasked, frozenset(alone or readable))
+    return PassagesWithoutQuestions(tuple(bodies), questions, halved, unasked, frozenset(alone or readable))
 
 
 def _has_enough_readable_passages(readable: int, passages: int, most: int) -> bool:
@@ -316,7 +316,7 @@ class SearchedPassages:
     ids: Sequence[str]
     texts: Sequence[str]
     titles: Sequence[str]
-    probe: PassagesMinusQuestions
+    probe: PassagesWithoutQuestions
 
     def format_passage_for_people(self, row: int, *, asked: bool = False) -> str:
         """A passage under its title; `asked`: without the sentence that it asks with."""
@@ -476,7 +476,9 @@ class QuestionCommission:
             for number, draft in enumerate(of_kind, 1)
             if draft.is_kept
         ]
-        gone = set(find_near_repeats([draft.question for _, draft in numbered], self.writer.options.near))
+        gone = set(
+            find_near_duplicate_texts([draft.question for _, draft in numbered], self.writer.options.near)
+        )
         return [
             {
                 "dataset": self.dataset,
@@ -495,7 +497,7 @@ class QuestionCommission:
         ]
 
     def counts(self, drafts: Mapping[str, QuestionDraft]) -> dict[str, dict[str, int]]:
-        """Kind -> outcome -> drafts."""
+        """Count the drafts by kind and outcome."""
         kept_ids = {row["id"] for row in self.rows(drafts)}
         counts: dict[str, dict[str, int]] = {}
         for kind, of_kind in list_decided_drafts(self.writer, self.drawn, drafts).items():
@@ -564,8 +566,10 @@ def build_written_questions_record(
 def make_draft_tables(
     commissions: Sequence[QuestionCommission], drafts: Mapping[str, QuestionDraft]
 ) -> Iterator[ColumnTable]:
-    """What became of the drafts."""
+    """Make the tables of what became of the drafts."""
     for job in commissions:
         counts = job.counts(drafts)
         outcomes = [name for name in OUTCOMES if any(name in of_kind for of_kind in counts.values())]
-        yield make_outcomes_table("choice_drafts", "Generated questions by outcome", counts, outcomes)
+        yield make_question_outcomes_table(
+            "choice_drafts", "Generated questions by outcome", counts, outcomes
+        )

@@ -33,7 +33,7 @@ from embassay.protocols.choose.questions import (
     read_written_questions,
 )
 from embassay.protocols.kernel import evaluation
-from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate
+from embassay.protocols.kernel.estimates import Estimate, Items, LostItems, estimate_column_statistic
 from embassay.protocols.kernel.evaluation import Fields, Task
 from embassay.protocols.tasks.task import make_task_outcome
 from embassay.records import LoadedDataset, Score, TaskOutcome
@@ -45,7 +45,7 @@ K = 10
 
 @dataclass(frozen=True)
 class ChoiceContext(evaluation.TaskContext):
-    """With the options of a choice."""
+    """The context of a task, with the options of a choice."""
 
     options: ChoiceCellOptions = field(default_factory=ChoiceCellOptions)
 
@@ -69,9 +69,11 @@ def evaluate_found_passages(system: Similarity, data: TitledPassages, context: C
     # Each draw by itself, as it was asked before: what was encoded then is in the cache.
     texts = ([question.text for _, question in part] for part in asked if part)
     top = np.concatenate([_find_passage_places(system, part, drawn.probe.texts) for part in texts])
-    documents = Lost(system, drawn.ids, "documents")
+    documents = LostItems(system, drawn.ids, "documents")
     documents.note_unencoded_texts(drawn.probe.texts)
-    missed = Lost(system, [f"{name} {drawn.ids[question.row]}" for name, question in families], "questions")
+    missed = LostItems(
+        system, [f"{name} {drawn.ids[question.row]}" for name, question in families], "questions"
+    )
     missed.note_unencoded_texts(question.text for _, question in families)
     for lost in (documents, missed):
         if lost.too_many_lost_reason:
@@ -91,7 +93,7 @@ def evaluate_found_passages(system: Similarity, data: TitledPassages, context: C
         items.add(ids, values[rows], HEADLINE, name)
         # The rank itself too: `conclusions` makes nearness of it.
         items.add(ids, places[rows], "rank", name)
-        scores.append(_estimate_mean(values[rows], context, name).score(HEADLINE, variant=name))
+        scores.append(_estimate_mean_score(values[rows], context, name).score(HEADLINE, variant=name))
         rankings.add(name, ids, top[rows, :K])
         for passage, value in zip(ids, values[rows].tolist(), strict=True):
             by_passage.setdefault(passage, []).append(value)
@@ -100,7 +102,7 @@ def evaluate_found_passages(system: Similarity, data: TitledPassages, context: C
         _search_user_questions(system, drawn, read_user_questions(options), items, rankings)
     means = np.array([np.mean(scored) for scored in by_passage.values()])
     result = make_task_outcome(
-        HEADLINE, _estimate_mean(means, context, "passages"), items, n=len(means), scores=scores,
+        HEADLINE, _estimate_mean_score(means, context, "passages"), items, n=len(means), scores=scores,
         skipped=(*documents.skipped, *missed.skipped),
         warnings=_warn_about_questions(data, drawn, len(means)),
         counts={"documents": len(drawn.ids), "questions": len(families)}
@@ -118,7 +120,7 @@ def _find_passage_places(
 
 
 def _warn_about_questions(data: TitledPassages, drawn: SearchedPassages, asked: int) -> Iterator[str]:
-    """What makes the questions worth less."""
+    """Warn of what makes the questions worth less."""
     if len(drawn.ids) < len(data):
         yield f"{len(drawn.ids):,} of {len(data):,} passages were drawn; with more, the task is harder"
     if 2 * drawn.probe.halved > asked:
@@ -133,15 +135,16 @@ def _warn_about_questions(data: TitledPassages, drawn: SearchedPassages, asked: 
         )
     if 2 * sum(map(is_unspaced, drawn.texts)) > len(drawn.texts):
         yield (
-            "most passages have no spaces between words, so bm25 and jaccard find little; add "
-            "-s 'bm25?terms=letters'"
+            "most passages have no spaces between words, so bm25 and jaccard find little; add -s 'bm25?terms=letters'"
         )
     if asked < FEW:
         yield f"only {asked:,} passages became questions, but P(best) needs at least {FEW}"
 
 
-def _estimate_mean(values: NDArray[np.float64], context: ChoiceContext, purpose: str) -> Estimate:
-    return estimate(values[:, None], lambda means: means[..., 0], context, purpose, "bootstrap over passages")
+def _estimate_mean_score(values: NDArray[np.float64], context: ChoiceContext, purpose: str) -> Estimate:
+    return estimate_column_statistic(
+        values[:, None], lambda means: means[..., 0], context, purpose, "bootstrap over passages"
+    )
 
 
 def _search_model_questions(
@@ -151,7 +154,7 @@ def _search_model_questions(
     items: Items,
     rankings: _TopTenRankings,
 ) -> Iterator[Score]:
-    """What a model asked, over the passages as they are: the sentences that hold the answers are in them."""
+    """Search the passages as they are for the questions that a model asked."""
     places = {doc: row for row, doc in enumerate(drawn.ids)}
     by_kind: dict[str, list[ModelWrittenQuestion]] = {}
     for question in read_written_questions(context.options.written, context.dataset):
@@ -163,13 +166,15 @@ def _search_model_questions(
         items.add(ids, compute_passage_ndcg(ranked), HEADLINE, family)
         items.add(ids, ranked, "rank", family)
         rankings.add(family, ids, top[:, :K])
-        yield _estimate_mean(compute_passage_ndcg(ranked), context, family).score(HEADLINE, variant=family)
+        yield _estimate_mean_score(compute_passage_ndcg(ranked), context, family).score(
+            HEADLINE, variant=family
+        )
 
 
 def _search_user_questions(
     system: Similarity, drawn: SearchedPassages, asked: UserQuestions, items: Items, rankings: _TopTenRankings
 ) -> None:
-    """The user's questions, over the passages as they are; sentences of the documents, over these without them."""
+    """Search the passages for the user's questions, and for sentences of the documents."""
     ids = list(asked.queries)
     without, own = drawn.remove_asked_sentences(asked.queries)
     top = np.empty((len(ids), K), dtype=np.int64)
@@ -188,7 +193,7 @@ def _search_user_questions(
 
 
 class _TopTenRankings:
-    """The first ten of every question, as columns."""
+    """The first ten passages of every question, as columns."""
 
     def __init__(self, ids: Sequence[str]) -> None:
         self.columns: dict[str, list[Any]] = {"query_id": [], "version": [], "rank": [], "doc_id": []}

@@ -88,7 +88,7 @@ def decode_generator_folder(folder: str) -> str:
 
 
 def hash_file_metadata(metadata: Mapping[str, Any]) -> str:
-    """What the files of one generation are called by, 64 hexadecimal digits; an unknown date is no part of it."""
+    """Hash the metadata of files into the name that those of one generation share."""
     dated = ("generation_datetime",) if metadata["generation_datetime"] else ()
     named = {name: metadata[name] for name in (*NAMED, *dated)}
     text = json.dumps(named, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -96,7 +96,7 @@ def hash_file_metadata(metadata: Mapping[str, Any]) -> str:
 
 
 def make_file_names(metadata: Mapping[str, Any]) -> tuple[str, str, str]:
-    """The data, their metadata and our own file; without a date they have no hash."""
+    """Make the names of the data, their metadata and our own file; without a date, no hash."""
     end = f"_{hash_file_metadata(metadata)}" if metadata["generation_datetime"] else ""
     return f"data{end}.parquet", f"metadata{end}.JSON", f"embassay{end}.json"
 
@@ -290,7 +290,7 @@ class ReferenceLayoutFile:
 
     @property
     def place(self) -> tuple[str, str, int]:
-        """Transformation, dataset and seed."""
+        """The transformation, dataset and seed of the file."""
         return self.metadata["transformation"], self.metadata["dataset"], self.metadata["seed_transform"]
 
 
@@ -340,7 +340,7 @@ def _choose_newest_file_pair(folder: Path) -> ReferenceLayoutFile:
         )  # fmt: skip
     if not data:
         raise DataError("there is no data here", path=folder, expected="data*.parquet and metadata*.JSON")
-    read = [ReferenceLayoutFile(data[end], _read_metadata(metadata[end], end)) for end in data]
+    read = [ReferenceLayoutFile(data[end], _read_metadata_file(metadata[end], end)) for end in data]
     # No date sorts first: a file with one is newer.
     read.sort(key=lambda document: document.metadata["generation_datetime"] or "")
     dates = [document.metadata["generation_datetime"] or "" for document in read]
@@ -351,7 +351,7 @@ def _choose_newest_file_pair(folder: Path) -> ReferenceLayoutFile:
     return read[-1]
 
 
-def _read_metadata(path: Path, end: str) -> dict[str, Any]:
+def _read_metadata_file(path: Path, end: str) -> dict[str, Any]:
     try:
         metadata = parse_bounded_json(read_bounded_file(path))
     except (OSError, ValueError) as error:

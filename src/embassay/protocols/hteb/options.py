@@ -149,7 +149,7 @@ def load_step_instruction(step: str) -> Prompt:
 
 
 def format_step_instruction(step: str, source: str = "", target: str = "") -> str:
-    """What the system message says.
+    """Format the instruction of a step, as the system message says it.
 
     >>> "from English to German." in format_step_instruction("translation", "English", "German")
     True
@@ -167,7 +167,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class HtebOptions(PtebOptions):
-    """Options of the evaluation."""
+    """The options of an HTEB evaluation."""
 
     languages: Literal["each", "reference"] = option(  # type: ignore[assignment]
         "each", "Average the languages' scores, or pool all pairs (`reference`).", "H10"

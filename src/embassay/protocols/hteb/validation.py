@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.rows import Row, make_missing_column_error, unescape_spreadsheet_formula
+from embassay.data.rows import SourceRow, make_missing_column_error, unescape_spreadsheet_formula
 from embassay.errors import DataError, UsageError
 from embassay.limits import parse_bounded_json, read_bounded_file
 from embassay.measures import gwet_ac2, spearman
@@ -114,7 +114,7 @@ def draw_rating_study(
     items = tuple(
         item
         for name in chosen
-        for item in sample_rated_pairs(_list_candidates(of, name, datasets, langs), name, size)
+        for item in sample_rated_pairs(_list_candidate_wordings(of, name, datasets, langs), name, size)
     )
     for name in chosen:
         of_lang = [item for item in items if item.lang == name]
@@ -138,7 +138,7 @@ def draw_rating_study(
     return items
 
 
-def _list_candidates(
+def _list_candidate_wordings(
     of: ParaphraseSet, name: str, datasets: Sequence[str], langs: Sequence[str]
 ) -> list[CandidateWording]:
     offered = list_candidate_wordings(of, name, datasets=datasets)
@@ -265,7 +265,7 @@ def _read_ratings(file: Path, key: Mapping[str, PairToRate]) -> Iterator[Criteri
         yield CriteriaRating(pair, rater, values[0], values[1] if turned else values[2])
 
 
-def _read_rating(row: Row, column: str) -> float:
+def _read_rating(row: SourceRow, column: str) -> float:
     text = read_stripped_cell(row, column)
     if not text:
         return float("nan")
@@ -304,7 +304,7 @@ def _conclude_criterion(
         )
     means = np.nanmean(table[:, ~np.isnan(table).all(axis=0)], axis=0)
     draws = resample_means(
-        means[:, None], n_resamples=RESAMPLES, rng=_make_generator(seed, name, criterion, "mean")
+        means[:, None], n_resamples=RESAMPLES, rng=_make_random_generator(seed, name, criterion, "mean")
     )
     high = wilson(int((means >= GOOD).sum()) / len(means), len(means))
     linear, quadratic = (
@@ -338,7 +338,7 @@ def _bootstrap_ac2(table: NDArray[np.float64], seed: int, *names: str) -> tuple[
     n = table.shape[1]
     if n < 2 or len(table) < 2:
         return None, None
-    rng = _make_generator(seed, *names, "ac2")
+    rng = _make_random_generator(seed, *names, "ac2")
     draws = np.concatenate(
         [
             np.asarray(gwet_ac2(_convert_table_to_lists(table), scale=SCALE, counts=count_drawn_rows(rows)))
@@ -351,12 +351,12 @@ def _bootstrap_ac2(table: NDArray[np.float64], seed: int, *names: str) -> tuple[
 
 
 def _compute_percentile_interval(draws: NDArray[np.float64]) -> tuple[float | None, float | None]:
-    """Of the draws; (None, None) where they do not vary."""
+    """The percentile interval of the draws; (None, None) where they do not vary."""
     low, high = percentile_interval(draws)
     return (None, None) if np.isnan(low) else (low, high)
 
 
-def _make_generator(seed: int, *names: str) -> np.random.Generator:
+def _make_random_generator(seed: int, *names: str) -> np.random.Generator:
     return make_seeded_generator(seed, "hteb validation", *names)
 
 

@@ -119,7 +119,7 @@ def find_answer_disputes(
 
 
 def _draw_annotator_letters(seed: int, task: str, answers: Answers) -> dict[str, str]:
-    """A letter for everybody, by a draw: neither the order of names nor that of links tells whose it is."""
+    """Draw a letter for every annotator, which does not tell whose it is."""
     drawn = sorted(answers, key=lambda name: draw_random_bytes(16, seed, "adjudication", task, name))
     return {name: _format_position_letter(place) for place, name in enumerate(drawn)}
 
@@ -176,7 +176,9 @@ def correct_gold_by_adjudication(
     answers = collect_task_answers(folder, task, rows)
     disputed = {dispute.item for dispute in find_answer_disputes(folder, task, rows)}
     decided = {
-        name: {item.id: fix for item in items if (fix := saved.get(item.id)) is not None and fix.is_decided}
+        name: {
+            item.id: fix for item in items if (fix := saved.get(item.id)) is not None and fix.is_item_decided
+        }
         for name, saved in decisions.items()
     }
     if kind == "original":
@@ -241,7 +243,7 @@ def _decide_cluster_gold(
     disputed: set[str],
     decisions: Mapping[str, Mapping[str, SavedAnswer]],
 ) -> dict[str, tuple[Any, str]]:
-    """All groups or none: those of the adjudicators who have sorted everything, if they agree."""
+    """Decide the gold groups of clusters: all those that the adjudicators agree on, or none."""
     whole = [fixes for fixes in decisions.values() if all(item.id in fixes for item in items)]
     if not disputed or not whole:
         why = "open" if disputed else "undisputed"
@@ -281,7 +283,7 @@ _SAID: Mapping[Why, str] = {
 
 @dataclass(frozen=True)
 class AdjudicatedGoldExport:
-    """The files, what became of the items of every task, and the tasks that nothing is left of."""
+    """The export of adjudicated gold: files, what became of items, and tasks left without any."""
 
     files: tuple[Path, ...]
     counts: Mapping[str, Mapping[Why, int]]

@@ -58,7 +58,7 @@ NO_CLUSTERS = (
 
 @dataclass(frozen=True)
 class SystemMinusPeople:
-    """A system minus people, over the items that both have.
+    """The score of a system minus that of people, over the items that both have.
 
     `system` and `people` are their scores on these items, `difference` the one minus the other with interval and `p`.
     The interval is NaN, and `reason` says why, where none can be had.
@@ -108,23 +108,24 @@ def compare_with_people(
         by_system |= dict(
             zip(
                 names,
-                _compare_systems(people.task, arrange_people_rows(people, items), rows, draws),
+                _compare_systems_with_people(people.task, arrange_people_rows(people, items), rows, draws),
                 strict=True,
             )
         )
     return {name: by_system[name] for name in systems}
 
 
-def _compare_systems(
+def _compare_systems_with_people(
     task: TaskSpec, laid: PeopleAnswerRows, rows: Sequence[Sequence[Any]], draws: ResamplingSettings
 ) -> list[SystemMinusPeople]:
     n, once = len(laid.items), np.ones((1, len(laid.items)))
     people = float(score_people_per_resample(task, laid, once)[0])
-    scores = _system_scores(task, laid, rows, once)[0].tolist()
+    scores = _compute_system_scores(task, laid, rows, once)[0].tolist()
 
     def difference(counts: Floats) -> Floats:
         return (
-            _system_scores(task, laid, rows, counts) - score_people_per_resample(task, laid, counts)[:, None]
+            _compute_system_scores(task, laid, rows, counts)
+            - score_people_per_resample(task, laid, counts)[:, None]
         )
 
     if task.family == "clustering":
@@ -139,7 +140,7 @@ def _compare_systems(
     return [SystemMinusPeople(score, people, gap) for score, gap in zip(scores, differences, strict=True)]
 
 
-def _system_scores(
+def _compute_system_scores(
     task: TaskSpec, laid: PeopleAnswerRows, rows: Sequence[Sequence[Any]], counts: Floats
 ) -> Floats:
     """(b, systems)."""
@@ -185,14 +186,18 @@ class PeopleSystemCorrelations:
         return abs(math.tanh(math.atanh(self.people) + sign * by) - self.people)
 
     def adjust_to_annotator_count(self, k: int) -> PeopleSystemCorrelations:
-        """The same with `k` annotators: their mean is more reliable, and correlates the more with everything.
+        """Adjust the correlations to `k` annotators, whose mean is more reliable.
 
         Source: Spearman 1910, Brown 1910. Needs `between` above 0.
         """
         r = self.between or 0.0
-        factor = math.sqrt(_mean_reliability(k, r) / _mean_reliability(self.k, r))
+        factor = math.sqrt(_compute_reliability_of_mean(k, r) / _compute_reliability_of_mean(self.k, r))
         return PeopleSystemCorrelations(
-            _clamp_r(self.people * factor), self.system, _clamp_r(self.shared * factor), r, k
+            _clamp_correlation(self.people * factor),
+            self.system,
+            _clamp_correlation(self.shared * factor),
+            r,
+            k,
         )
 
 
@@ -210,9 +215,9 @@ def correlate_people_and_system(
     if any(math.isnan(value) for value in (of_people, of_system, shared)):
         return None
     return PeopleSystemCorrelations(
-        _clamp_r(of_people),
-        _clamp_r(of_system),
-        _clamp_r(shared),
+        _clamp_correlation(of_people),
+        _clamp_correlation(of_system),
+        _clamp_correlation(shared),
         _correlate_annotators(people) if pooled else None,
         k,
     )
@@ -234,11 +239,11 @@ def _spearman_or_nan(x: Floats, y: Floats) -> float:
     return float(spearman(x, y))
 
 
-def _mean_reliability(k: int, r: float) -> float:
+def _compute_reliability_of_mean(k: int, r: float) -> float:
     return k * r / (1 + (k - 1) * r)
 
 
-def _clamp_r(r: float) -> float:
+def _clamp_correlation(r: float) -> float:
     return min(max(r, -_MOST), _MOST)
 
 
@@ -271,10 +276,10 @@ def estimate_variance_components(table: Floats) -> VarianceComponents | None:
     if len(table) > 1 and not answered.all() and 1 < answered.sum() <= _MOST_WITH_GAPS:
         return _estimate_components_with_gaps(table, answered)
     whole = table[:, answered.all(axis=0)]
-    return _balanced_components(whole) if min(whole.shape) > 1 else None
+    return _estimate_balanced_components(whole) if min(whole.shape) > 1 else None
 
 
-def _balanced_components(whole: Floats) -> VarianceComponents:
+def _estimate_balanced_components(whole: Floats) -> VarianceComponents:
     k, n = whole.shape
     mean = whole.mean()
     of_annotators, of_items = whole.mean(axis=1), whole.mean(axis=0)
@@ -346,7 +351,7 @@ def leave_one_out_human_ceiling(people: PeopleAnswers, draws: ResamplingSettings
     for name, answers in taking_part.items():
         others = [other for key, other in taking_part.items() if key != name]
         parts[name] = make_annotator_scorer(people, answers, others, items)
-        dropped += _count_without_relevant(people, answers, others, items)
+        dropped += _count_items_without_relevant(people, answers, others, items)
     # Every item once gives the value itself, not one of a resample.
     once = np.ones((1, len(items)))
     scores = {name: float(part(once)[0]) for name, part in parts.items()}
@@ -406,7 +411,7 @@ def _make_marks_scorer(people: PeopleAnswers) -> Callable[[Any, Sequence[Any]], 
     return value
 
 
-def _count_without_relevant(
+def _count_items_without_relevant(
     people: PeopleAnswers, answers: Mapping[str, Any], others: Held, items: Sequence[str]
 ) -> int:
     if people.task.family != "reranking":
@@ -606,13 +611,13 @@ def items_needed(
     laid = arrange_people_rows(people, items)
     values = replace_none_by_nan([system[item] for item in items])
     if people.task.family == "sts":
-        return _estimate_need_by_correlation(
+        return _estimate_sizes_by_correlation(
             correlate_people_and_system(people, laid, values), nothing, reach
         )
     single = arrange_people_rows(replace(people, aggregation="mean" if k > 1 else "first"), items)
     mean = np.nanmean(np.stack([replace_none_by_nan(row) for row in laid.rows]), axis=0)
     parts = estimate_variance_components(np.stack([values - replace_none_by_nan(row) for row in single.rows]))
-    return _estimate_need_by_variance(values - mean, parts, nothing, reach)
+    return _estimate_sizes_by_variance(values - mean, parts, nothing, reach)
 
 
 @dataclass(frozen=True)
@@ -624,7 +629,7 @@ class TestAndPowerQuantiles:
 
     @property
     def test_and_power_quantile(self) -> float:
-        """Those of a difference that is found so often."""
+        """How many standard errors a difference must have for the test and the power together."""
         return self.test + self.power
 
 
@@ -644,18 +649,18 @@ def annotators_needed_by_variance(
     """
 
     def is_annotator_count_enough(k: int) -> bool:
-        # Guenther's correction, as in `_estimate_need_by_variance`.
+        # Guenther's correction, as in `_estimate_sizes_by_variance`.
         over_items = (parts.items + parts.residual / k) / max(n - reach.test**2 / 2, 1)
         spread = over_items + parts.annotators / k
         return abs(parts.mean) >= reach.test * math.sqrt(over_items) + reach.power * math.sqrt(spread)
 
-    return _find_first_sufficient(is_annotator_count_enough, least)
+    return _find_first_sufficient_count(is_annotator_count_enough, least)
 
 
 def annotators_needed_for_sts(
     at: PeopleSystemCorrelations, n: int, least: int, reach: TestAndPowerQuantiles
 ) -> int | None:
-    """The same for STS, where their mean rating becomes more reliable; None also for one annotator."""
+    """How many annotators find the difference in STS, where their mean becomes more reliable."""
     if at.between is None or at.between <= 0:
         return None
 
@@ -664,10 +669,10 @@ def annotators_needed_for_sts(
         # Fisher's z has a variance of about 1 / (n - 3).
         return abs(then.gap) >= reach.test_and_power_quantile * then.spread / math.sqrt(max(n - 3, 1))
 
-    return _find_first_sufficient(is_annotator_count_enough, least)
+    return _find_first_sufficient_count(is_annotator_count_enough, least)
 
 
-def _estimate_need_by_variance(
+def _estimate_sizes_by_variance(
     differences: Floats,
     parts: VarianceComponents | None,
     need: SampleSizeNeeded,
@@ -692,7 +697,7 @@ def _estimate_need_by_variance(
     )
 
 
-def _estimate_need_by_correlation(
+def _estimate_sizes_by_correlation(
     at: PeopleSystemCorrelations | None, need: SampleSizeNeeded, reach: TestAndPowerQuantiles
 ) -> SampleSizeNeeded:
     if at is None:
@@ -713,7 +718,7 @@ def _estimate_need_by_correlation(
     )
 
 
-def _find_first_sufficient(enough: Callable[[int], bool], least: int) -> int | None:
+def _find_first_sufficient_count(enough: Callable[[int], bool], least: int) -> int | None:
     return next((k for k in range(least, MOST_ANNOTATORS + 1) if enough(k)), None)
 
 
@@ -722,7 +727,7 @@ def _round_up_item_count(number: float) -> int | None:
 
 
 def _explain_missing_sample_size(need: SampleSizeNeeded, *, known: bool = True) -> SampleSizeNeeded:
-    """With why there is no number; `known` is whether annotators can be told from chance at all."""
+    """Explain in a sample size why there is no number."""
     notes = []
     if need.items is None:
         notes.append(f"Even {MOST_ITEMS:,} items would not be enough.")

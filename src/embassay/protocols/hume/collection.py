@@ -51,10 +51,12 @@ def collect_study_annotations(folder: StudyFolder, files: Sequence[Path] = ()) -
                     mend="Keep one line per annotator and item of this study."
                 )  # fmt: skip
             by_key[key] = make_annotation_from_row(row)
-    return (*by_key.values(), *(() if files else _stored_rows(folder, by_key)))
+    return (*by_key.values(), *(() if files else _read_stored_annotations(folder, by_key)))
 
 
-def _stored_rows(folder: StudyFolder, filed: Container[tuple[str, str]]) -> tuple[Annotation, ...]:
+def _read_stored_annotations(
+    folder: StudyFolder, filed: Container[tuple[str, str]]
+) -> tuple[Annotation, ...]:
     """What the store of the study holds."""
 
     if not has_answer_store(folder):
@@ -120,7 +122,7 @@ def list_decided_answer_rows(store: AnswerStore) -> list[AnnotationRow]:
         )
         for annotator, answers in store.list_all_answers().items()
         for answer in answers.values()
-        if answer.is_decided
+        if answer.is_item_decided
     ]
 
 
@@ -167,14 +169,14 @@ SKIPPED = "skipped"
 
 @dataclass(frozen=True)
 class FileLocation:
-    """Where something stands: a file, and a line or the words for a place in it."""
+    """The location of something: a file, and a line or the words for a place in it."""
 
     path: Path
     line: int | None = None
     words: str = ""
 
     def make_data_error(self, what: str, *, expected: str = "", found: str = "", mend: str = "") -> DataError:
-        """What is wrong there."""
+        """Make the error that says what is wrong at this place of a file."""
         words = f"{self.words}: {what}" if self.words else what
         return DataError(words, path=self.path, line=self.line, expected=expected, found=found, mend=mend)
 
@@ -344,7 +346,7 @@ def round_rating_to_scale_step(rating: float, scale: RatingScale) -> float:
 
 
 def _maybe_replace_value(own: Any, among: Sequence[Any], noise: float, chance: Chance, item: str) -> Any:
-    """With the chance `noise` another one of `among`."""
+    """Replace a value, with the chance `noise`, by another one of `among`."""
     others = [value for value in among if value != own]
     if not others or chance("errs", item) >= noise:
         return own

@@ -50,7 +50,7 @@ Words = list[str] | None
 
 @dataclass(frozen=True)
 class LlmAnswerAcceptanceOptions:
-    """When a model's answer stands."""
+    """The options by which a model's answer is accepted."""
 
     check: float = option(0.2, "Share of the consistently answered items that people also answer.")
     least: int = option(10, "Minimum number of items in that sample; all, if there are fewer.")
@@ -129,7 +129,7 @@ class TaskDrawOptions:
     give_k: bool = option(False, "Tell people the number of groups, as models are told.")
 
     def build_task_entry(self) -> dict[str, Any]:
-        """The keys of a task in a file. Raises UsageError for a label or a scale that cannot be read."""
+        """Build a task's keys for a file; UsageError for a label or scale that cannot be read."""
         from embassay.protocols.hume.sampling.options import read_guidelines_file
 
         return {
@@ -172,14 +172,14 @@ class StudyDataOptions:
     own: TaskDrawOptions = field(default_factory=TaskDrawOptions)
 
     @property
-    def is_empty(self) -> bool:
+    def has_no_options(self) -> bool:
         """Whether none was given."""
         return not any(
             (self.datasets, self.families, self.n, self.lang, self.mapping, self.split, self.grades)
         )
 
     def request(self, name: str) -> StudySampleRequest:
-        """The request for one study of all datasets. Raises UsageError where there are none."""
+        """Make the request to draw one study of all datasets; UsageError where there are none."""
         from embassay.protocols.hume.sampling.options import check_sampling_config
 
         if not self.datasets:
@@ -191,7 +191,9 @@ class StudyDataOptions:
             "family": list(self.families), "n": self.n, "lang": list(self.lang),
             "map": dict(self.mapping), "split": self.split, "grades": self.grades, **self.own.build_task_entry()
         }  # fmt: skip
-        tasks = [task for data in self._resolve_dataset_paths() for task in self._tasks(data, entry)]
+        tasks = [
+            task for data in self._resolve_dataset_paths() for task in self._list_dataset_tasks(data, entry)
+        ]
         return check_sampling_config({"name": name, "tasks": tasks, "profile": list(self.ask)})
 
     @property
@@ -206,7 +208,7 @@ class StudyDataOptions:
 
         return [prefer_path_over_catalogue(data) for data in self.datasets]
 
-    def _tasks(self, data: str, row: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def _list_dataset_tasks(self, data: str, row: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """The task of a dataset; those of a suite, which are for the families that were asked for."""
         from embassay.data.catalogue.suites import find_suite
         from embassay.protocols.hume.sampling.options import make_suite_member_task
@@ -315,7 +317,7 @@ class _HumeRequest:
 
 @dataclass(frozen=True)
 class StudyRequest(_HumeRequest):
-    """A study to score. `tasks` empty: all; `answers` empty: all that the study's folder holds.
+    """A request to score a study; empty `tasks` or `answers` stand for all of them.
 
     `samples_per_label` are the training texts per label of classification; None as the paper has it. `repeats` are the
     draws of training texts, and `neighbours` those that classify for a system without vectors. Annotators count from
@@ -380,12 +382,12 @@ class StudyRequest(_HumeRequest):
         }
 
     def __post_init__(self) -> None:
-        _check_request(self)
+        _check_scoring_choices(self)
         if self.smallest_group < 2:
             raise UsageError(
                 f"smallest_group is {self.smallest_group}.", mend="Use 2 or more: one person is not a group."
             )
-        _check_choice("human-ap-mode", self.human_ap_mode, AP_MODES)
+        _check_option_choice("human-ap-mode", self.human_ap_mode, AP_MODES)
         if not 0 <= self.min_answered <= 1:
             raise UsageError(f"min_answered is {self.min_answered}.", mend="Use a share from 0 to 1.")
         for name in ("resamples", "samples_per_label", "repeats", "neighbours", "min_shared"):
@@ -429,8 +431,8 @@ class PublishedRequest(_HumeRequest):
     neighbours: int = 10
 
     def __post_init__(self) -> None:
-        _check_request(self)
-        _check_choice("models", self.models, get_args(Models))
+        _check_scoring_choices(self)
+        _check_option_choice("models", self.models, get_args(Models))
 
     def as_dict(self) -> dict[str, Any]:
         """The arguments as saved in the manifest and compared on resume; of systems only where there are some."""
@@ -438,11 +440,11 @@ class PublishedRequest(_HumeRequest):
         return plain if self.systems else {key: plain[key] for key in plain if key not in self.OF_SYSTEMS}
 
 
-def _check_request(request: Any) -> None:
-    _check_choice("aggregation", request.aggregation, get_args(Aggregation))
-    _check_choice("one-annotator", request.one_annotator, get_args(OneAnnotator))
+def _check_scoring_choices(request: Any) -> None:
+    _check_option_choice("aggregation", request.aggregation, get_args(Aggregation))
+    _check_option_choice("one-annotator", request.one_annotator, get_args(OneAnnotator))
 
 
-def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
+def _check_option_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         raise UsageError(f"--{name} is {value!r}.", mend=f"Use one of {', '.join(allowed)}.")

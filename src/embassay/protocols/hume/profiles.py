@@ -93,7 +93,7 @@ def _expand_profile_question(question: Question, study: StudyFile) -> Iterator[P
 
 
 def check_profile_answers(study: StudyFile, said: Mapping[str, Any]) -> dict[str, str]:
-    """What somebody said, by key; an empty answer stays one, which takes an earlier one away.
+    """Check what somebody answered to the profile questions; the answers by key.
 
     Raises DataError for what the study does not ask, and for an answer that it does not offer.
     """
@@ -131,7 +131,7 @@ def read_annotator_profiles(folder: StudyFolder) -> dict[str, dict[str, str]]:
 
 
 def read_profiles_file(folder: StudyFolder) -> dict[str, dict[str, str]]:
-    """Those of `profiles.jsonl`; of two answers to a question the last."""
+    """Read the answers of `profiles.jsonl`; of two answers to a question the last counts."""
     path, profiles = folder.path / FILE, dict[str, dict[str, str]]()
     for line, row in read_jsonl_rows(path, AnnotatorProfileRow) if path.is_file() else ():
         try:
@@ -182,7 +182,7 @@ def scores_by_profile_table(
         for pair in pairs
         for asked in questions
         if asked.key.partition(":")[2] in ("", pair.lang)
-        for group in _profile_groups(pair, asked, profiles, smallest)
+        for group in _group_annotators_by_profile(pair, asked, profiles, smallest)
     ]
     return ColumnTable.of(
         "hume_profiles", "HUME: annotators by what they said about themselves", groups, *OF_PAIR, text("question"),
@@ -194,7 +194,7 @@ def scores_by_profile_table(
     )  # fmt: skip
 
 
-def _profile_groups(
+def _group_annotators_by_profile(
     pair: DatasetLanguageRecord, asked: ProfileQuestion, profiles: Profiles, smallest: int
 ) -> Iterator[AnnotatorProfileGroup]:
     order = [*(value for value, _ in asked.choices if value != REFUSED[0]), UNSAID]
@@ -206,7 +206,7 @@ def _profile_groups(
     hidden = find_groups_too_small_to_show({value: len(people) for value, people in groups.items()}, smallest)
     for value, people in groups.items():
         if value not in hidden:
-            score = _group_score([annotator.score for annotator in people])
+            score = _estimate_group_mean([annotator.score for annotator in people])
             yield AnnotatorProfileGroup(pair, asked.key, value, people, score)
     if hidden:
         people = [annotator for value in hidden for annotator in groups[value]]
@@ -228,7 +228,7 @@ def find_groups_too_small_to_show(sizes: Mapping[str, int], smallest: int) -> tu
     return tuple(name for name in sizes if name in small)
 
 
-def _group_score(scores: Sequence[float]) -> Estimate:
+def _estimate_group_mean(scores: Sequence[float]) -> Estimate:
     # fsum gives the same sum in any order of the scores.
     mean, n = math.fsum(scores) / len(scores), len(scores)
     if n < 2:

@@ -36,7 +36,7 @@ from embassay.stats import Estimate, bootstrap_ci, fisher_z, observed_range, wil
 
 
 def classification_scores(gold: Sequence[Label], answers: Sequence[Label]) -> dict[str, float]:
-    """`accuracy`, macro `f1`, `precision` and `recall`, and `f1_weighted` (by how often gold has a label), 0 to 1.
+    """Scores of a classification, 0 to 1: accuracy, macro f1, precision, recall, and weighted f1.
 
     Over the labels that gold or answers hold; 0 where a label was never answered (precision) or is never gold (recall).
     Source: spec hume 4, with scikit-learn's names and zero_division=0. Raises UsageError for unequal lengths or no
@@ -96,7 +96,7 @@ def majority_vote(votes: Iterable[Label], order: Sequence[Label] = ()) -> Label:
 
 
 def clustering_scores(gold: Sequence[Hashable], answers: Sequence[Hashable]) -> dict[str, float]:
-    """`v_measure` (beta 1), `ari` and `ami` of one annotator's groups against gold groups.
+    """Scores of one annotator's groups against gold groups: `v_measure`, `ari` and `ami`.
 
     All are 0 where the annotator made one group of everything, or gold has only one: also where these are the same.
     Source: spec hume 4. Raises UsageError for unequal lengths or no items.
@@ -111,7 +111,7 @@ def clustering_scores(gold: Sequence[Hashable], answers: Sequence[Hashable]) -> 
 
 
 def sts_scores(gold: Sequence[float], answers: Sequence[float]) -> dict[str, float]:
-    """`spearman`, `pearson` and `mse` (mean squared error, only of meaning on one scale) of ratings against gold.
+    """Scores of ratings against gold ratings: `spearman`, `pearson` and `mse`.
 
     The correlations are 0 where either side is constant. Source: spec hume 4. Raises UsageError for unequal lengths,
     no items or values that are not finite.
@@ -185,9 +185,9 @@ def average_precision_of_marks(
     _check_marks(gold, marks)
     if human_ap_mode not in AP_MODES:
         raise UsageError(f"human_ap_mode is {human_ap_mode!r}.", mend=f"Use one of {', '.join(AP_MODES)}.")
-    blocks = [[1] * (grade > 0) + [0] * (grade <= 0) for grade in _ordered_gold(gold, marks)]
+    blocks = [[1] * (grade > 0) + [0] * (grade <= 0) for grade in _order_gold_by_marks(gold, marks)]
     if human_ap_mode != "display_order":
-        order = _order_marks(marks)
+        order = _order_documents_by_marks(marks)
         groups = groupby(order, key=lambda place: marks[place])
         blocks = [[int(gold[place] > 0) for place in group] for _, group in groups]
     terms, above, hits = [], 0, 0
@@ -212,22 +212,24 @@ def _expected_precisions_in_tie(above: int, hits: int, size: int, relevant: int)
     ]
 
 
-def _order_marks(marks: Sequence[float]) -> list[int]:
+def _order_documents_by_marks(marks: Sequence[float]) -> list[int]:
     # Python's sort is stable: documents with equal marks stay in the order displayed.
     return sorted(range(len(marks)), key=lambda place: -marks[place])
 
 
-def _ordered_gold(gold: Sequence[int], marks: Sequence[float]) -> list[int]:
-    return [gold[place] for place in _order_marks(marks)]
+def _order_gold_by_marks(gold: Sequence[int], marks: Sequence[float]) -> list[int]:
+    return [gold[place] for place in _order_documents_by_marks(marks)]
 
 
 def _reciprocal_rank(gold: Sequence[int], marks: Sequence[float]) -> float:
-    ranks = (rank for rank, grade in enumerate(_ordered_gold(gold, marks)[:CUTOFF], start=1) if grade > 0)
+    ranks = (
+        rank for rank, grade in enumerate(_order_gold_by_marks(gold, marks)[:CUTOFF], start=1) if grade > 0
+    )
     return 1 / rank if (rank := next(ranks, 0)) else 0.0
 
 
 def _marks_ndcg(gold: Sequence[int], marks: Sequence[float]) -> float:
-    gains = np.array([_ordered_gold(gold, marks)], dtype=np.float64)
+    gains = np.array([_order_gold_by_marks(gold, marks)], dtype=np.float64)
     return float(ndcg_arrays(gains, np.array([gold], dtype=np.float64), CUTOFF, gain="exponential")[0])
 
 
@@ -442,7 +444,7 @@ class PeopleScores:
         return self.pooled.scores
 
     def score(self, aggregation: Aggregation = "paper") -> float:
-        """The family's main measure by one convention."""
+        """People's score by the family's main measure and by one convention."""
         return self.scores(aggregation)[MAIN[self.family]]
 
     def main_score_per_annotator(self) -> list[float]:
@@ -557,12 +559,12 @@ def human_score_interval(
         return wilson(score, n, confidence=confidence)
     if family == "sts":
         if n < _LEAST_PAIRS:
-            return _no_interval(score, n, f"none: fewer than {_LEAST_PAIRS} items")
+            return _make_score_without_interval(score, n, f"none: fewer than {_LEAST_PAIRS} items")
         return fisher_z(score, n, confidence=confidence, error=error)
     if len(annotators) > 1:
         return replace(observed_range(annotators, n, "annotators"), value=score)
     if one_annotator == "none":
-        return _no_interval(score, n, "none: one annotator")
+        return _make_score_without_interval(score, n, "none: one annotator")
     return wilson(score, n, confidence=confidence)
 
 
@@ -591,7 +593,7 @@ def bootstrap_map_over_queries(
     return bootstrap_ci([math.fsum(values) / len(values) for values in every], seed=seed)
 
 
-def _no_interval(score: float, n: int, why: str) -> Estimate:
+def _make_score_without_interval(score: float, n: int, why: str) -> Estimate:
     return Estimate(score, n=n, method=why)
 
 

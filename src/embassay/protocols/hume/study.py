@@ -159,13 +159,13 @@ def _check_label(value: Any, where: str, labels: Sequence[Label]) -> Label:
     # A CSV file turns the label 1 into the text 1.
     by_text = {str(label): label for label in labels}
     if not isinstance(value, str | int) or (by_text and str(value) not in by_text):
-        raise _wrong_value(where, value, f"one of {', '.join(by_text)}" if by_text else "a label")
+        raise _make_wrong_value_error(where, value, f"one of {', '.join(by_text)}" if by_text else "a label")
     return by_text.get(str(value), value)
 
 
 def _check_cluster(value: Any, where: str) -> str | None:
     if not isinstance(value, str | int):
-        raise _wrong_value(where, value, "a group id")
+        raise _make_wrong_value_error(where, value, "a group id")
     return str(value).strip() or None
 
 
@@ -175,24 +175,24 @@ def _check_rating(value: Any, where: str) -> float:
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number):
-        raise _wrong_value(where, value, "a number")
+        raise _make_wrong_value_error(where, value, "a number")
     return number
 
 
 def _check_marks(value: Any, where: str, like: Marks | None) -> Marks:
     whole = isinstance(value, Sequence) and all(isinstance(mark, int) and mark >= 0 for mark in value)
     if not whole or not len(value):
-        raise _wrong_value(where, value, "a list of whole numbers of 0 or more")
+        raise _make_wrong_value_error(where, value, "a list of whole numbers of 0 or more")
     if like is None and not any(value):
         raise DataError(
             f"{where} has no relevant document.", mend="Leave the query out, because it has no score."
         )
     if like is not None and (len(value) != len(like) or max(value) > 1):
-        raise _wrong_value(where, value, f"{len(like)} times 0 or 1")
+        raise _make_wrong_value_error(where, value, f"{len(like)} times 0 or 1")
     return tuple(int(mark) for mark in value)
 
 
-def _wrong_value(where: str, value: Any, expected: str) -> DataError:
+def _make_wrong_value_error(where: str, value: Any, expected: str) -> DataError:
     return DataError(f"{where} is {value!r}.", mend=f"It must be {expected}.")
 
 
@@ -280,7 +280,7 @@ class StudyTask(_StrictStudyModel):
 
     @property
     def spec(self) -> TaskSpec:
-        """What scoring needs of it."""
+        """What scoring needs of the task."""
         return TaskSpec(self.name, self.family, self.lang, tuple(label.value for label in self.labels))
 
 
@@ -376,7 +376,7 @@ class StudyFolder:
         """
         rows = {row.id: row.gold for _, row in read_jsonl_rows(self.path / GOLD, GoldRow)}
         items = [
-            StudyItem(item.id, item.task, item.lang, gold=_as_tuple(rows.get(item.id)))
+            StudyItem(item.id, item.task, item.lang, gold=_convert_list_to_tuple(rows.get(item.id)))
             for item in self.select_task_items(task)
         ]
         return gold_values(self.task(task).spec, items)
@@ -406,7 +406,7 @@ def read_jsonl_rows(path: Path, kind: type[T], mend: str = _MEND) -> Iterator[tu
         try:
             row = kind.model_validate_json(text)
         except ValidationError as error:
-            raise _line_fault(error, path, number, mend) from None
+            raise _make_line_error(error, path, number, mend) from None
         yield number, row
 
 
@@ -416,7 +416,7 @@ def _read_study_file(path: Path) -> StudyFile:
     try:
         study = StudyFile.model_validate_json(read_bounded_file(path))
     except ValidationError as error:
-        raise _line_fault(error, path) from None
+        raise _make_line_error(error, path) from None
     if study.version != VERSION:
         raise DataError(
             "The study was written by a different version", path=path, expected=f"version {VERSION}",
@@ -425,7 +425,9 @@ def _read_study_file(path: Path) -> StudyFile:
     return study
 
 
-def _line_fault(error: ValidationError, path: Path, line: int | None = None, mend: str = _MEND) -> DataError:
+def _make_line_error(
+    error: ValidationError, path: Path, line: int | None = None, mend: str = _MEND
+) -> DataError:
     first = error.errors(include_url=False)[0]
     where = ".".join(map(str, first["loc"])) or "the line"
     return DataError(
@@ -434,7 +436,7 @@ def _line_fault(error: ValidationError, path: Path, line: int | None = None, men
     )  # fmt: skip
 
 
-def _as_tuple(value: Any) -> Any:
+def _convert_list_to_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 

@@ -236,7 +236,7 @@ def order_tasks(names: Iterable[str], paper: Sequence[str]) -> tuple[str, ...]:
     return (*(name for name in paper if name in distinct), *(name for name in distinct if name not in paper))
 
 
-def choose_tasks(
+def choose_tasks_for_dataset(
     source: str, dataset: Dataset, wanted: Sequence[T], protocol: str = "", known: Registry[T] | None = None
 ) -> list[T]:
     """The wanted tasks that the dataset is for and has the columns of.
@@ -460,12 +460,12 @@ class SuiteNamedTable(RunTable):
         object.__setattr__(self, "name", self.table.name)
 
     def as_csv(self) -> str:
-        """As without suites."""
+        """The table as CSV, the same as without suites."""
         return self.table.as_csv()
 
-    def format_for_printing(self, first: First | None = None) -> PrintedTable:
+    def format_table_for_printing(self, first: First | None = None) -> PrintedTable:
         """Renamed, and with a note for each suite."""
-        table = self.table.format_for_printing(first)
+        table = self.table.format_table_for_printing(first)
         titles = {part.dataset: part.title for suite in self.suites for part in suite.parts if part.title}
         words = [align == "l" for align in table.aligns]
         body = [

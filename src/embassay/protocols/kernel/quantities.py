@@ -135,7 +135,9 @@ def estimate_judge_bias(says: str, off: Floats) -> JudgeBias:
     return JudgeBias(says, n, mean, mean - half, mean + half)
 
 
-def forecast_more_labels(one: JudgeAssistedMean, bar: float | None = None) -> tuple[MoreLabelsOutlook, ...]:
+def forecast_gain_of_more_labels(
+    one: JudgeAssistedMean, bar: float | None = None
+) -> tuple[MoreLabelsOutlook, ...]:
     """What more labels of people would buy: the interval, and the chance that it leaves the `bar` (None: 1, for there
     is nothing to decide). Up to all units: of these, and no others, the quantity is."""
     if one.value is None or one.low is None or one.high is None:
@@ -144,7 +146,7 @@ def forecast_more_labels(one: JudgeAssistedMean, bar: float | None = None) -> tu
     return forecast_extra_labels(distance, (one.high - one.low) / 2, one.n, one.total, steps=STEPS)
 
 
-def forecast_more_items_for_pair(
+def forecast_gain_of_more_items(
     difference: float, half: float, n: int, tests: int = 1, steps: Sequence[int] = STEPS
 ) -> tuple[MoreLabelsOutlook, ...]:
     """For a difference over `n` items with `half` of its 95% interval, one of so many `tests` by Holm: what more items

@@ -19,7 +19,7 @@ class RetrieverOption:
 
 
 @dataclass(frozen=True)
-class RetrieverRequest(TaskRequest):
+class RetrieverRunRequest(TaskRequest):
     """The arguments of a run over tasks whose systems may be retrievers, too."""
 
     GROWS: ClassVar[tuple[str, ...]] = (*TaskRequest.GROWS, "retrievers")

@@ -19,14 +19,14 @@ from embassay.measures.correlation import edit_distances
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel import request
-from embassay.protocols.kernel.estimates import Items, estimate
+from embassay.protocols.kernel.estimates import Items, estimate_column_statistic
 from embassay.protocols.kernel.inputs import charge_calls_to_account
 from embassay.protocols.kernel.plan import (
     PlannedDataset,
     PlannedSystem,
     PlannedTask,
     check_unique_dataset_names,
-    choose_tasks,
+    choose_tasks_for_dataset,
     plan_datasets,
 )
 from embassay.protocols.kernel.request import SYSTEMS, option
@@ -35,7 +35,7 @@ from embassay.protocols.pteb.judging import (
     ANSWER_TOKENS,
     ModelRequestLoad,
     ScoredPairsStep,
-    forecast_questions,
+    forecast_question_cost,
 )
 from embassay.protocols.pteb.options import RatingOptions
 from embassay.protocols.pteb.paraphrasing import (
@@ -49,16 +49,16 @@ from embassay.protocols.pteb.plan import ParaphraseSource
 from embassay.protocols.pteb.ratings import (
     Judge,
     JudgeRating,
+    JudgingMeasureEstimate,
     Pair,
     RatingContext,
-    RatingEstimate,
     RatingInstructions,
     check_judge_specs,
     collect_chat_facts,
     estimate_share_of_ones,
     explain_too_many_lost,
     format_text_pair,
-    group_lost_by_reason,
+    group_lost_items_by_reason,
     plan_judges,
     rate_text_pairs,
 )
@@ -67,7 +67,7 @@ from embassay.protocols.wordings.protocol import WordingWriter
 from embassay.protocols.wordings.records import ParaphraseOutcome, Paraphraser, ParaphraseSamplingOptions
 from embassay.protocols.wordings.records import SourceText as AskedText
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.protocols.wordings.work import list_asked_texts, load_language_slices
+from embassay.protocols.wordings.work import list_texts_to_paraphrase, load_language_slices
 from embassay.records import SkippedItems, TaskOutcome, TextsWithParaphrases
 from embassay.runs.execution import HERE
 from embassay.runs.folder import RunCell, digest_json
@@ -119,7 +119,7 @@ class CandidateSelectionResult:
 def select_paraphraser(
     candidates: Sequence[CandidateParaphraserMeans], rule: CandidateSelectionRule = CandidateSelectionRule()
 ) -> CandidateSelectionResult:
-    """Apply the rule.
+    """Select a paraphraser among the candidates by the rule.
 
     >>> table_4 = [CandidateParaphraserMeans("gemma3-27b", 4.26, 0.81, 0.27),
     ... CandidateParaphraserMeans("gpt-oss-20b", 4.44, 0.55, 1.24)]
@@ -146,7 +146,7 @@ def select_paraphraser(
             candidate.name,
         ),
     )
-    return CandidateSelectionResult(best.name, _explain_choice(best, fit, tied), front, rejected)
+    return CandidateSelectionResult(best.name, _explain_chosen_candidate(best, fit, tied), front, rejected)
 
 
 def find_pareto_front(candidates: Sequence[CandidateParaphraserMeans]) -> list[CandidateParaphraserMeans]:
@@ -154,15 +154,17 @@ def find_pareto_front(candidates: Sequence[CandidateParaphraserMeans]) -> list[C
     and better in one. One without a similarity or edit distance is on no front; an unknown runtime counts as the
     longest."""
     rated = [one for one in candidates if one.similarity is not None and one.edit_distance is not None]
-    return [candidate for candidate in rated if not any(_dominates(other, candidate) for other in rated)]
+    return [
+        candidate for candidate in rated if not any(_dominates_candidate(other, candidate) for other in rated)
+    ]
 
 
-def _dominates(a: CandidateParaphraserMeans, b: CandidateParaphraserMeans) -> bool:
-    first, second = _list_criteria(a), _list_criteria(b)
+def _dominates_candidate(a: CandidateParaphraserMeans, b: CandidateParaphraserMeans) -> bool:
+    first, second = _list_candidate_criteria(a), _list_candidate_criteria(b)
     return first != second and all(x >= y for x, y in zip(first, second, strict=True))
 
 
-def _list_criteria(candidate: CandidateParaphraserMeans) -> tuple[float, float, float]:
+def _list_candidate_criteria(candidate: CandidateParaphraserMeans) -> tuple[float, float, float]:
     """All of them larger for better."""
     return (
         _replace_missing_by_worst(candidate.similarity),
@@ -183,7 +185,7 @@ def _explain_unfit_candidate(candidate: CandidateParaphraserMeans, rule: Candida
     return ""
 
 
-def _explain_choice(
+def _explain_chosen_candidate(
     best: CandidateParaphraserMeans,
     fit: Sequence[CandidateParaphraserMeans],
     tied: Sequence[CandidateParaphraserMeans],
@@ -207,7 +209,7 @@ def _compute_slowness(candidate: CandidateParaphraserMeans) -> float:
 
 @dataclass(frozen=True)
 class ParaphraserSelectionOptions(RatingOptions):
-    """Options of step 2."""
+    """Options for selecting a paraphraser, which is step 2."""
 
     least_similarity: float = option(
         4.0, "Minimum mean similarity rating of a candidate, 0 to 5.", point="A7"
@@ -355,7 +357,7 @@ def make_plan(
 def list_distinct_texts(request: ParaphraserSelectionRequest, source: str) -> list[AskedText]:
     """The distinct texts of a dataset, in the order of the data."""
     parts = load_language_slices(PAIRS, request.dataset(source), request.limit, request.seed, "each")
-    asked = list_asked_texts(PAIRS, parts, by_place=False)
+    asked = list_texts_to_paraphrase(PAIRS, parts, by_place=False)
     return list({(text.lang, text.text): text for text in asked}.values())
 
 
@@ -367,7 +369,7 @@ def find_chat_model(paraphraser: Paraphraser) -> Any:
 def _plan_dataset(source: str, request: ParaphraserSelectionRequest) -> PlannedDataset:
     how = request.dataset(source)
     dataset = opening.open_request_dataset(how)
-    choose_tasks(source, dataset, [ScoredPairsStep(TASK)])
+    choose_tasks_for_dataset(source, dataset, [ScoredPairsStep(TASK)])
     parts = load_language_slices(PAIRS, how, request.limit, request.seed, "each")
     n = len(list_distinct_texts(request, source))
     task = PlannedTask(
@@ -492,7 +494,7 @@ def _forecast_paraphrases(
         estimate_server_tokens([message.content for message in question.messages]) for question in questions
     )
     written = estimate_server_tokens([text.text for text in fresh])
-    return forecast_questions(
+    return forecast_question_cost(
         head, paraphraser.chat.model, ModelRequestLoad(len(asked), len(fresh), read, written)
     )
 
@@ -509,7 +511,7 @@ def _forecast_ratings(
     texts = estimate_server_tokens([text.text for text in asked])
     head = CellForecast(TASK, dataset.name, judge.name, n, 0, 0)
     chat = Judge(judge.spec, plan.longest).open()
-    return forecast_questions(
+    return forecast_question_cost(
         head, chat, ModelRequestLoad(n, n, n * prompt + 2 * candidates * texts, n * ANSWER_TOKENS)
     )
 
@@ -541,13 +543,13 @@ def score_paraphraser_criteria(
     """
     ids = make_paraphrase_ids(paraphrases)
     unusable = ["" if paraphrase.usable else paraphrase.outcome for paraphrase in paraphrases]
-    unworded = group_lost_by_reason("texts without a paraphrase", ids, unusable)
+    unworded = group_lost_items_by_reason("texts without a paraphrase", ids, unusable)
     reason = explain_too_many_lost("texts had no usable paraphrase", len(paraphrases), unworded)
     rated, unrated = average_similarity_ratings(paraphrases, ratings, context)
     pairs = select_pairs_to_rate(paraphrases)
     texts, wordings = [text for text, _ in pairs], [wording for _, wording in pairs]
-    distances = _place_values_of_usable(paraphrases, edit_distances(texts, wordings))
-    lengths = _place_values_of_usable(paraphrases, [len(wording) / len(text) for text, wording in pairs])
+    distances = _pad_unusable_with_nan(paraphrases, edit_distances(texts, wordings))
+    lengths = _pad_unusable_with_nan(paraphrases, [len(wording) / len(text) for text, wording in pairs])
     seconds = _list_text_seconds(paraphrases)
     figures = [
         rated,
@@ -556,7 +558,7 @@ def score_paraphraser_criteria(
         estimate_mean_rating_measure("length_ratio", lengths, context, NOTHING),
     ]
     if reason:
-        figures = [RatingEstimate(each.measure, each.variant, each.n, reason) for each in figures]
+        figures = [JudgingMeasureEstimate(each.measure, each.variant, each.n, reason) for each in figures]
     # Shares stand whatever was lost: they are what tells how much that is.
     figures += _make_share_measures(paraphrases, ratings, context)
     items = Items()
@@ -578,7 +580,7 @@ def score_judge_cross_check(
     judge: str,
     context: RatingContext,
 ) -> TaskOutcome:
-    """The similarity alone, as another judge sees it: variant `judge=NAME`."""
+    """Score the similarity alone, as another judge sees it: variant `judge=NAME`."""
     rated, unrated = average_similarity_ratings(paraphrases, ratings, context, f"judge={judge}")
     ids, items = make_paraphrase_ids(paraphrases), Items()
     items.add(ids, _list_text_ratings(paraphrases, ratings), HEADLINE)
@@ -590,45 +592,49 @@ def average_similarity_ratings(
     ratings: Sequence[JudgeRating],
     context: RatingContext,
     variant: str = "",
-) -> tuple[RatingEstimate, tuple[SkippedItems, ...]]:
+) -> tuple[JudgingMeasureEstimate, tuple[SkippedItems, ...]]:
     """The mean rating of the usable paraphrases, and those without a rating."""
     ids = [
         key
         for key, paraphrase in zip(make_paraphrase_ids(paraphrases), paraphrases, strict=True)
         if paraphrase.usable
     ]
-    lost = group_lost_by_reason("paraphrases without a rating", ids, [rating.reason for rating in ratings])
+    lost = group_lost_items_by_reason(
+        "paraphrases without a rating", ids, [rating.reason for rating in ratings]
+    )
     reason = explain_too_many_lost("paraphrases had no rating", len(ids), lost)
     values = _list_text_ratings(paraphrases, ratings)
     if reason:
-        return RatingEstimate(HEADLINE, variant, int(np.isfinite(values).sum()), reason), lost
+        return JudgingMeasureEstimate(HEADLINE, variant, int(np.isfinite(values).sum()), reason), lost
     return estimate_mean_rating_measure(HEADLINE, values, context, NOTHING, variant), lost
 
 
 def estimate_mean_rating_measure(
     measure: str, values: Floats, context: RatingContext, otherwise: str, variant: str = ""
-) -> RatingEstimate:
+) -> JudgingMeasureEstimate:
     """The mean of the values that are there, resampled over all texts so that candidates are paired; `otherwise` is
     the reason where there is none."""
     n = int(np.isfinite(values).sum())
     if not n:
-        return RatingEstimate(measure, variant, 0, otherwise)
-    mean = estimate(values[:, None], lambda means: means[..., 0], context, "texts", "bootstrap over texts")
-    return RatingEstimate(measure, variant, n, mean)
+        return JudgingMeasureEstimate(measure, variant, 0, otherwise)
+    mean = estimate_column_statistic(
+        values[:, None], lambda means: means[..., 0], context, "texts", "bootstrap over texts"
+    )
+    return JudgingMeasureEstimate(measure, variant, n, mean)
 
 
 def _make_share_measures(
     paraphrases: Sequence[ParaphraseOutcome], ratings: Sequence[JudgeRating], context: RatingContext
-) -> list[RatingEstimate]:
+) -> list[JudgingMeasureEstimate]:
     """How many texts came back as they were, and how many were lost on the way."""
     copied = [float(paraphrase.outcome == "copied") for paraphrase in paraphrases if paraphrase.usable]
     unrated = [float(rating.value is None) for rating in ratings]
     failed = np.array([float(not paraphrase.usable) for paraphrase in paraphrases])
     return [
-        estimate_share_of_ones("copied", _place_values_of_usable(paraphrases, copied), context, NOTHING),
+        estimate_share_of_ones("copied", _pad_unusable_with_nan(paraphrases, copied), context, NOTHING),
         estimate_share_of_ones("failed", failed, context, NOTHING),
         estimate_share_of_ones(
-            "failed_ratings", _place_values_of_usable(paraphrases, unrated), context, NOTHING
+            "failed_ratings", _pad_unusable_with_nan(paraphrases, unrated), context, NOTHING
         ),
     ]
 
@@ -646,12 +652,12 @@ def _list_text_seconds(paraphrases: Sequence[ParaphraseOutcome]) -> Floats:
 
 def _list_text_ratings(paraphrases: Sequence[ParaphraseOutcome], ratings: Sequence[JudgeRating]) -> Floats:
     """The rating of every text's paraphrase, NaN where there is none."""
-    return _place_values_of_usable(
+    return _pad_unusable_with_nan(
         paraphrases, [np.nan if rating.value is None else rating.value for rating in ratings]
     )
 
 
-def _place_values_of_usable(
+def _pad_unusable_with_nan(
     paraphrases: Sequence[ParaphraseOutcome], of_usable: Sequence[float] | Floats
 ) -> Floats:
     """Values of the usable paraphrases at the places of all, NaN at the others'."""
@@ -742,6 +748,6 @@ class _WordedTextCounter(SilentListener):
     def __init__(self, advance: Callable[[int], None]) -> None:
         self._advance = advance
 
-    def advanced_by(self, texts: int) -> None:
+    def on_stage_advanced(self, texts: int) -> None:
         """So many more of them are there."""
         self._advance(texts)

@@ -57,7 +57,7 @@ class RatingOptions:
             )
 
     def make_answer_sampling(self, seed: int) -> SamplingSettings:
-        """How an answer with this seed is drawn."""
+        """Make the sampling settings of an answer with this seed."""
         from embassay.contracts import SamplingSettings
 
         return SamplingSettings(self.judge_temperature, self.judge_top_p, seed)
@@ -69,7 +69,7 @@ class RatingOptions:
 
 @dataclass(frozen=True)
 class JudgeOptions(RatingOptions):
-    """Options of step 1."""
+    """The options of a judging run, step 1 of PTEB."""
 
     gold_bins: str = option("1,2,3,4", "Edges of the gold score bins, from 0 to 5.", point="A5")
     word_bins: str = option("10,20,30,50", "Upper edges of the word count bins.", point="A5")
@@ -214,9 +214,9 @@ class Request(request.RunRequest):
                 mend="Pass a paraphraser, such as -p recorded, or --original-only to score the original texts.",
             )
         check_run_counts(self.runs, self.until_ci, self.max_runs)
-        self._check_ratings()
+        self._check_rating_options()
 
-    def _check_ratings(self) -> None:
+    def _check_rating_options(self) -> None:
         if not (self.to_rate or self.ratings):
             return
         if self.original_only:
@@ -232,7 +232,7 @@ class Request(request.RunRequest):
 
 
 @dataclass(frozen=True)
-class StudyPool:
+class RatingStudyPool:
     """What a study is drawn from: a source of a set, some languages (all without), datasets, the run with a seed."""
 
     source: str = option("", "Paraphraser to use, if the set has several.", group=DATA)

@@ -27,9 +27,9 @@ from embassay.runs.folder import write_json
 from embassay.stats.silence import (
     SilenceAims,
     SilenceThreshold,
-    compute_score_signals,
     count_least_unanswerable,
     find_silence_threshold,
+    measure_top_score_and_margin,
     rank_answerability_signals,
 )
 
@@ -64,14 +64,14 @@ class RunSilence:
     notes: tuple[str, ...] = ()
 
     def scores(self) -> Iterator[Score]:
-        """Rows of results: thresholds, and shares with their bounds; `subset` is the kind, `variant` the signal."""
+        """Result rows of thresholds and bounded shares; `subset` is the kind, `variant` the signal."""
         if self.reason:
             yield Score(SILENT_BELOW, None, 0, reason=self.reason)
         for entry in self.signals:
             yield from _score_signal_silence(entry)
 
     def save(self, path: Path, dataset: str) -> None:
-        """As JSON, for the program that is to keep silent."""
+        """Save the silence as JSON, for the program that is to keep silent."""
         record = {"format": FORMAT, "version": VERSION, "run": self.run, "dataset": dataset}
         signals = [asdict(entry) for entry in self.signals]
         write_json(path, {**record, "reason": self.reason, "signals": signals})
@@ -96,7 +96,7 @@ def _score_signal_silence(entry: SignalSilence) -> Iterator[Score]:
 
 
 def explain_missing_threshold(silence: SilenceThreshold, kind: str) -> str:
-    """Why there is no threshold; empty where there is one."""
+    """Explain why there is no threshold; empty where there is one."""
     aims = silence.aims
     if silence.verdict == "works":
         return ""
@@ -135,7 +135,7 @@ def read_unanswerable_questions(path: str) -> dict[str, list[str]]:
 
 
 def check_unanswerable_unjudged(kinds: Kinds, answered: Sequence[str], path: str) -> None:
-    """DataError where a question without an answer has evidence according to the judgements."""
+    """Check that no question without an answer has evidence by the judgements; else DataError."""
     known = set(answered)
     both = next((key for ids in kinds.values() for key in ids if key in known), None)
     if both is not None:
@@ -149,14 +149,14 @@ def check_unanswerable_unjudged(kinds: Kinds, answered: Sequence[str], path: str
 def read_score_signals(
     entries: RunOrQrelsEntries, reranked: RunOrQrelsEntries | None
 ) -> dict[str, dict[str, float]]:
-    """Signal -> question -> value: the best score of its list, the margin to the second, and the reranker's best."""
+    """Read by signal and question: the best score, the margin to the second, and the reranker's best."""
     import polars as pl
 
     frame = entries.frame.select(pl.col("query").cast(pl.String), pl.col("value").cast(pl.Float64))
     tops = frame.group_by("query").agg(pl.col("value").top_k(2).sort(descending=True))
     signals: dict[str, dict[str, float]] = {}
     for query, values in tops.iter_rows():
-        for name, value in compute_score_signals(values).items():
+        for name, value in measure_top_score_and_margin(values).items():
             signals.setdefault(name, {})[query] = value
     if reranked is not None:
         frame = reranked.frame.select(pl.col("query").cast(pl.String), pl.col("value").cast(pl.Float64))
@@ -189,14 +189,14 @@ def find_run_silence(
             entries.append(
                 SignalSilence(name, kind, loss, find_silence_threshold(bad, good, aims, len(signals)))
             )
-    return RunSilence(run, tuple(entries), notes=tuple(_silence_notes(signals, kinds, aims)))
+    return RunSilence(run, tuple(entries), notes=tuple(_list_silence_notes(signals, kinds, aims)))
 
 
 def _take_values_by_id(of: Mapping[str, float], ids: Sequence[str]) -> Values:
     return np.array([of.get(key, -math.inf) for key in ids], dtype=np.float64)
 
 
-def _silence_notes(
+def _list_silence_notes(
     signals: Mapping[str, Mapping[str, float]], kinds: Kinds, aims: SilenceAims
 ) -> Iterator[str]:
     least = count_least_unanswerable(aims, len(signals))
@@ -211,7 +211,7 @@ def _silence_notes(
 def check_unanswerable_were_asked(
     signals: Mapping[str, Mapping[str, float]], kinds: Kinds, path: str
 ) -> None:
-    """DataError where a run has no list for any question without an answer: it was never asked them."""
+    """Check that each run has a list for some question without an answer; DataError if never asked."""
     if not any(key in signals["score"] for ids in kinds.values() for key in ids):
         raise DataError(
             "the run has no list for any question without an answer", path=path,

@@ -114,7 +114,7 @@ class SageOptions:
         return {name: value for name, value in every.items() if (name, value) not in whole}
 
     def item_limit(self, task: str, limit: int | None) -> int | None:
-        """How many items of a task are drawn at most; None for all.
+        """The most items of a task that are drawn; None for all.
 
         >>> SageOptions(document_cap=12).item_limit("sensitivity", None), SageOptions().item_limit("sensitivity", 20)
         (12, 20)
@@ -132,7 +132,7 @@ _BEYOND = {
 
 
 def parse_edit_names(names: str) -> tuple[str, ...]:
-    """The edits of a list, each once, in one order. UsageError for a name that is none of them.
+    """Parse the edits of a list, each once, in one order; UsageError for a name that is none.
 
     >>> parse_edit_names("facts, synonyms")
     ('synonyms', 'facts')
@@ -149,7 +149,7 @@ def parse_edit_names(names: str) -> tuple[str, ...]:
 
 
 def read_needle(path: str) -> str:
-    """The text of `--needle`; empty without one: ours then."""
+    """Read the text of `--needle`; empty without one: ours then."""
     if not path:
         return ""
     from embassay.text import read_needle
@@ -158,7 +158,7 @@ def read_needle(path: str) -> str:
 
 
 def _normalize_edit_names(names: str) -> str:
-    """A choice of edits in the one way it is written."""
+    """Normalise a choice of edits to the one way it is written."""
     from embassay.protocols.sage.tasks import RETRIEVAL_EDITS, parse_edit_list
 
     chosen = parse_edit_list(names)

@@ -14,7 +14,7 @@ FailOn = Literal["any", "changed", "lists"]
 
 @dataclass(frozen=True)
 class OwnTextsAndQuestions:
-    """Own texts and questions."""
+    """Options that name own texts and questions."""
 
     corpus: str | None = option(
         None,

@@ -36,7 +36,7 @@ def is_check_failed(check: FingerprintCheck, fail_on: FailOn) -> bool:
 
 
 def list_check_findings(check: FingerprintCheck) -> Iterator[WatchFinding]:
-    """The answers, the lists and each threshold."""
+    """List the findings of a check: on the answers, the lists and each threshold."""
     kinds = "; ".join(f"{change.kind}: {change.evidence}" for change in check.changes)
     kept = None if check.verdict == "not comparable" else check.verdict == "same"
     why = "" if kept else "; ".join(filter(None, (check.reason, kinds)))
@@ -69,7 +69,7 @@ def list_check_findings(check: FingerprintCheck) -> Iterator[WatchFinding]:
             f"{format_share_with_interval(golden.then)} did when recorded"
         )
         why = f"change {format_share_with_interval(golden.change, signed=True)}"
-        yield WatchFinding(f"labels of {golden.name}", golden.holds, told, golden.questions, why)
+        yield WatchFinding(f"labels of {golden.name}", golden.do_labels_hold, told, golden.questions, why)
     for state in check.thresholds:
         yield WatchFinding(
             f"{state.measure} threshold {state.threshold:.3f} of {state.file}", state.holds,

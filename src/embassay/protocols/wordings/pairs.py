@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from embassay.data.language import explain_language_mismatch
 from embassay.data.lines import DelimitedTable, read_text_lines
-from embassay.data.rows import Row, RowSource, escape_spreadsheet_formula
+from embassay.data.rows import RowSource, SourceRow, escape_spreadsheet_formula
 from embassay.data.tables import find_known_suffix, open_table_file
 from embassay.data.views import draw
 from embassay.errors import UsageError
@@ -116,7 +116,7 @@ class CandidateWording:
 
     @property
     def key(self) -> str:
-        """What decides whether it is drawn."""
+        """The key that decides whether the wording is drawn."""
         return f"{self.dataset}\n{self.paraphrase.text}\n{self.paraphrase.wording}"
 
 
@@ -313,7 +313,7 @@ def write_rating_table(
         write_file_atomically(path, "".join(f"{line}\n" for line in lines))
         return
     cells = (
-        [escape_spreadsheet_formula(_convert_to_plain_value(row.get(column))) for column in columns]
+        [escape_spreadsheet_formula(_convert_to_cell_value(row.get(column))) for column in columns]
         for row in rows
     )
     # Spreadsheets take a file without the mark for one in an old code page.
@@ -328,13 +328,13 @@ def open_rating_table(path: Path) -> RowSource:
     return DelimitedTable(path, max((",", ";", "\t"), key=header.count))
 
 
-def read_stripped_cell(row: Row, column: str) -> str:
+def read_stripped_cell(row: SourceRow, column: str) -> str:
     """A cell as text without blanks around it; empty where there is none."""
     value = row.cells.get(column)
     return "" if value is None else str(value).strip()
 
 
-def _convert_to_plain_value(value: Any) -> Any:
+def _convert_to_cell_value(value: Any) -> Any:
     if value is None:
         return ""
     return f"{value:g}" if isinstance(value, float) else value

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import STATISTICS, SYSTEMS, option
-from embassay.records import Result
+from embassay.records import ResultRow
 
 if TYPE_CHECKING:
     from embassay.contracts import SamplingSettings
@@ -108,7 +108,7 @@ class Paraphraser(Protocol):
 
     @property
     def remote(self) -> bool:
-        """Whether it asks a server that may want money."""
+        """Whether the paraphraser is remote: it asks a server that may want money."""
         ...
 
     def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:
@@ -180,7 +180,7 @@ OnFailure = Literal["leave out", "original"]
 
 
 def parse_last_seeds(entries: Sequence[str] | None) -> tuple[tuple[str, int], ...]:
-    """`DATASET=SEED`, several times, as pairs. UsageError for what is no such thing.
+    """Parse `DATASET=SEED` entries as pairs of a dataset and its last seed. UsageError for others.
 
     >>> parse_last_seeds(["biosses=1443"])
     (('biosses', 1443),)
@@ -264,7 +264,7 @@ class WordingQuality:
 
     @property
     def failed(self) -> int:
-        """Texts without a usable wording."""
+        """The number of texts without a usable wording."""
         return self.texts - self.usable
 
     @property
@@ -284,7 +284,7 @@ def measure_wording_quality(rows: Iterable[ParaphraseOutcome]) -> WordingQuality
         outcomes=dict(Counter(row.outcome for row in rows)),
         rejected=dict(rejected),
         retries=sum(max(0, row.attempts - 1) for row in rows),
-        duplicates=_count_duplicates(usable),
+        duplicates=_count_duplicate_wordings(usable),
         edit_distance=_average_or_none(_compute_edit_distances(usable)),
         length_ratio=_average_or_none([len(row.wording) / len(row.text) for row in usable]),
         seconds=_average_or_none([row.seconds for row in drawn]),
@@ -301,7 +301,7 @@ def make_wording_quality_rows(
     variant: str,
     seed: int,
     protocol: str = "pteb",
-) -> list[Result]:
+) -> list[ResultRow]:
     """The quality as result rows of the task `paraphrases`: of all texts and, where there are several, of each language
     (`subset`, without outcomes that no text of it had).
 
@@ -313,7 +313,7 @@ def make_wording_quality_rows(
     if len(langs) > 1:
         parts += [(lang, lang, [row for row in rows if row.lang == lang]) for lang in langs]
     return [
-        Result(
+        ResultRow(
             protocol, "paraphrases", dataset, subset, lang, variant, system, measure, value, n,
             seed=seed, reason=reason if value is None else "",
         )
@@ -346,7 +346,7 @@ def _compute_edit_distances(usable: Sequence[ParaphraseOutcome]) -> list[float]:
     return list(edit_distances([row.text for row in usable], [row.wording for row in usable]).tolist())
 
 
-def _count_duplicates(usable: Sequence[ParaphraseOutcome]) -> int:
+def _count_duplicate_wordings(usable: Sequence[ParaphraseOutcome]) -> int:
     """How many different texts share their wording with another one of their language."""
     texts: dict[tuple[str, str], set[str]] = defaultdict(set)
     for row in usable:

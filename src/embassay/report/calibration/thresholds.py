@@ -34,7 +34,7 @@ from embassay.protocols.calibration.shift import FEATURES
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, make_value_claim
 from embassay.protocols.kernel.tables import SCORE
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.board import BoardRow, SystemBoard
 from embassay.report.calibration.silence import make_value_interval_entry, show_silence_thresholds
 from embassay.report.cards.findings import SystemFinding, make_finding
@@ -77,13 +77,13 @@ WORDINGS = {
 }  # fmt: skip
 
 
-def tell_pairs_from_retrieval(record: RunRecord) -> str:
+def name_calibrated_task(record: RunRecord) -> str:
     """Whether pairs were calibrated, or what runs retrieved."""
     return "answers" if record.datasets("answers") else "pairs"
 
 
-def _pick_task_wording(record: RunRecord) -> CalibrationWording:
-    return WORDINGS[tell_pairs_from_retrieval(record)]
+def _pick_calibration_wording(record: RunRecord) -> CalibrationWording:
+    return WORDINGS[name_calibrated_task(record)]
 
 
 SMALL = 0.05
@@ -95,7 +95,7 @@ def calibration_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     rows = [row for row in board.ranked if row.lead.value is not None]
     if not rows:
         return VerdictText(("Nothing could be calibrated",), ((_explain_missing_calibration(record),),))
-    datasets = record.datasets(tell_pairs_from_retrieval(record))
+    datasets = record.datasets(name_calibrated_task(record))
     best = _find_most_skilled_system(record, rows, datasets)
     bars = [
         row
@@ -104,7 +104,7 @@ def calibration_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     ]
     held = [row for row in bars if row.value is not None]
     promise = _state_precision_promise(record, best, rows, held, datasets)
-    reached, skill = _state_threshold_recall(record, best, held), _state_calibration_skill(best)
+    reached, skill = _state_threshold_recall(record, best, held), _make_calibration_skill_claim(best)
     worst = _find_worst_calibrated_kind(record, best, datasets)
     lede = (
         *_explain_precision_promise(record, best, held or bars, reached),
@@ -120,7 +120,7 @@ def _state_precision_promise(
     record: RunRecord,
     best: BoardRow,
     rows: Sequence[BoardRow],
-    held: Sequence[Result],
+    held: Sequence[ResultRow],
     datasets: Sequence[str],
 ) -> Claim:
     """From which similarity on the leader keeps the requested precision, and on how many datasets; or that no
@@ -148,23 +148,25 @@ def _say_precision_promise(record: RunRecord, best: BoardRow, claim: Claim) -> S
         of_all = (f"None of {claim.of} systems has a threshold that guarantees {aim} precision",)
         return of_one if claim.of == 1 else of_all
     if claim.value is not None:
-        words = _pick_task_wording(record)
+        words = _pick_calibration_wording(record)
         above = f": at {SCORE.text(claim.value)} or above, at least {aim} of {words.units} {words.are}"
         return (name, above)
     return (name, f" guarantees {aim} precision on {claim.n} of {claim.of} datasets")
 
 
-def _state_threshold_recall(record: RunRecord, best: BoardRow, held: Sequence[Result]) -> tuple[Claim, ...]:
-    """What share the first promised threshold finds; none without one."""
+def _state_threshold_recall(
+    record: RunRecord, best: BoardRow, held: Sequence[ResultRow]
+) -> tuple[Claim, ...]:
+    """State what share the first promised threshold finds; nothing without one."""
     for result in held[:1]:
         where = {"dataset": result.dataset, "variant": PRECISION}
-        recall = record.find(tell_pairs_from_retrieval(record), best.system.name, "sample_recall", **where)
+        recall = record.find(name_calibrated_task(record), best.system.name, "sample_recall", **where)
         if recall is not None and recall.value is not None:
             return (make_value_claim(best.system.name, "sample_recall", recall.value, kind=result.dataset),)
     return ()
 
 
-def _state_calibration_skill(best: BoardRow) -> Claim:
+def _make_calibration_skill_claim(best: BoardRow) -> Claim:
     row = best.lead.row
     low, high = (None, None) if row is None else (row.ci_low, row.ci_high)
     return make_value_claim(best.system.name, "skill", best.lead.value, low, high)
@@ -179,16 +181,16 @@ def _find_most_skilled_system(
     )
 
 
-def _list_promised_thresholds(record: RunRecord, row: BoardRow, datasets: Sequence[str]) -> list[Result]:
+def _list_promised_thresholds(record: RunRecord, row: BoardRow, datasets: Sequence[str]) -> list[ResultRow]:
     """The promised thresholds of a system, one per dataset that has one."""
     thresholds = (_find_threshold_result(record, row, dataset, PRECISION) for dataset in datasets)
     return [threshold for threshold in thresholds if threshold is not None and threshold.value is not None]
 
 
 def find_threshold_strengths(run: ReportRun, system: str) -> Iterator[SystemFinding]:
-    """That it has a threshold that keeps the precision asked for."""
+    """Find that a system has a threshold that keeps the precision asked for."""
     record, row = run.record, run.board.row(system)
-    datasets = record.datasets(tell_pairs_from_retrieval(record))
+    datasets = record.datasets(name_calibrated_task(record))
     aim = numbers.format_percent(record.arguments["options"]["precision"])
     if held := _list_promised_thresholds(record, row, datasets):
         said = (
@@ -199,16 +201,16 @@ def find_threshold_strengths(run: ReportRun, system: str) -> Iterator[SystemFind
 
 
 def find_threshold_weaknesses(run: ReportRun, system: str) -> Iterator[SystemFinding]:
-    """That no threshold of it is sure to keep it."""
+    """Find that no threshold of a system is sure to keep the precision asked for."""
     record, row = run.record, run.board.row(system)
-    datasets = record.datasets(tell_pairs_from_retrieval(record))
+    datasets = record.datasets(name_calibrated_task(record))
     if datasets and row.lead.value is not None and not _list_promised_thresholds(record, row, datasets):
         aim = numbers.format_percent(record.arguments["options"]["precision"])
         yield make_finding(run, f"has no threshold that guarantees {aim} precision", weight=2)
 
 
 def _explain_precision_promise(
-    record: RunRecord, best: BoardRow, bars: Sequence[Result], reached: Sequence[Claim]
+    record: RunRecord, best: BoardRow, bars: Sequence[ResultRow], reached: Sequence[Claim]
 ) -> Iterator[Sentence]:
     """How sure the threshold is and what it finds, or why there is none."""
     confidence = numbers.format_percent(record.arguments["options"]["confidence"])
@@ -219,9 +221,10 @@ def _explain_precision_promise(
         finds = "".join(
             f"; recall on these labels is {numbers.format_percent(claim.value or 0.0)}" for claim in reached
         )
-        where = f" on {result.dataset}" if len(record.datasets(tell_pairs_from_retrieval(record))) > 1 else ""
+        where = f" on {result.dataset}" if len(record.datasets(name_calibrated_task(record))) > 1 else ""
         yield (
-            f"This holds with {confidence} confidence for {_pick_task_wording(record).units} like these{where}{finds}.",
+            f"This holds with {confidence} confidence for {_pick_calibration_wording(record).units} like "
+            f"these{where}{finds}.",
         )
         if said := _explain_threshold_confidence(record, best.system.name, result):
             yield (said,)
@@ -229,7 +232,7 @@ def _explain_precision_promise(
 
 def _say_calibration_skill(record: RunRecord, best: BoardRow, claim: Claim) -> Sentence:
     """How much of the uncertainty the similarity takes away; below 0 it adds to it."""
-    words = _pick_task_wording(record)
+    words = _pick_calibration_wording(record)
     interval = f" ({best.lead.interval})" if best.lead.interval else ""
     of = f" of the uncertainty about whether {words.whether}."
     if (claim.value or 0.0) < 0:
@@ -237,11 +240,11 @@ def _say_calibration_skill(record: RunRecord, best: BoardRow, claim: Claim) -> S
     return (f"Its {words.measure} removes {best.lead.text}", interval, of)
 
 
-def _explain_threshold_confidence(record: RunRecord, system: str, threshold: Result) -> str:
+def _explain_threshold_confidence(record: RunRecord, system: str, threshold: ResultRow) -> str:
     """What the confidence is over, and what this sample has above the threshold."""
     where = {"dataset": threshold.dataset, "variant": PRECISION}
-    given = record.find(tell_pairs_from_retrieval(record), system, GIVEN, **where)
-    seen = record.find(tell_pairs_from_retrieval(record), system, "sample_precision", **where)
+    given = record.find(name_calibrated_task(record), system, GIVEN, **where)
+    seen = record.find(name_calibrated_task(record), system, "sample_precision", **where)
     if given is None or given.value is None or seen is None or seen.value is None:
         return ""
     broken = 1 - record.arguments["options"]["confidence"]
@@ -256,7 +259,7 @@ def _explain_threshold_confidence(record: RunRecord, system: str, threshold: Res
     )
     share = (
         f"{numbers.format_percent(seen.value)}{interval} of the {seen.n:,} accepted "
-        f"{_pick_task_wording(record).are}"
+        f"{_pick_calibration_wording(record).are}"
     )
     return f"The confidence is over samples of labels: {gives}, and {breaks}. Here, {share}."
 
@@ -296,13 +299,13 @@ def _explain_missing_calibration(record: RunRecord) -> str:
     return f"{next(iter(reasons), 'No cell has ended')}."
 
 
-def _find_threshold_result(record: RunRecord, row: BoardRow, dataset: str, measure: str) -> Result | None:
+def _find_threshold_result(record: RunRecord, row: BoardRow, dataset: str, measure: str) -> ResultRow | None:
     return record.find(
-        tell_pairs_from_retrieval(record), row.system.name, "threshold", dataset=dataset, variant=measure
+        name_calibrated_task(record), row.system.name, "threshold", dataset=dataset, variant=measure
     )
 
 
-def _find_probability_gaps(record: RunRecord, system: str, dataset: str) -> Iterator[Result]:
+def _find_probability_gaps(record: RunRecord, system: str, dataset: str) -> Iterator[ResultRow]:
     yield from (
         row for row in record.rows.values()
         if (row.system, row.dataset, row.measure) == (system, dataset, "gap")
@@ -313,7 +316,7 @@ def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run: thresholds, how well probabilities held, and where they stop."""
     del alone
     record, board = run.record, run.board
-    datasets, words = record.datasets(tell_pairs_from_retrieval(record)), _pick_task_wording(record)
+    datasets, words = record.datasets(name_calibrated_task(record)), _pick_calibration_wording(record)
     yield PageFactsLine.of(
         "", "Calibration", numbers.format_noun_count(len(record.ranked_systems), "system"),
         numbers.format_noun_count(len(datasets), "dataset"),
@@ -386,7 +389,7 @@ def _threshold_table(record: RunRecord, board: SystemBoard, dataset: str) -> Tab
         "System", *make_number_columns("Skill, 95%", f"Precision {options['precision']:g} from", "recall"),
         *make_number_columns(f"Recall {options['recall']:g} from", "precision")
     ]  # fmt: skip
-    rows = [[row.label, *_list_threshold_entries(record, row, dataset)] for row in board.rows]
+    rows = [[row.label, *_list_threshold_row_cells(record, row, dataset)] for row in board.rows]
     table = Table.of(f"thresholds-{dataset}", heads, rows)
     kinds = [row.system.kind for row in board.rows]
     return replace(
@@ -394,17 +397,13 @@ def _threshold_table(record: RunRecord, board: SystemBoard, dataset: str) -> Tab
     )
 
 
-def _list_threshold_entries(record: RunRecord, row: BoardRow, dataset: str) -> Iterator[Said | TableCell]:
-    skill = record.find(tell_pairs_from_retrieval(record), row.system.name, "skill", dataset=dataset)
+def _list_threshold_row_cells(record: RunRecord, row: BoardRow, dataset: str) -> Iterator[Said | TableCell]:
+    skill = record.find(name_calibrated_task(record), row.system.name, "skill", dataset=dataset)
     yield make_value_interval_entry(skill)
     for measure, other in ((PRECISION, RECALL), (RECALL, PRECISION)):
         yield make_value_interval_entry(_find_threshold_result(record, row, dataset, measure))
         result = record.find(
-            tell_pairs_from_retrieval(record),
-            row.system.name,
-            f"sample_{other}",
-            dataset=dataset,
-            variant=measure,
+            name_calibrated_task(record), row.system.name, f"sample_{other}", dataset=dataset, variant=measure
         )
         yield _format_share(result.value if result is not None else None)
 
@@ -424,25 +423,21 @@ def _reliability_figure(record: RunRecord, board: SystemBoard, dataset: str) -> 
     return Figure(
         dataset, plots.draw_line_chart(series, ticks, SHARES, "predicted percent, held out", diagonal=True), summary,
         "Vertical axis: the observed percent, with its exact 95% interval, for each tenth of the "
-        f"{_pick_task_wording(record).units}. On the diagonal, predictions are exact."
+        f"{_pick_calibration_wording(record).units}. On the diagonal, predictions are exact."
     )  # fmt: skip
 
 
 def _draw_precision_recall_curves(record: RunRecord, board: SystemBoard, dataset: str) -> Iterator[Figure]:
     """Of the best systems: precision at every recall, and what is promised; of several datasets the best one alone."""
     aim = record.arguments["options"]["precision"]
-    most = MOST_TRADEOFFS if len(record.datasets(tell_pairs_from_retrieval(record))) == 1 else 1
+    most = MOST_TRADEOFFS if len(record.datasets(name_calibrated_task(record))) == 1 else 1
     for row in [row for row in board.ranked if row.lead.value is not None][:most]:
         points = tuple(_list_precision_recall_points(record, row.system.name, dataset))
         if not points:
             continue
         series = [plots.NamedPlotLine("seen", points, row.system.kind)]
         reached = record.find(
-            tell_pairs_from_retrieval(record),
-            row.system.name,
-            "sample_recall",
-            dataset=dataset,
-            variant=PRECISION,
+            name_calibrated_task(record), row.system.name, "sample_recall", dataset=dataset, variant=PRECISION
         )
         threshold = _find_threshold_result(record, row, dataset, PRECISION)
         summary = f"No threshold of {row.label} guarantees {numbers.format_percent(aim)} precision."
@@ -467,7 +462,7 @@ def _draw_precision_recall_curves(record: RunRecord, board: SystemBoard, dataset
 
 def _list_precision_recall_points(
     record: RunRecord, system: str, dataset: str
-) -> Iterator[tuple[float, Result]]:
+) -> Iterator[tuple[float, ResultRow]]:
     rows = [row for row in record.rows.values() if (row.system, row.dataset) == (system, dataset)]
     recall = {row.subset: row.value for row in rows if row.measure == "recall" and row.subset}
     for row in rows:
@@ -477,10 +472,10 @@ def _list_precision_recall_points(
 
 
 def _show_mistake_costs(record: RunRecord, board: SystemBoard) -> Iterator[Block]:
-    """Where mistakes cost least, beside accepting all and nothing; no block where no cost was asked for."""
+    """Show where mistakes cost least, beside accepting all and nothing; no block without a cost."""
     pair = (
         replace(_mistake_cost_table(record, board, dataset), title=dataset)
-        for dataset in record.datasets(tell_pairs_from_retrieval(record))
+        for dataset in record.datasets(name_calibrated_task(record))
     )
     tables = [table for table in pair if table.lines]
     if not tables:
@@ -489,8 +484,8 @@ def _show_mistake_costs(record: RunRecord, board: SystemBoard) -> Iterator[Block
     confidence = numbers.format_percent(record.arguments["options"]["confidence"])
     yield Heading("Thresholds with the lowest cost", "calibration-costs")
     yield ParagraphBlock(
-        f"{_pick_task_wording(record).mistakes.format(wrong=wrong, missed=missed)} The threshold was chosen on half of "
-        f"the labels; costs are per label in the other half, and “at most” holds with {confidence} confidence."
+        f"{_pick_calibration_wording(record).mistakes.format(wrong=wrong, missed=missed)} The threshold was chosen on "
+        f"half of the labels; costs are per label in the other half, and “at most” holds with {confidence} confidence."
     )
     yield from tables
 
@@ -503,7 +498,7 @@ def _mistake_cost_table(record: RunRecord, board: SystemBoard, dataset: str) -> 
     for row in board.ranked:
         least, whole, none = (
             record.find(
-                tell_pairs_from_retrieval(record), row.system.name, "cost", dataset=dataset, variant=variant
+                name_calibrated_task(record), row.system.name, "cost", dataset=dataset, variant=variant
             )
             for variant in (COST, "accept all", "accept nothing")
         )
@@ -520,7 +515,7 @@ def _mistake_cost_table(record: RunRecord, board: SystemBoard, dataset: str) -> 
     return Table.of(f"costs-{dataset}", heads, rows)
 
 
-def _reliability_points(record: RunRecord, system: str, dataset: str) -> Iterator[tuple[float, Result]]:
+def _reliability_points(record: RunRecord, system: str, dataset: str) -> Iterator[tuple[float, ResultRow]]:
     rows = [row for row in record.rows.values() if (row.system, row.dataset) == (system, dataset)]
     foretold = {row.subset: row.value for row in rows if row.measure == "foretold"}
     for row in rows:
@@ -534,7 +529,7 @@ def _summarize_reliability_series(series: plots.NamedPlotLine) -> str:
 
 
 def _probability_gap_table(record: RunRecord, board: SystemBoard, dataset: str) -> Table:
-    """A line per kind of pair, a column per system."""
+    """Make the table of probability gaps: a line per kind of pair, a column per system."""
     gaps_of = {
         row.system.name: {gap.subset: gap for gap in _find_probability_gaps(record, row.system.name, dataset)}
         for row in board.ranked
@@ -548,7 +543,7 @@ def _probability_gap_table(record: RunRecord, board: SystemBoard, dataset: str) 
     return Table(f"gaps-{dataset}", "", "Pairs", heads, tuple(lines), digits=2)
 
 
-def _probability_gap_entry(row: Result | None) -> TableCell:
+def _probability_gap_entry(row: ResultRow | None) -> TableCell:
     if row is None or row.value is None:
         return TableCell(numbers.NONE, why="too few pairs" if row is None else row.reason)
     low, high = row.ci_low, row.ci_high
@@ -568,7 +563,7 @@ def calibration_view(
     the files are."""
     yield calibration_verdict(record, board)
     notes = []
-    datasets = record.datasets(tell_pairs_from_retrieval(record))
+    datasets = record.datasets(name_calibrated_task(record))
     for dataset in datasets:
         table = _threshold_table(record, board, dataset)
         yield replace(table, title=dataset) if len(datasets) > 1 else table
@@ -636,7 +631,7 @@ def calibration_check_view(checked: CalibrationCheck) -> Iterator[Block]:
 
 
 def _describe_promise_outcome(promise: PromiseCheck) -> str:
-    """What was promised, and what new labels show."""
+    """Describe what was promised, and what new labels show."""
     asked = f"At least {numbers.format_percent(promise.aim)} {promise.measure} was guaranteed"
     if promise.share is None:
         return f"{asked}; here it is undefined, because nothing is accepted."
@@ -645,7 +640,7 @@ def _describe_promise_outcome(promise: PromiseCheck) -> str:
 
 
 def threshold_translation_view(found: Sequence[ThresholdTranslation]) -> Iterator[Block]:
-    """A threshold of one system in the scales of others."""
+    """Show a threshold of one system in the scales of others."""
     if not found:
         yield ParagraphBlock("There is nothing to convert, because no pairs were scored by both systems.")
         return

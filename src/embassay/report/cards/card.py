@@ -17,7 +17,7 @@ from embassay.report.board import (
     BoardTask,
     BoardValue,
     SystemBoard,
-    has_task_board,
+    has_board_of_tasks,
     name_row_system_in_sentence,
 )
 from embassay.report.cards.findings import (
@@ -90,9 +90,9 @@ class SystemRunScores:
 
 def find_system_standings(run: ReportRun, row: BoardRow, *, several: bool) -> SystemRunScores:
     """Those of a run; of several, and where the run has no board, the leading score alone, under the run's title."""
-    if not several and has_task_board(run.record.kind):
-        return SystemRunScores("", _say_rank_of_system(run, row), _list_placed_scores(run, row))
-    place = _say_rank_of_system(run, row) if has_task_board(run.record.kind) else ()
+    if not several and has_board_of_tasks(run.record.kind):
+        return SystemRunScores("", _say_rank_of_system(run, row), _list_scores_among_systems(run, row))
+    place = _say_rank_of_system(run, row) if has_board_of_tasks(run.record.kind) else ()
     return SystemRunScores(run.title, place, tuple(_find_leading_score(run, row.system.name)))
 
 
@@ -127,7 +127,7 @@ def _say_rank_of_system(run: ReportRun, row: BoardRow) -> Sentence:
     best = [
         task.short if task.short.isupper() else task.short.lower()
         for task in board.tasks
-        if row.system.name in record.scope(task.name).best
+        if row.system.name in record.find_comparison_scope(task.name).best
     ]
     tasks = convert_sentence_to_text(join_names_with_and(best))
     if row.rank:
@@ -142,7 +142,7 @@ def _say_rank_of_system(run: ReportRun, row: BoardRow) -> Sentence:
     )
 
 
-def _list_placed_scores(run: ReportRun, row: BoardRow) -> tuple[ScoreAmongSystems, ...]:
+def _list_scores_among_systems(run: ReportRun, row: BoardRow) -> tuple[ScoreAmongSystems, ...]:
     record, board = run.record, run.board
     made = []
     if board.lead == OVERALL:
@@ -314,7 +314,7 @@ class SystemCard:
 
 def make_system_cards(runs: Sequence[ReportRun]) -> tuple[SystemCard, ...] | None:
     """A card per system of which a run has results, in the order of the boards."""
-    rows = list_board_rows(sorted(runs, key=lambda run: not has_task_board(run.record.kind)))
+    rows = list_board_rows(sorted(runs, key=lambda run: not has_board_of_tasks(run.record.kind)))
     cards = (_make_system_card(runs, row) for row in rows if row.system.kind in KINDS)
     return tuple(card for card in cards if card is not None) or None
 
@@ -327,7 +327,7 @@ def make_cards_of_run(record: RunRecord, board: SystemBoard) -> tuple[SystemCard
 def _make_system_card(runs: Sequence[ReportRun], row: BoardRow) -> SystemCard | None:
     name = row.system.name
     has = [run for run in runs if _has_system(run, name)]
-    boards = [(run, run.board.row(name)) for run in has if has_task_board(run.record.kind)]
+    boards = [(run, run.board.row(name)) for run in has if has_board_of_tasks(run.record.kind)]
     several = len(runs) > 1
     found = (find_system_standings(run, run.board.row(name), several=several) for run in has)
     standings = tuple(standing for standing in found if standing.scores or standing.place)

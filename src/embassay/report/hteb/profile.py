@@ -22,9 +22,9 @@ from embassay.document.blocks import (
     VerdictText,
     build_collapsible_table,
     convert_sentence_to_text,
-    file_tables,
     join_names_with_and,
     make_number_columns,
+    file_tables,
 )
 from embassay.document.marks import LinearScale, draw_axis_labels, draw_difference_mark, fit_axis_scale
 from embassay.protocols.hteb.options import AXES, TRANSFORMATIONS, select_axis_transformations
@@ -32,7 +32,7 @@ from embassay.protocols.hteb.profiles import TOTAL, name_axis_part
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, make_count_claim
 from embassay.protocols.kernel.tables import POINTS
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.board import BoardRow, SystemBoard, list_protocol_tasks
 from embassay.report.cards.findings import SystemFinding, make_finding
 from embassay.report.notes import list_run_notes, show_gravest_notes
@@ -50,23 +50,23 @@ class SystemScoreChanges:
     """One system over all of the run: the original score, the total, and the change of every part."""
 
     row: BoardRow
-    original: Result | None
-    total: Result | None
-    changes: dict[str, Result | None]
+    original: ResultRow | None
+    total: ResultRow | None
+    changes: dict[str, ResultRow | None]
 
     @property
-    def axes(self) -> dict[str, Result]:
-        """The axes whose change has a value."""
+    def axes(self) -> dict[str, ResultRow]:
+        """The changes of the axes that have a value."""
         changes = {axis: self.changes.get(name_axis_part(axis)) for axis in AXES}
         return {name: row for name, row in changes.items() if row is not None and row.value is not None}
 
     @property
-    def worst(self) -> tuple[str, Result] | None:
+    def worst(self) -> tuple[str, ResultRow] | None:
         """The axis on which it loses most."""
         return min(self.axes.items(), key=lambda pair: pair[1].value or 0.0, default=None)
 
 
-def make_transformation_profiles(record: RunRecord, board: SystemBoard) -> list[SystemScoreChanges]:
+def make_system_profiles(record: RunRecord, board: SystemBoard) -> list[SystemScoreChanges]:
     """Those of every system, in the order of the board."""
     return [_make_system_profile(record, row) for row in board.rows]
 
@@ -95,7 +95,7 @@ def list_transformations_and_axes(record: RunRecord) -> tuple[str, ...]:
     )
 
 
-def format_score_change(row: Result | None) -> str:
+def format_score_change(row: ResultRow | None) -> str:
     """`-3.2 (-7.3 to -0.4)`, in points."""
     if row is None or row.value is None:
         return "n/a"
@@ -107,21 +107,19 @@ def format_score_change(row: Result | None) -> str:
     return POINTS.change(row.value) + ends
 
 
-def is_certain_loss(row: Result | None) -> bool:
+def is_certain_loss(row: ResultRow | None) -> bool:
     """Whether the whole interval of a change lies below 0."""
     return row is not None and row.ci_high is not None and row.ci_high < 0
 
 
-def is_little_lost(row: Result | None) -> bool:
+def is_little_lost(row: ResultRow | None) -> bool:
     """Whether the interval of a change leaves out all but a little loss."""
     return row is not None and row.ci_low is not None and row.ci_low > -LITTLE
 
 
 def hteb_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     """On which axis systems break, and which one keeps most. Without a certain loss the heading says that."""
-    profiles = [
-        row for row in make_transformation_profiles(record, board) if row.row.system.ranked and row.axes
-    ]
+    profiles = [row for row in make_system_profiles(record, board) if row.row.system.ranked and row.axes]
     if not profiles:
         return VerdictText(("Nothing is scored yet",), (("No system has a value on every dataset.",),))
     worst, sure = _state_worst_axis(profiles), _count_certain_losses(profiles)
@@ -234,7 +232,7 @@ def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield _describe_hteb_run(record, board)
     yield hteb_verdict(record, board)
     yield from show_gravest_notes(list_run_notes(record), run.mark)
-    profiles = make_transformation_profiles(record, board)
+    profiles = make_system_profiles(record, board)
     yield Heading("Profiles", "hteb-profiles")
     yield ParagraphBlock(
         "How far scores change under paraphrasing and other changes of style, longer and shorter texts, and "
@@ -316,20 +314,20 @@ def _profile_panels(profiles: Sequence[SystemScoreChanges]) -> Iterator[Block]:
         yield BlockBox("panel", (table,))
 
 
-def _write_exact_interval(row: Result) -> str:
+def _write_exact_interval(row: ResultRow) -> str:
     values = (row.value, row.ci_low, row.ci_high)
     return ",".join("" if value is None else f"{100 * value:.6g}" for value in values)
 
 
-def _change_entry(row: Result | None) -> TableCell:
-    return _make_entry(row, POINTS.change)
+def _change_entry(row: ResultRow | None) -> TableCell:
+    return _make_points_cell(row, POINTS.change)
 
 
-def _score_entry(row: Result | None) -> TableCell:
-    return _make_entry(row, POINTS.text)
+def _score_entry(row: ResultRow | None) -> TableCell:
+    return _make_points_cell(row, POINTS.text)
 
 
-def _make_entry(row: Result | None, form: Callable[[float], str]) -> TableCell:
+def _make_points_cell(row: ResultRow | None, form: Callable[[float], str]) -> TableCell:
     if row is None or row.value is None:
         return TableCell("n/a", why=row.reason if row is not None else "not part of the run")
     interval = POINTS.interval(row.ci_low, row.ci_high or 0.0) if row.ci_low is not None else "no interval"
@@ -402,7 +400,7 @@ def profile_terminal_table(record: RunRecord, board: SystemBoard, wide: bool) ->
     """Every system's original score, total, and change on each axis; for a terminal."""
     axes = [name for name in AXES if name_axis_part(name) in list_transformations_and_axes(record)]
     rows: list[list[Said | TableCell]] = []
-    for profile in make_transformation_profiles(record, board):
+    for profile in make_system_profiles(record, board):
         cells: list[Said | TableCell] = [
             profile.row.rank or numbers.NONE,
             profile.row.system.name if wide else profile.row.label,
@@ -427,7 +425,7 @@ def profile_terminal_table(record: RunRecord, board: SystemBoard, wide: bool) ->
     return Table.of("profiles", heads, rows, at=1)
 
 
-def format_score_or_state(row: Result | None, of: BoardRow) -> Said | TableCell:
+def format_score_or_state(row: ResultRow | None, of: BoardRow) -> Said | TableCell:
     """A score in points, or the state that stands there."""
     from embassay.report.terminal import format_value_or_state
 

@@ -96,7 +96,7 @@ class FamilyDifficulties:
     said: str
 
 
-def full_agreement_table(pairs: Sequence[DatasetLanguageRecord]) -> AgreementTable:
+def all_pairs_agreement_table(pairs: Sequence[DatasetLanguageRecord]) -> AgreementTable:
     """Agreement in full."""
     agreements = [pair.agreement for pair in pairs if pair.agreement is not None]
     ends = [
@@ -115,7 +115,7 @@ def full_agreement_table(pairs: Sequence[DatasetLanguageRecord]) -> AgreementTab
 
 
 def agreement_scale(values: Sequence[float], factor: float = 1.0) -> LinearScale:
-    """From 0 to 1, or as far below 0 as the values go (a hair below stops at 0), so thresholds keep their place."""
+    """The scale of agreement: from 0 to 1, or as far below 0 as the values go."""
     low = min([0.0, *(value for value in values if value < -HAIR)])
     return LinearScale(math.floor(low / 0.2) * 0.2, 1.0, 0.2, factor)
 
@@ -296,7 +296,7 @@ class AnnotatorTable:
 
 
 @dataclass(frozen=True)
-class ScoreConventionRow:
+class ScoresByConventionRow:
     """A pair: its score by each convention of the table, the text and the exact value; the first is the one used."""
 
     pair: str
@@ -308,11 +308,11 @@ class ScoreConventionTable:
     """The human score by convention, where a pair has several annotators."""
 
     columns: tuple[str, ...]
-    rows: tuple[ScoreConventionRow, ...]
+    rows: tuple[ScoresByConventionRow, ...]
 
 
 def annotators_table(pairs: Sequence[DatasetLanguageRecord]) -> AnnotatorTable:
-    """The rows of all pairs."""
+    """Make the table of annotators, with the rows of all pairs."""
     every = [(pair, annotator) for pair in pairs for annotator in (*pair.annotators, *pair.left_out)]
     return AnnotatorTable(
         tuple(_annotator_row(pair, annotator) for pair, annotator in every),
@@ -340,7 +340,7 @@ def _annotator_row(pair: DatasetLanguageRecord, annotator: AnnotatorScore) -> An
     )
 
 
-def annotator_conventions_table(pairs: Sequence[DatasetLanguageRecord]) -> ScoreConventionTable | None:
+def scores_by_convention_table(pairs: Sequence[DatasetLanguageRecord]) -> ScoreConventionTable | None:
     """The table; None where no pair has more than one annotator."""
     several = [pair for pair in pairs if len(pair.annotators) > 1]
     names = [
@@ -351,7 +351,7 @@ def annotator_conventions_table(pairs: Sequence[DatasetLanguageRecord]) -> Score
     return ScoreConventionTable(
         tuple(CONVENTIONS[name] for name in names),
         tuple(
-            ScoreConventionRow(
+            ScoresByConventionRow(
                 record.name, tuple(_format_points_cell(record.conventions.get(name)) for name in names)
             )
             for record in several

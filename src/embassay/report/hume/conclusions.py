@@ -55,12 +55,12 @@ MOST = 80
 
 
 def hume_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
-    """The finding of the run in a record. DataError where its `summary.json` is missing or damaged."""
+    """The verdict on the HUME run in a record. DataError where `summary.json` is missing or damaged."""
     return describe_hume_verdict(read_summary(record.path))
 
 
 def describe_hume_verdict(summary: Summary) -> VerdictText:
-    """The heading and up to four sentences."""
+    """Describe the verdict on a HUME run: the heading and up to four sentences."""
     every, who = list_pairs_with_models(summary), name_answerers(summary)
     label = shorten_names_to_labels(list_model_names(summary))
     if summary.pairs and all(pair.human.value is None for pair in summary.pairs):
@@ -134,7 +134,7 @@ def _describe_agreement(models: PairModels) -> str:
 
 
 def _say_annotator_agreement(beside: Sequence[PairModels]) -> str:
-    """How far people agree on these pairs."""
+    """Say how far people agree on these pairs."""
     if len(beside) == 1:
         return _describe_agreement(beside[0])
     low = sum(models.pair.trust == "low" for models in beside)
@@ -145,7 +145,7 @@ def _say_annotator_agreement(beside: Sequence[PairModels]) -> str:
 
 
 def _gold_only_verdict(summary: Summary, label: Mapping[str, str]) -> VerdictText:
-    """Where language models and systems answered, and nobody else: what each has beside gold, pair by pair."""
+    """The verdict where only gold stands beside systems and language models, pair by pair."""
     sentences: list[Sentence] = []
     for pair in summary.pairs:
         given = [system for system in (*pair.llms, *pair.models) if system.score.value is not None]
@@ -283,7 +283,7 @@ def _count_pair_wins(summary: Summary, every: Sequence[PairModels]) -> tuple[Cla
 
 
 def _say_pair_wins(claims: Sequence[Claim], who: str) -> Iterator[Sentence]:
-    """The same by scores alone, which count otherwise than the interval in the heading."""
+    """Say how many pairs are won by scores alone, which count otherwise than by the interval."""
     if claims:
         ahead, best, middle = claims
         yield (
@@ -318,7 +318,7 @@ def hume_notes(summary: Summary) -> Iterator[NoteParts]:
 
 
 def _dataset_notes(pairs: Sequence[DatasetLanguageRecord]) -> Iterator[NoteParts]:
-    """What is known of the data, once for all pairs that it is known of."""
+    """Notes on what is known of the data, once for all pairs that it is known of."""
     where: dict[str, list[DatasetLanguageRecord]] = {}
     for pair in pairs:
         for flag in pair.flags:
@@ -476,7 +476,7 @@ SHARED = ("agreed", "check", "disagree", "unread", "biased")
 
 
 def divided_items_view(tasks: Sequence[TaskDividedWithLlm]) -> Iterator[Block]:
-    """What `hume hybrid` found: which items people must answer, task by task; nothing without tasks."""
+    """View what `hume hybrid` found: which items people must answer; nothing without tasks."""
     if not tasks:
         return
     heads: list[str | Column] = [
@@ -513,7 +513,7 @@ def divided_items_view(tasks: Sequence[TaskDividedWithLlm]) -> Iterator[Block]:
 
 
 def task_owners_view(tasks: Sequence[TaskOwnership]) -> Iterator[Block]:
-    """What `hume hybrid --by agreement` found: whose each task is, and how sure that is."""
+    """View what `hume hybrid --by agreement` found: who owns each task, and how sure that is."""
     heads: list[str | Column] = [
         "Task",
         "Whose",
@@ -620,8 +620,7 @@ def _llm_notes(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
     people = means.people.overall.value
     beside = "" if people is None else f"; {name_answerers(summary)} on the same pairs {POINTS.text(people)}"
     yield (
-        "Language models as annotators, mean over "
-        f"{numbers.format_noun_count(means.pairs, 'pair')}: {scores}{beside}."
+        f"Language models as annotators, mean over {numbers.format_noun_count(means.pairs, 'pair')}: {scores}{beside}."
     )
 
 

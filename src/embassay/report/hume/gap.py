@@ -10,8 +10,8 @@ from embassay.document.blocks import (
     Table,
     VerdictText,
     convert_sentence_to_text,
-    file_tables,
     join_names_with_and,
+    file_tables,
 )
 from embassay.protocols.hume.record import (
     DatasetLanguageRecord,
@@ -32,13 +32,13 @@ from embassay.report.hume.agreement import (
     NoisyPair,
     PairDisputes,
     ScoreConventionTable,
-    annotator_conventions_table,
+    all_pairs_agreement_table,
     annotators_table,
     find_disputed_items,
     find_low_agreement_pairs,
-    full_agreement_table,
     plot_model_lead_by_agreement,
     rate_human_pair_difficulty,
+    scores_by_convention_table,
 )
 from embassay.report.hume.conclusions import describe_hume_verdict, divided_items_view
 from embassay.report.hume.differences import (
@@ -60,10 +60,10 @@ from embassay.report.hume.families import (
     LlmMeansTable,
     PeopleVsModelChart,
     format_agreement,
-    format_family_name,
     format_interval_ends,
     format_score_in_points,
     format_score_with_interval,
+    format_task_family,
     is_annotator_range,
     list_first_pair_names,
     list_pairs_with_models,
@@ -144,7 +144,7 @@ def hume_page(record: RunRecord, _: SystemBoard) -> HumePage:
         against=against,
         beside=join_difference_plots_in_table(against[:BESIDE]),
         difficulty=rate_human_pair_difficulty(summary.pairs),
-        trust=full_agreement_table(summary.pairs),
+        trust=all_pairs_agreement_table(summary.pairs),
         lead=plot_model_lead_by_agreement(summary, every),
         llms=llm_means_table(summary),
         divided=tuple(_divided_study_blocks(record)),
@@ -152,7 +152,7 @@ def hume_page(record: RunRecord, _: SystemBoard) -> HumePage:
         undecided=undecided_pairs_table(summary, every),
         annotators=annotators_table(summary.pairs),
         disputes=find_disputed_items(summary.pairs),
-        conventions=annotator_conventions_table(summary.pairs),
+        conventions=scores_by_convention_table(summary.pairs),
         groups=tuple(_people_group_tables(record)),
         tables=file_tables(record.path, PAPER),
         is_short=len(summary.pairs) <= SHORT,
@@ -203,7 +203,7 @@ MOST_PAIRS = 30
 
 
 @dataclass(frozen=True)
-class PairBesidePeople:
+class SystemBesidePeopleOnPair:
     """A pair: people and the system on its items. `difference` is system less people on the same items, `among` its
     place among the annotators, `ceiling` what one annotator scores against the others."""
 
@@ -226,7 +226,7 @@ class SystemBesidePeople:
     page: str
     who: str
     sentences: tuple[str, ...]
-    lines: tuple[PairBesidePeople, ...]
+    lines: tuple[SystemBesidePeopleOnPair, ...]
     more: int
 
 
@@ -236,7 +236,7 @@ Found = Sequence[tuple[DatasetLanguageRecord, SystemScore]]
 def compare_system_with_people(run: ReportRun, system: str) -> SystemBesidePeople | None:
     """Where a system stands beside people; None where the run does not have it."""
     summary = read_hume_summary(run)
-    scored = [] if summary is None else _list_pair_scores(summary, system)
+    scored = [] if summary is None else _list_system_pair_scores(summary, system)
     if summary is None or not scored:
         return None
     who = name_answerers(summary)
@@ -250,12 +250,12 @@ def compare_system_with_people(run: ReportRun, system: str) -> SystemBesidePeopl
 
 
 def find_pairs_above_people(run: ReportRun, system: str) -> Iterator[SystemFinding]:
-    """The pairs on which it lies above the interval of people, with what is known of their agreement."""
+    """Find the pairs where a system lies above the interval of people, with their agreement."""
     yield from _find_pairs_on_side(run, system, above=True)
 
 
 def find_pairs_below_people(run: ReportRun, system: str) -> Iterator[SystemFinding]:
-    """The pairs on which it lies below the interval of people."""
+    """Find the pairs where a system lies below the interval of people."""
     yield from _find_pairs_on_side(run, system, above=False)
 
 
@@ -263,7 +263,11 @@ def _find_pairs_on_side(run: ReportRun, system: str, *, above: bool) -> Iterator
     summary = read_hume_summary(run)
     if summary is None:
         return
-    sides = [(pair, score) for pair, score in _list_pair_scores(summary, system) if score.outside is not None]
+    sides = [
+        (pair, score)
+        for pair, score in _list_system_pair_scores(summary, system)
+        if score.outside is not None
+    ]
     # Where people agree little their score says little, and to pass it is no strength.
     sides = [(pair, score) for pair, score in sides if not above or pair.trust not in ("low", None)]
     pairs = [
@@ -283,7 +287,7 @@ def _find_pairs_on_side(run: ReportRun, system: str, *, above: bool) -> Iterator
     yield make_finding(run, clause, weight=3, place="hume-pairs")
 
 
-def _list_pair_scores(summary: Summary, system: str) -> Found:
+def _list_system_pair_scores(summary: Summary, system: str) -> Found:
     return [
         (pair, score)
         for pair in summary.pairs
@@ -348,15 +352,15 @@ def _say_gap_by_family(facts: Found, who: str) -> Iterator[str]:
         of_system = sum(score.score.value or 0.0 for _, score in of_family) / len(of_family)
         of_people = sum(pair.human.value or 0.0 for pair, _ in of_family) / len(of_family)
         parts.append(
-            f"{format_family_name(family)} {POINTS.text(of_system)} against {POINTS.text(of_people)}"
+            f"{format_task_family(family)} {POINTS.text(of_system)} against {POINTS.text(of_people)}"
         )
     yield f"Means over pairs, system against {who}: {convert_sentence_to_text(join_names_with_and(parts))}."
 
 
-def _make_pair_line(pair: DatasetLanguageRecord, score: SystemScore) -> PairBesidePeople:
+def _make_pair_line(pair: DatasetLanguageRecord, score: SystemScore) -> SystemBesidePeopleOnPair:
     difference = score.difference
-    return PairBesidePeople(
-        name=pair.name, family=format_family_name(pair.family), human=format_score_with_interval(pair.human),
+    return SystemBesidePeopleOnPair(
+        name=pair.name, family=format_task_family(pair.family), human=format_score_with_interval(pair.human),
         system=format_score_in_points(score.score),
         share=percent_of_human_on_pair(pair, score.percent_of_human), difference=_format_difference(difference),
         among="" if score.among_people is None else numbers.format_percent(score.among_people),

@@ -31,9 +31,9 @@ from embassay.protocols.kernel.claims import (
     make_value_claim,
 )
 from embassay.protocols.kernel.tables import POINTS
-from embassay.protocols.pteb.drops import parse_variant_source
+from embassay.protocols.pteb.drops import parse_paraphrase_source
 from embassay.protocols.wordings.scores import CONTROLS
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.board import (
     BoardRow,
     BoardTask,
@@ -61,12 +61,12 @@ class ParaphraseLoss:
     row: BoardRow
     task: BoardTask | None
     dataset: str
-    original: Result | None
-    score: Result | None
-    delta: Result | None
-    sd: Result | None
-    delta_sd: Result | None
-    whole: Result | None
+    original: ResultRow | None
+    score: ResultRow | None
+    delta: ResultRow | None
+    sd: ResultRow | None
+    delta_sd: ResultRow | None
+    whole: ResultRow | None
     runs: tuple[float, ...]
     missing: BoardValue | None
 
@@ -82,7 +82,7 @@ class ParaphraseLoss:
 
     @property
     def drop_interval(self) -> str:
-        """Its 95% interval; empty where there is none."""
+        """The 95% interval of the drop; empty where there is none."""
         row = self.delta
         if row is None or row.ci_low is None or row.ci_high is None:
             return ""
@@ -95,7 +95,7 @@ class ParaphraseLoss:
 
     @property
     def drop_spread(self) -> str:
-        """`± sd` of the drop over runs."""
+        """The spread of the drop over runs, `± sd`."""
         return _format_plus_minus(self.delta_sd)
 
     @property
@@ -135,7 +135,7 @@ class ParaphraseLosses:
 
     @property
     def rows(self) -> tuple[BoardRow, ...]:
-        """The systems, references last."""
+        """The rows of the systems, references last."""
         return self.board.rows
 
     @cached_property
@@ -144,25 +144,25 @@ class ParaphraseLosses:
         values: dict[tuple[str, str, str, str], list[float]] = {}
         aside = list_control_source_labels(self.record)
         for (task, dataset, subset, variant, system, measure), row in self.record.rows.items():
-            counts = variant.startswith(PARAPHRASE) and parse_variant_source(variant) not in aside
+            counts = variant.startswith(PARAPHRASE) and parse_paraphrase_source(variant) not in aside
             if dataset and not subset and counts and row.value is not None:
                 values.setdefault((task, dataset, system, measure), []).append(row.value)
         return values
 
     def overall(self, row: BoardRow) -> ParaphraseLoss:
-        """Over all tasks."""
+        """Find a system's loss over all tasks."""
         return self._build_loss(row, None, OVERALL, OVERALL, "")
 
     def find_task_loss(self, row: BoardRow, task: BoardTask) -> ParaphraseLoss:
-        """Over the datasets of a task."""
+        """Find a system's loss over the datasets of a task."""
         return self._build_loss(row, task, task.name, task.headline, "")
 
-    def on_dataset(self, row: BoardRow, task: BoardTask, dataset: str) -> ParaphraseLoss:
+    def find_dataset_loss(self, row: BoardRow, task: BoardTask, dataset: str) -> ParaphraseLoss:
         """On one dataset."""
         return self._build_loss(row, task, task.name, task.headline, dataset)
 
     def leading(self, row: BoardRow) -> ParaphraseLoss:
-        """At the level of the board's leading score."""
+        """Find a system's loss at the level of the board's leading score."""
         task = next((column for column in self.board.tasks if column.name == self.board.lead), None)
         return self.overall(row) if task is None else self.find_task_loss(row, task)
 
@@ -190,13 +190,13 @@ class ParaphraseLosses:
         )  # fmt: skip
 
 
-def _format_plus_minus(sd: Result | None) -> str:
+def _format_plus_minus(sd: ResultRow | None) -> str:
     return "" if sd is None or sd.value is None else f"± {POINTS.text(sd.value)}"
 
 
 def list_control_source_labels(record: RunRecord) -> set[str]:
     """The labels of sources that only stand beside the others; none where there are no others."""
-    sources = record.wording_sources
+    sources = record.paraphraser_entries
     labels = {
         source.get("label", "")
         for source in sources
@@ -208,7 +208,7 @@ def list_control_source_labels(record: RunRecord) -> set[str]:
 
 def find_only_control_source(record: RunRecord) -> str:
     """The control that all wordings of the run come from: `permuted` or `copied`; empty where something paraphrased."""
-    sources = record.wording_sources
+    sources = record.paraphraser_entries
     kinds = {source.get("paraphraser", "").partition(":")[0] for source in sources}
     return kinds.pop() if len(kinds) == 1 and kinds <= set(CONTROLS) else ""
 
@@ -356,7 +356,7 @@ def _write_change_heading(
 
 
 def _write_single_change_heading(claim: Claim, board: SystemBoard, end: str = "") -> Sentence:
-    """`NAME loses 4.1 points`."""
+    """Write the heading for a single change: `NAME loses 4.1 points`."""
     drop, who = claim.value or 0.0, board.name_system_in_sentence(claim.subject)
     if claim.relation == "open":
         return (who, f" {VERBS['open']} {numbers.format_change(100 * drop, 1)} points{end}")
@@ -389,7 +389,7 @@ def _format_change_interval(claim: Claim, *, first: bool) -> str:
 
 def _state_possible_leaders(record: RunRecord, board: SystemBoard) -> tuple[Claim, ...]:
     """Who may be first by the leading score, of two systems or more that are ranked together."""
-    scope = record.scope(board.lead)
+    scope = record.find_comparison_scope(board.lead)
     if len(scope.systems) < 2:
         return ()
     first = list_systems_above_reference(board, scope.first)
@@ -430,7 +430,7 @@ def _state_order_changes(record: RunRecord, board: SystemBoard) -> tuple[Claim, 
 def _find_order_stability(record: RunRecord, board: SystemBoard) -> Mapping[str, Any]:
     """Places on original and paraphrased texts by the leading score; empty where they are not compared."""
     stability: Mapping[str, Any] = record.compared.get("rank_stability", {})
-    return dict(stability.get(record.scope(board.lead).name, {}))
+    return dict(stability.get(record.find_comparison_scope(board.lead).name, {}))
 
 
 def _say_order_changes(claims: Sequence[Claim]) -> list[Sentence]:
@@ -447,7 +447,7 @@ def _say_order_changes(claims: Sequence[Claim]) -> list[Sentence]:
 def _state_largest_loss(losses: ParaphraseLosses, board: SystemBoard) -> tuple[Claim, ...]:
     """The largest drop of a system on one dataset, where there are two or more."""
     cells = [
-        losses.on_dataset(row, task, dataset)
+        losses.find_dataset_loss(row, task, dataset)
         for row in (*board.ranked, *board.apart, *board.unranked)
         for task in board.tasks
         for dataset in losses.record.datasets(task.name)
@@ -479,12 +479,12 @@ def _list_datasets_with_drop(losses: ParaphraseLosses, board: SystemBoard) -> li
         dataset
         for task in board.tasks
         for dataset in losses.record.datasets(task.name)
-        if any(losses.on_dataset(row, task, dataset).drop is not None for row in ranked)
+        if any(losses.find_dataset_loss(row, task, dataset).drop is not None for row in ranked)
     ]
 
 
 def _partial_verdict(losses: ParaphraseLosses, board: SystemBoard) -> VerdictText:
-    """No system has a drop at the leading level: what there is, or that there is nothing."""
+    """The verdict where no system has a drop at the leading level: what there is, if anything."""
     ranked = [row for row in board.rows if row.system.ranked]
     tasks = [
         task
@@ -537,7 +537,7 @@ def _drop_cell(loss: ParaphraseLoss) -> Said | TableCell:
     return loss.drop_text if loss.drop is not None else format_value_or_state(loss.after)
 
 
-def paraphrase_step_table(record: RunRecord, board: SystemBoard) -> Iterator[Table]:
+def paraphrase_check_table(record: RunRecord, board: SystemBoard) -> Iterator[Table]:
     """The table of a judge run, of a choice of paraphrasers or of a human check: a value with its interval first."""
     from embassay.report.pteb.models import judge_scores_table, paraphraser_candidates_table
 

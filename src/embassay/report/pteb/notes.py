@@ -17,7 +17,7 @@ COPIES = 0.01
 
 
 def pteb_notes(record: RunRecord) -> Iterator[Found]:
-    """All of them, the gravest first."""
+    """Notes on a PTEB run, the gravest first."""
     yield from _control_only_notes(record)
     yield from _unscored_cell_notes(record)
     yield from _paraphrase_outcome_notes(record)
@@ -30,12 +30,12 @@ def pteb_notes(record: RunRecord) -> Iterator[Found]:
 def _count_paraphrase_outcomes(record: RunRecord) -> Counter[str]:
     """How many paraphrases came to what, of all sources but controls."""
     aside = list_control_source_labels(record)
-    sources = record.wording_sources
+    sources = record.paraphraser_entries
     return count_text_outcomes(source for source in sources if source.get("label", "") not in aside)
 
 
 def _control_only_notes(record: RunRecord) -> Iterator[Found]:
-    """Nobody paraphrased."""
+    """Note that nobody paraphrased: all wordings come from a control."""
     if name := find_only_control_source(record):
         how = {"permuted": "were reordered", "copied": "were not changed"}[name]
         yield (
@@ -49,7 +49,7 @@ def _control_only_notes(record: RunRecord) -> Iterator[Found]:
 
 
 def _unscored_cell_notes(record: RunRecord) -> Iterator[Found]:
-    """Cells that were done and have no score, by reason."""
+    """Note the cells that were done and have no score, by reason."""
     missing: dict[tuple[str, str], set[str]] = {}
     for (task, dataset, subset, variant, system, measure), row in record.rows.items():
         headline = variant.startswith(PARAPHRASE) and measure not in ("delta", "original")
@@ -86,13 +86,13 @@ def _paraphrase_outcome_notes(record: RunRecord) -> Iterator[Found]:
 
 
 def _written_for_other_data_notes(record: RunRecord) -> Iterator[Found]:
-    """Sets that were written for other data."""
+    """Note the sets that were written for other data."""
     for warning in record.manifest.get("paraphrases", {}).get("warnings", ()):
         yield "other data", warning, "", ""
 
 
 def _imprecise_drop_notes(record: RunRecord) -> Iterator[Found]:
-    """Datasets whose drops are not known as well as --until-ci asked."""
+    """Note the datasets whose drops are not known as well as --until-ci asked."""
     points = record.arguments.get("until_ci")
     for dataset, reason in record.manifest.get("paraphrases", {}).get("stopped", {}).items():
         happened = f"Some drops on {dataset} are not known to within ±{points:g} points over runs."
@@ -100,7 +100,7 @@ def _imprecise_drop_notes(record: RunRecord) -> Iterator[Found]:
 
 
 def _until_ci_notes(record: RunRecord) -> Iterator[Found]:
-    """What --until-ci narrowed, beside what it cannot: of each dataset, the system that is known least."""
+    """Note what --until-ci narrowed, and what it cannot, by each dataset's least known system."""
     if record.arguments.get("until_ci") is None:
         return
     widest: dict[str, tuple[float, float, str]] = {}

@@ -120,7 +120,7 @@ def golden_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield Heading("Use or recreate the set", "golden-files")
     if golden.exports:
         yield ParagraphBlock(_export_sentence(golden.exports), "")
-    yield _format_named_values(_list_settings(golden))
+    yield _format_named_values(_list_golden_settings(golden))
     yield ParagraphBlock((PageLink("The command, data and versions", f"method-command{run.mark}"),), "")
 
 
@@ -277,14 +277,14 @@ def _format_named_values(values: Sequence[tuple[str, str]]) -> ParagraphBlock:
 
 
 def golden_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
-    """The finding of the run in a record."""
+    """The verdict on the golden set of a run."""
     if not (record.path / "golden.json").exists():
         return VerdictText(("Nothing finished yet",))
     return describe_golden_verdict(read_golden_record(record.path / "golden.json"))
 
 
 def describe_golden_verdict(golden: GoldenRunRecord) -> VerdictText:
-    """How many questions are done; what they hold, what judging took, how sure the order is."""
+    """Describe a golden set: how many questions are done, what judging took, how sure the order is."""
     claims = make_golden_set_claims([query.status for query in golden.queries], golden.labels)
     done, failed = claims["done"], claims["failed"]
     have = "has" if done.of == 1 else "have"
@@ -321,7 +321,7 @@ def _count_unclaimed_questions(golden: GoldenRunRecord) -> tuple[Claim, ...]:
 
 
 def _state_order_certainty(golden: GoldenRunRecord) -> tuple[Claim, ...]:
-    """What the engine expects of the judge's own order, and of how many questions; none where it expects nothing."""
+    """State how sure the engine expects the judge's order to be; none where it expects nothing."""
     ranking = golden.ranking
     if ranking is None or not ranking.claims:
         return ()
@@ -417,7 +417,7 @@ def _list_judge_facts(golden: GoldenRunRecord) -> tuple[tuple[str, str], ...]:
 
 
 def _say_calls_per_question(golden: GoldenRunRecord) -> str:
-    """The spread of calls over questions."""
+    """Say how many calls the questions took."""
     calls = sorted(query.calls for query in golden.queries if query.status == "done")
     if not calls or not calls[-1]:
         return ""
@@ -436,12 +436,12 @@ def _queries_table(queries: Sequence[GoldenQuerySummary]) -> Table:
         "Every question",
         "Question",
         columns,
-        tuple(_query_line(query) for query in queries),
+        tuple(_golden_query_row(query) for query in queries),
         digits=0,
     )
 
 
-def _query_line(query: GoldenQuerySummary) -> LabelledTableRow:
+def _golden_query_row(query: GoldenQuerySummary) -> LabelledTableRow:
     counts = (query.pool, *(reversed(query.grades) if query.grades else (None,) * 5), query.kept, query.calls)
     why = f"{query.stage}: {query.reason}" if query.reason else "not there yet"
     cells = (_count_entry(value, why if query.status != "done" and not value else "") for value in counts)
@@ -454,7 +454,7 @@ def _count_entry(value: int | None, why: str) -> TableCell:
     return TableCell(numbers.format_count(value), exact=str(value))
 
 
-def _list_settings(golden: GoldenRunRecord) -> tuple[tuple[str, str], ...]:
+def _list_golden_settings(golden: GoldenRunRecord) -> tuple[tuple[str, str], ...]:
     settings = golden.settings
     named = [
         ("corpus", settings.corpus),

@@ -59,9 +59,9 @@ BESIDE = 4
 
 
 def name_probe_page(run: ReportRun, alone: bool) -> Iterator[Block]:
-    """The page of a run; of several runs what stands side by side."""
+    """Build the page of a name probe; of several runs what stands side by side."""
     where, arguments = ProbeRecord(run.record), run.record.arguments
-    yield _names_facts(where)
+    yield _make_name_probe_facts(where)
     yield name_probe_verdict(run.record, run.board)
     yield base_margins_table(where)
     yield ParagraphBlock(
@@ -116,7 +116,7 @@ def _ablation_blocks(where: ProbeRecord, alone: bool) -> Iterator[Block]:
     if alone:
         yield TabbedBlocks("System", tuple((group.title, (_ablation_table(group),)) for group in groups))
         return
-    yield _joint_ablations_table(groups[:BESIDE])
+    yield _all_groups_ablation_table(groups[:BESIDE])
     if len(groups) > BESIDE:
         files = (CommandInSentence("tables/name_margin_en.csv"), " and ", CommandInSentence("_fr"), ".")
         yield ParagraphBlock((f"All {len(groups)} are in this run's own report, and in ", *files))
@@ -299,7 +299,7 @@ def _margin_recall_chart(where: ProbeRecord) -> Figure | None:
 
 
 def _margin_recall_points(where: ProbeRecord, dataset: str, system: str) -> Iterator[tuple[str, PlotPoint]]:
-    """Each ablation with its place."""
+    """List each ablation's point: its change of the margin against that of recall."""
     for name, condition in CONDITIONS.items():
         percent = where.value(dataset, system, name, PERCENT)
         lost = where.value(dataset, system, name, f"{RECALL} change")
@@ -309,7 +309,7 @@ def _margin_recall_points(where: ProbeRecord, dataset: str, system: str) -> Iter
             yield name, PlotPoint(percent, lost, kind, label)
 
 
-def _names_facts(where: ProbeRecord) -> PageFactsLine:
+def _make_name_probe_facts(where: ProbeRecord) -> PageFactsLine:
     arguments = where.record.arguments
     queries = min(arguments.get("queries", 0), arguments.get("limit") or arguments.get("queries", 0))
     runs = numbers.format_noun_count(arguments.get("runs", 0), "run")
@@ -355,7 +355,7 @@ class SystemNameConditions:
 
 
 def list_name_ablation_groups(where: ProbeRecord) -> list[SystemNameConditions]:
-    """Those of every system and language that has any."""
+    """List the name ablations of every system and language that has any."""
     groups = []
     for place, (dataset, named, system) in enumerate(where.iterate_measured_systems()):
         rows = [where.find(dataset, system.name, name, PERCENT) for name in CONDITIONS]
@@ -405,7 +405,7 @@ def _ablation_table(group: SystemNameConditions) -> Table:
     )  # fmt: skip
 
 
-def _joint_ablations_table(groups: Sequence[SystemNameConditions]) -> Table:
+def _all_groups_ablation_table(groups: Sequence[SystemNameConditions]) -> Table:
     """Several systems and languages in one table."""
     columns = tuple(Column(f"{group.title}, percent", group.scale, "") for group in groups)
     names = dict.fromkeys(

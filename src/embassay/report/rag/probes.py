@@ -23,9 +23,9 @@ from embassay.document.blocks import (
     Table,
     TableCell,
     VerdictText,
-    file_tables,
     make_number_columns,
     make_result_cell,
+    file_tables,
 )
 from embassay.document.marks import fit_axis_scale
 from embassay.document.plots import MOST_LINES, NamedPlotLine, draw_line_chart
@@ -40,7 +40,7 @@ from embassay.protocols.rag.probes.noise import HEADLINE as LOSS
 from embassay.protocols.rag.probes.options import BASE
 from embassay.protocols.rag.probes.questions import LEVELS, NOISIEST, name_noise_level
 from embassay.protocols.rag.probes.resampling import MEASURES, RECALL
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.board import SystemBoard
 from embassay.report.cards.findings import (
     SystemFinding,
@@ -101,12 +101,12 @@ class ProbeRecord:
         names = (key[3].partition(":")[2] for key in self.record.rows if key[3].startswith("level="))
         return tuple(dict.fromkeys(name for name in names if name))
 
-    def find(self, dataset: str, system: str, variant: str, measure: str) -> Result | None:
-        """The row, or None."""
+    def find(self, dataset: str, system: str, variant: str, measure: str) -> ResultRow | None:
+        """The row of these keys, or None."""
         return self.record.find(self.task, system, measure, dataset=dataset, variant=variant)
 
     def value(self, dataset: str, system: str, variant: str, measure: str) -> float | None:
-        """Its value, or None."""
+        """The value of the row with these keys, or None."""
         row = self.find(dataset, system, variant, measure)
         return None if row is None else row.value
 
@@ -167,7 +167,7 @@ PERCENTS = MeasureFormat(1.0, 1, 1)
 
 
 def probe_view(run: Path) -> Iterator[Block]:
-    """A probe; DataError when the folder holds no run."""
+    """Show a probe on a terminal; DataError when the folder holds no run."""
     shown = attach_boards_to_records((read_run_record(run),))[0]
     here = ProbeRecord(shown.record)
     yield run_verdict(shown)
@@ -211,7 +211,7 @@ def _name_margins_table(where: ProbeRecord) -> Table:
 
 
 def _shorten_condition_name(condition: str) -> str:
-    """The first word that says what is done.
+    """Shorten a condition's name to its first word that says what is done.
 
     >>> (_shorten_condition_name("hard_name_mask"), _shorten_condition_name("gibberish_name"),
     ... _shorten_condition_name("edit_distance_near_miss"))
@@ -264,7 +264,7 @@ def _format_value(value: float | None) -> str:
     return "n/a" if value is None else SCORE.text(value)
 
 
-def _format_with_interval(row: Result | None, *, signed: bool = False) -> str:
+def _format_with_interval(row: ResultRow | None, *, signed: bool = False) -> str:
     if row is None or row.value is None:
         return "n/a"
     text = SCORE.change(row.value) if signed else SCORE.text(row.value)
@@ -277,9 +277,9 @@ MASK = "hard_name_mask"
 
 
 def find_name_probe_strengths(run: ReportRun, system: str) -> Iterator[SystemFinding]:
-    """That the right passage stays ahead of impostors."""
+    """Find a system's strength in a name probe: that the right passage stays ahead of impostors."""
     where = ProbeRecord(run.record)
-    rows = _known_results(where, system, "", HEADLINE)
+    rows = _list_results_with_value(where, system, "", HEADLINE)
     if rows and all(row.ci_low is not None and row.ci_low > 0 for row in rows):
         least = min(rows, key=lambda row: row.value or 0.0)
         yield make_finding(
@@ -293,7 +293,7 @@ def find_name_probe_strengths(run: ReportRun, system: str) -> Iterator[SystemFin
 def find_name_probe_weaknesses(run: ReportRun, system: str) -> Iterator[SystemFinding]:
     """The language with the least margin where it can be 0, and the ablation that takes most."""
     where = ProbeRecord(run.record)
-    rows = _known_results(where, system, "", HEADLINE)
+    rows = _list_results_with_value(where, system, "", HEADLINE)
     unsure = [row for row in rows if row.ci_low is not None and row.ci_low <= 0]
     if unsure:
         least = min(unsure, key=lambda row: row.value or 0.0)
@@ -307,7 +307,7 @@ def find_name_probe_weaknesses(run: ReportRun, system: str) -> Iterator[SystemFi
         row
         for name in CONDITIONS
         if name != MASK
-        for row in _known_results(where, system, name, PERCENT)
+        for row in _list_results_with_value(where, system, name, PERCENT)
         if _is_surely_below_zero(row)
     ]
     if lost:
@@ -323,19 +323,19 @@ def find_noise_probe_weaknesses(run: ReportRun, system: str) -> Iterator[SystemF
     """What the noisiest questions take of its similarity, and of recall where that can be told from 0."""
     where = ProbeRecord(run.record)
     drops = [
-        row for row in _known_results(where, system, "", SHARE) if row.ci_low is not None and row.ci_low > 0
+        row
+        for row in _list_results_with_value(where, system, "", SHARE)
+        if row.ci_low is not None and row.ci_low > 0
     ]
     if drops:
         most = max(drops, key=lambda row: row.value or 0.0)
         lost = format_percent_with_interval(most, PERCENTS)
-        clause = (
-            f"loses {lost} of the similarity to the meaning because of "
-            f"small talk{_say_in_which_dataset(where, most)}"
-        )
+        place = _say_in_which_dataset(where, most)
+        clause = f"loses {lost} of the similarity to the meaning because of small talk{place}"
         yield make_finding(run, clause, weight=2, place="noise-levels")
     recall = [
         row
-        for row in _known_results(where, system, name_noise_level(NOISIEST), f"{RECALL} change")
+        for row in _list_results_with_value(where, system, name_noise_level(NOISIEST), f"{RECALL} change")
         if _is_surely_below_zero(row)
     ]
     if recall:
@@ -346,23 +346,23 @@ def find_noise_probe_weaknesses(run: ReportRun, system: str) -> Iterator[SystemF
         )  # fmt: skip
 
 
-def _known_results(where: ProbeRecord, system: str, variant: str, measure: str) -> list[Result]:
+def _list_results_with_value(where: ProbeRecord, system: str, variant: str, measure: str) -> list[ResultRow]:
     return keep_rows_with_value(
         [where.find(dataset, system, variant, measure) for dataset, _ in where.datasets]
     )
 
 
-def _is_surely_below_zero(row: Result) -> bool:
+def _is_surely_below_zero(row: ResultRow) -> bool:
     return row.ci_high is not None and row.ci_high < 0
 
 
-def _say_in_which_dataset(where: ProbeRecord, row: Result) -> str:
+def _say_in_which_dataset(where: ProbeRecord, row: ResultRow) -> str:
     said = {name: where.format_dataset_name(name, lang) for name, lang in where.datasets}
     return f" in {said.get(row.dataset, row.dataset)}" if len(said) > 1 else ""
 
 
 def noise_page(run: ReportRun, alone: bool) -> Iterator[Block]:
-    """The page of a run; of several runs its first charts and measure."""
+    """Build the page of a noise probe; of several runs its first charts and measure."""
     where, arguments = ProbeRecord(run.record), run.record.arguments
     yield _noise_facts(where)
     yield noise_verdict(run.record, run.board)
@@ -605,7 +605,7 @@ def _noise_curve_series(where: ProbeRecord, dataset: str) -> list[NamedPlotLine]
 
 def _curve_points(
     where: ProbeRecord, dataset: str, system: SystemOfRun, rewriter: str
-) -> Iterator[tuple[float, Result]]:
+) -> Iterator[tuple[float, ResultRow]]:
     for level in range(len(LEVELS)):
         row = where.find(dataset, system.name, name_noise_level(level, rewriter), COSINE)
         if row is not None and row.value is not None:
@@ -633,11 +633,11 @@ def passage_versions_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     return VerdictText((heading,), ((" ".join(lede),),) if lede else (), claims)
 
 
-def _format_share_range(rows: Mapping[str, Result]) -> str:
+def _format_share_range(rows: Mapping[str, ResultRow]) -> str:
     return _format_percent_range([100 * row.value for row in rows.values() if row.value is not None])
 
 
-def _find_current_first_shares(record: RunRecord, names: Sequence[str], remedy: str) -> dict[str, Result]:
+def _find_current_first_shares(record: RunRecord, names: Sequence[str], remedy: str) -> dict[str, ResultRow]:
     """System -> how often the current passage is first, on the first dataset of the run."""
     dataset = next(iter(record.datasets("versions")), "")
     rows = {

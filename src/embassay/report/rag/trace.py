@@ -50,7 +50,7 @@ def retrieval_trace_view(trace: PipelineTrace, *, each: bool = False) -> Iterato
     if tagged:
         yield _stage_loss_table(tagged, "Tag and stage", "trace-tags")
     if each:
-        yield _passage_table(trace)
+        yield _needed_passages_table(trace)
     yield BulletList((*_say_stage_effects(trace), *trace.notes))
 
 
@@ -70,7 +70,7 @@ def _write_trace_lede(trace: PipelineTrace) -> str:
     n = len(trace.rows)
     finders = "; ".join(f"{name or 'none'} {count:,}" for name, count in trace.found_by.items())
     return (
-        f"{trace.passages_in_prompt:,} of the {n:,} passages that {trace.questions:,} questions need are in the "
+        f"{trace.prompt_passage_count:,} of the {n:,} passages that {trace.questions:,} questions need are in the "
         f"prompt, which has room for {trace.passages}. Found by: {finders}."
     )
 
@@ -95,7 +95,7 @@ def _stage_loss_table(losses: list[StagePassageLoss], title: str, name: str) -> 
     return Table.of(name, heads, rows)
 
 
-def _passage_table(trace: PipelineTrace) -> Table:
+def _needed_passages_table(trace: PipelineTrace) -> Table:
     rows: list[list[Said | TableCell]] = [
         [
             f"{row.query} {row.passage}",

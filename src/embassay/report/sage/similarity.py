@@ -18,7 +18,7 @@ from embassay.document.blocks import (
     TabbedBlocks,
 )
 from embassay.protocols.kernel import tables as numbers
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.board import (
     BoardRow,
     SystemBoard,
@@ -376,10 +376,10 @@ ENOUGH = 0.5
 
 
 def find_edit_strengths(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
-    """The edit under which it keeps more of its retrieval than any other system."""
+    """Find a system's strength: the edit under which it keeps more of its retrieval than any other."""
     record, name = run.record, row.system.name
     others = [system.name for system in record.ranked_systems if system.name != name]
-    ahead: list[tuple[float, Result]] = []
+    ahead: list[tuple[float, ResultRow]] = []
     for result in _list_retention_results(record, name):
         rivals = keep_rows_with_value(
             [_retention_result(record, other, result.variant, result.dataset) for other in others]
@@ -397,31 +397,30 @@ def find_edit_strengths(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding
 
 
 def find_edit_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
-    """How often noise is put below a change of meaning, by which edits, and what retrieval loses most to."""
+    """Find a system's weaknesses: how often noise is below changed meaning, what retrieval loses to."""
     record, name = run.record, row.system.name
-    relation = _find_least_share(
+    relation = _find_lowest_share(
         record, lambda dataset: [_find_robustness_share(record, name, dataset, "share", RELATION)]
     )
     if relation is not None and (relation.value or 0.0) < ENOUGH:
-        clause = f"keeps every kind of noise above every change of meaning on {_format_only_share(relation)}"
+        clause = (
+            f"keeps every kind of noise above every change of meaning on {_format_share_with_only(relation)}"
+        )
         yield make_finding(
             run, clause + _name_dataset_if_several(record, relation), weight=5, place="sage-robustness"
         )
-    noise = _find_least_share(
+    noise = _find_lowest_share(
         record,
         lambda dataset: [
             _find_robustness_share(record, name, dataset, "above_summary", e) for e in SUPERFICIAL
         ],
     )
     if noise is not None and (noise.value or 0.0) < ENOUGH:
-        clause = (
-            f"rates copies {NOISY[noise.variant]} no closer than a summary on "
-            f"{_format_remaining_share(noise)}"
-        )
+        clause = f"rates copies {NOISY[noise.variant]} no closer than a summary on {_format_remaining_share(noise)}"
         yield make_finding(
             run, clause + _name_dataset_if_several(record, noise), weight=3, place="sage-robustness"
         )
-    meaning = _find_least_share(
+    meaning = _find_lowest_share(
         record,
         lambda dataset: [_find_robustness_share(record, name, dataset, "below_summary", e) for e in SEMANTIC],
     )
@@ -441,11 +440,11 @@ def find_edit_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFindin
 
 def _find_robustness_share(
     record: RunRecord, system: str, dataset: str, measure: str, variant: str
-) -> Result | None:
+) -> ResultRow | None:
     return record.find("robustness", system, measure, dataset=dataset, variant=variant)
 
 
-def _format_only_share(row: Result) -> str:
+def _format_share_with_only(row: ResultRow) -> str:
     """`only 4 of 48 (8%) documents`, `none of 48 documents`."""
     return (
         f"only {format_share_with_count(row)} {'of the ' * (row.n >= 100)}documents"
@@ -454,7 +453,7 @@ def _format_only_share(row: Result) -> str:
     )
 
 
-def _format_remaining_share(row: Result) -> str:
+def _format_remaining_share(row: ResultRow) -> str:
     """The share of documents that are not counted: `44 of 48 (92%) documents`, `all of 48 documents`."""
     rest = 1.0 - (row.value or 0.0)
     return (
@@ -464,17 +463,19 @@ def _format_remaining_share(row: Result) -> str:
     )
 
 
-def _find_least_share(record: RunRecord, rows: Callable[[str], Sequence[Result | None]]) -> Result | None:
+def _find_lowest_share(
+    record: RunRecord, rows: Callable[[str], Sequence[ResultRow | None]]
+) -> ResultRow | None:
     """The row with the lowest value over the datasets of robustness."""
     values = keep_rows_with_value([row for dataset in record.datasets("robustness") for row in rows(dataset)])
     return min(values, key=lambda row: row.value or 0.0) if values else None
 
 
-def _retention_result(record: RunRecord, system: str, variant: str, dataset: str) -> Result | None:
+def _retention_result(record: RunRecord, system: str, variant: str, dataset: str) -> ResultRow | None:
     return record.find("retrieval", system, "retention", dataset=dataset, variant=variant)
 
 
-def _list_retention_results(record: RunRecord, system: str) -> list[Result]:
+def _list_retention_results(record: RunRecord, system: str) -> list[ResultRow]:
     """What is kept under each edit of the corpus, on every dataset."""
     return [
         row
@@ -495,10 +496,10 @@ EDITED = {
 }  # fmt: skip
 
 
-def _describe_row_edit(row: Result) -> str:
+def _describe_row_edit(row: ResultRow) -> str:
     edit = row.variant.removeprefix(REPLACED)
     return EDITED.get(edit) or f"changed, {describe_edit(edit)}"
 
 
-def _name_dataset_if_several(record: RunRecord, row: Result) -> str:
+def _name_dataset_if_several(record: RunRecord, row: ResultRow) -> str:
     return f" ({row.dataset})" if len(record.datasets(row.task)) > 1 else ""

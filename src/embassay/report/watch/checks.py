@@ -16,7 +16,7 @@ from embassay.document.blocks import (
 )
 from embassay.protocols.watch.compare import SystemAnswerSimilarity
 from embassay.protocols.watch.history import FingerprintCheck, TextGroupChange
-from embassay.protocols.watch.impact import GoldenLabelEffect, RankedListImpact, ScoreChangeEffect
+from embassay.protocols.watch.impact import GoldenLabelEffect, RankedListImpact, ScoreOrGradeChange
 from embassay.protocols.watch.plan import PlannedStep
 from embassay.protocols.watch.verdicts import format_share_with_interval
 from embassay.runs.spending import format_dollars
@@ -33,7 +33,7 @@ def watch_check_view(check: FingerprintCheck) -> Iterator[Block]:
     """The verdict, what kind of change it is, whether it matters, and which texts moved."""
     yield VerdictText(
         (SAYS[check.verdict].format(system=check.system) + ".",),
-        tuple((line,) for line in _check_lede_sentences(check)),
+        tuple((line,) for line in _write_check_lede(check)),
     )
     if check.impact is not None:
         yield index_impact_table(check.impact)
@@ -42,10 +42,10 @@ def watch_check_view(check: FingerprintCheck) -> Iterator[Block]:
     # Where all texts have changed, or none, the groups tell nothing apart.
     if check.verdict != "same" and any(0 < group.moved < group.n for group in check.groups):
         yield _moved_groups_table(check.groups)
-    yield BulletList(tuple(_list_check_notes(check)))
+    yield BulletList(tuple(_list_watch_check_notes(check)))
 
 
-def _check_lede_sentences(check: FingerprintCheck) -> Iterator[str]:
+def _write_check_lede(check: FingerprintCheck) -> Iterator[str]:
     if check.verdict == "same":
         yield (
             f"{check.asked - check.lost:,} items were requested again; {check.moved:,} differ by more than "
@@ -59,14 +59,14 @@ def _check_lede_sentences(check: FingerprintCheck) -> Iterator[str]:
     if check.impact is not None:
         yield f"Your lists: {format_share_with_interval(check.impact.states[-1].changed)} have different passages."
     if check.panel is not None:
-        yield from _panel_ledes(check.panel)
+        yield from _write_panel_lede(check.panel)
     if check.golden is not None:
-        yield from _golden_label_ledes(check.golden)
+        yield from _write_golden_label_lede(check.golden)
     if check.part:
         yield f"Re-embed in an index: {check.part}."
 
 
-def _panel_ledes(panel: ScoreChangeEffect) -> Iterator[str]:
+def _write_panel_lede(panel: ScoreOrGradeChange) -> Iterator[str]:
     yield (
         f"{format_share_with_interval(panel.first)} of items have a different first passage; values differ "
         f"by {panel.error:.3g}, and between repeats by {panel.noise:.3g} (root mean square, n {panel.values:,})."
@@ -82,7 +82,7 @@ def _panel_ledes(panel: ScoreChangeEffect) -> Iterator[str]:
         yield f"Grades then and now: weighted kappa {kappa.point:.2f} ({low:.2f} to {high:.2f})."
 
 
-def _golden_label_ledes(golden: GoldenLabelEffect) -> Iterator[str]:
+def _write_golden_label_lede(golden: GoldenLabelEffect) -> Iterator[str]:
     """What became of the labels, beside how many were others already when the judge was recorded."""
     yield (
         f"Golden set {golden.name}: {format_share_with_interval(golden.now)} of a question's labels would be "
@@ -94,7 +94,7 @@ def _golden_label_ledes(golden: GoldenLabelEffect) -> Iterator[str]:
         "Share of relevant passages, now minus in the golden set: "
         f"{format_share_with_interval(golden.relevant, signed=True)}."
     )
-    if golden.holds:
+    if golden.do_labels_hold:
         yield "This sample does not show that more labels differ than before."
     else:
         yield "Grade the golden set again before you compare scores on it: embassay rag golden ... --from-stage S4."
@@ -146,7 +146,7 @@ def _moved_groups_table(groups: Sequence[TextGroupChange]) -> Table:
     return Table.of("watch-groups", ["Texts", *make_number_columns("Beyond noise", "Median distance")], rows)
 
 
-def _list_check_notes(check: FingerprintCheck) -> Iterator[str]:
+def _list_watch_check_notes(check: FingerprintCheck) -> Iterator[str]:
     yield f"Check {check.look}: p {check.p:.2g}; an alarm needs {check.level:.2g} or less."
     if check.lost:
         yield f"{check.lost:,} items have no answer and are left out."
@@ -155,7 +155,7 @@ def _list_check_notes(check: FingerprintCheck) -> Iterator[str]:
 
 
 def conformance_view(told: SystemAnswerSimilarity) -> Iterator[Block]:
-    """Whether two systems answer alike, and where not."""
+    """Show whether two systems answer alike, and where not."""
     lede = [
         f"{told.beyond:,} of {told.n:,} items differ by more than either system varies (p {told.p:.2g}); of the first "
         f"ten neighbours, {told.overlap:.0%} agree."

@@ -38,7 +38,7 @@ _QUIET = {
 
 
 def import_ray() -> Any:
-    """The module. UsageError where the extra is not installed."""
+    """Import Ray; UsageError where the extra is not installed."""
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
     try:
@@ -61,7 +61,7 @@ def make_node_schedule_strategy(ray: Any, node: str, *, soft: bool = False) -> A
 
 
 def enter_driver_folder(folder: str) -> None:
-    """Work in the folder of the driver, where this machine has it: relative paths then mean the same."""
+    """Enter the folder of the driver, where this machine has it, so that relative paths mean the same."""
     if Path(folder).is_dir():
         os.chdir(folder)
 
@@ -98,7 +98,7 @@ def pack_value_for_ray(what: Any) -> bytes:
 
 
 def unpack_value_from_ray(content: bytes) -> Any:
-    """The inverse; only of what this run has packed itself."""
+    """Unpack a value from bytes that this run has packed for Ray itself."""
     return import_ray().cloudpickle.loads(content)
 
 
@@ -133,7 +133,7 @@ def check_cluster_address(address: str) -> None:
 
 
 def make_no_cluster_error(address: str, why: str) -> UsageError:
-    """There is no cluster at this address."""
+    """Make the error that there is no cluster at this address."""
     where = "runs on this machine" if address == "auto" else f"answers at {address} ({why.rstrip('.')})"
     return UsageError(
         f"No Ray cluster {where}.",
@@ -203,7 +203,7 @@ class ClusterCpuMonitor:
 
     def _poll_cluster(self) -> None:
         while not self._ended.wait(_PERIOD):
-            self._refused = self._refused + 1 if _is_connection_refused(self._daemon) else 0
+            self._refused = self._refused + 1 if _refuses_connections(self._daemon) else 0
             try:
                 resources = self._ray.cluster_resources()
             except Exception:  # whatever Ray raises, it is no answer
@@ -212,7 +212,7 @@ class ClusterCpuMonitor:
 
 
 def make_dead_ray_daemon_error() -> ModelError:
-    """Ray's daemon of the driver's own machine has died: nothing that is sent from here arrives any more."""
+    """Make the error that Ray's daemon of the driver's own machine has died."""
     return ModelError("The Ray processes of this machine have died.", mend=_MEND)
 
 
@@ -223,7 +223,7 @@ def _find_daemon_address(ray: Any) -> tuple[str, int]:
     return own["NodeManagerAddress"], int(own["NodeManagerPort"])
 
 
-def _is_connection_refused(where: tuple[str, int]) -> bool:
+def _refuses_connections(where: tuple[str, int]) -> bool:
     """Whether nobody listens there any more; a daemon that is merely slow does not refuse."""
     try:
         socket.create_connection(where, timeout=_PERIOD).close()
@@ -309,7 +309,7 @@ def _start_ray(ray: Any, chosen: RayWorkers) -> None:
 
 
 def _silence_ray(ray: Any) -> None:
-    """What Ray says of lost machines goes to stdout whatever it was told, amid --json; its logs have it too."""
+    """Silence what Ray would say of lost machines on stdout; its logs have it too."""
     worker = getattr(getattr(ray, "_private", None), "worker", None)
     if worker is not None and hasattr(worker, "print_to_stdstream"):
         worker.print_to_stdstream = lambda *_, **__: None
@@ -356,7 +356,7 @@ def _summarise_ray_error(error: BaseException) -> str:
 
 @contextmanager
 def _keep_signal_handlers() -> Iterator[None]:
-    """Ray answers SIGTERM by itself once it is started; the run has its own answer."""
+    """Keep the run's own signal handlers, though Ray answers SIGTERM by itself once started."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -387,13 +387,13 @@ class ClusterNode:
 
     @property
     def encoder_seats(self) -> int:
-        """Processes of one encoder that it holds: an encoder has threads of its own, on all cores."""
+        """How many processes of one encoder the node holds: each has threads of its own, on all cores."""
         return max(1, self.cpus // _CPUS_PER_ACTOR)
 
 
 @dataclass(frozen=True)
 class NodeFindings:
-    """What a process on a node finds there. `error` where Embassay cannot be imported."""
+    """What a process finds on a node; `error` where Embassay cannot be imported."""
 
     node: ClusterNode
     python: str
@@ -408,7 +408,7 @@ def list_cluster_nodes(ray: Any) -> tuple[ClusterNode, ...]:
     alive = [
         ClusterNode(
             node["NodeID"],
-            node["NodeManagerHostname"] if _has_hostname(node) else node["NodeManagerAddress"],
+            node["NodeManagerHostname"] if _has_node_hostname(node) else node["NodeManagerAddress"],
             int(node["Resources"].get("CPU", 0)),
             float(node["Resources"].get("GPU", 0)),
             int(node["Resources"].get("memory", 0)),
@@ -472,7 +472,7 @@ def check_cluster_nodes(seen: Sequence[NodeFindings]) -> None:
             )
 
 
-def _has_hostname(plain: dict[str, Any]) -> bool:
+def _has_node_hostname(plain: dict[str, Any]) -> bool:
     return bool(plain["NodeManagerHostname"])
 
 

@@ -42,14 +42,14 @@ INDEXES.add(
 )
 INDEXES.add(
     "hnsw-f32",
-    "embassay.search.indexes.faiss_index:hnsw_f32",
+    "embassay.search.indexes.faiss_index:open_hnsw_f32_index",
     "HNSW graph of uncompressed vectors: hnsw-f32?m=16&ef_construction=100&ef=64 (or ef=auto)",
     kind="approximate",
     needs="embassay[ann]",
 )
 INDEXES.add(
     "hnsw-int8",
-    "embassay.search.indexes.faiss_index:hnsw_int8",
+    "embassay.search.indexes.faiss_index:open_hnsw_int8_index",
     "HNSW graph of vectors with one byte per value: hnsw-int8?m=16&ef_construction=100&ef=64 (or ef=auto)",
     kind="approximate",
     needs="embassay[ann]",
@@ -63,7 +63,7 @@ INDEXES.add(
 )
 INDEXES.add(
     "opq",
-    "embassay.search.indexes.faiss_index:opq",
+    "embassay.search.indexes.faiss_index:open_opq_index",
     "like pq, after a rotation that makes the parts independent: opq?m=48&nbits=8&sample=16384",
     kind="approximate",
     needs="embassay[ann]",

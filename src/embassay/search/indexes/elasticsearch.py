@@ -53,7 +53,7 @@ class DenseVectorLayout:
 
     @property
     def has_graph(self) -> bool:
-        """Whether a search is approximate, and wider with more candidates."""
+        """Whether the field has a graph: then a search is approximate, and wider with more candidates."""
         return self.kind.endswith("hnsw")
 
     def name(self, digest: str) -> str:
@@ -97,7 +97,7 @@ SETTINGS: Body = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_inter
 
 
 def list_bulk_load_actions(index: str, vectors: Vectors) -> Iterator[dict[str, Any]]:
-    """What loads each vector, in order; done twice, it is the same."""
+    """List the actions that load each vector, in order; done twice, it is the same."""
     position = 0
     for block in iterate_vector_blocks(vectors):
         for row in block.tolist():
@@ -127,7 +127,7 @@ def read_vector_hits(answer: Body, similarity: str) -> list[VectorHit]:
 
 
 def score_to_inner_product(score: float, similarity: str) -> float:
-    """What a score of Elasticsearch stands for; scores there are never negative.
+    """Convert a score of Elasticsearch, which is never negative, to the inner product.
 
     (1 + s) / 2 for dot_product and cosine; for max_inner_product 1 + s, and 1 / (1 - s) where s is negative. Source:
     Elasticsearch's reference of dense_vector; RAG spec, trap T9.
@@ -143,7 +143,7 @@ def score_to_inner_product(score: float, similarity: str) -> float:
     return score - 1 if score >= 1 else 1 - 1 / score
 
 
-def read_index_entry(document: Body) -> tuple[str, float, int]:
+def read_index_list_entry(document: Body) -> tuple[str, float, int]:
     """Of an entry of the list: the index that holds the vectors, the seconds it took, and its bytes."""
     source = document["_source"]
     return str(source["index"]), float(source["build_seconds"]), int(source["bytes"])
@@ -184,7 +184,7 @@ class ElasticsearchServer:
 
     @contextmanager
     def explain_server_errors(self) -> Iterator[None]:
-        """Tell what goes wrong inside as a ModelError that names the server, and no secret."""
+        """Explain the server's errors inside as a ModelError that names the server, and no secret."""
         from elasticsearch import ApiError, TransportError, UnsupportedProductError
         from elasticsearch.helpers import BulkIndexError
 
@@ -312,7 +312,7 @@ class ElasticsearchIndex:
         address = resolve_server_address("elasticsearch", target, schemes=SCHEMES, variable=VARIABLE)
         self._server = ElasticsearchServer(address, key, ca_certs)
         index = self._find_listed_index()
-        self._index, seconds, size = index or self._load_index()
+        self._index, seconds, size = index or self._build_listed_index()
         self.facts = IndexFacts(n, dim, seconds, size, memory_bytes=None, found=index is not None)
 
     def search(self, queries: Floats, k: int) -> RankedCandidates:
@@ -340,7 +340,7 @@ class ElasticsearchIndex:
                 if not isinstance(error.__cause__, NotFoundError):
                     raise
                 last = error
-                self._index = (self._find_listed_index() or self._load_index())[0]
+                self._index = (self._find_listed_index() or self._build_listed_index())[0]
         raise last
 
     def close(self) -> None:
@@ -354,14 +354,14 @@ class ElasticsearchIndex:
             listed: Any = client.get(index=LIST, id=self._listed)
             if not listed.get("found"):
                 return None
-            index = read_index_entry(listed)
+            index = read_index_list_entry(listed)
             if client.indices.exists(index=index[0]):
                 return index
             # The index is gone: the next client must not be sent to it.
             client.delete(index=LIST, id=self._listed, refresh=True)
         return None
 
-    def _load_index(self) -> tuple[str, float, int]:
+    def _build_listed_index(self) -> tuple[str, float, int]:
         """Make an index, and list it when it is complete. Whatever stops this before, it is removed or never used."""
         from secrets import token_hex
 
@@ -415,7 +415,7 @@ class ElasticsearchIndex:
         return index, seconds, size
 
     def _remove_index(self, index: str) -> None:
-        """Best effort: what stays behind is not listed, and so never used."""
+        """Remove the index, as far as it can be; what stays behind is not listed, and so never used."""
         from elasticsearch import ApiError, TransportError
 
         with suppress(ApiError, TransportError):

@@ -235,7 +235,7 @@ class FlatIndex:
         self._vectors = None
 
 
-def hnsw_f32(
+def open_hnsw_f32_index(
     vectors: Vectors,
     *,
     name: str = "hnsw-f32",
@@ -251,7 +251,7 @@ def hnsw_f32(
     return _open_graph("hnsw-f32", vectors, (name, digest, folder), (m, ef_construction), ef)
 
 
-def hnsw_int8(
+def open_hnsw_int8_index(
     vectors: Vectors,
     *,
     name: str = "hnsw-int8",
@@ -334,7 +334,7 @@ def pq(
     return _open_code_index("pq", vectors, (name, digest, folder), m, (nbits, sample))
 
 
-def opq(
+def open_opq_index(
     vectors: Vectors,
     *,
     name: str = "opq",
@@ -355,7 +355,7 @@ def _open_code_index(
     n, dim = measure_shards_shape(vectors)
     m = find_nearest_divisor(dim, max(1, dim // _VALUES_PER_PART)) if m is None else m
     nbits, sample = learning
-    _check_code_options(kind, n, dim, m=m, nbits=nbits, sample=sample)
+    _check_code_index_options(kind, n, dim, m=m, nbits=nbits, sample=sample)
     faiss = import_faiss(kind)
     # Of a sample that takes all vectors, the size makes no difference.
     recipe = make_faiss_index_recipe(kind, {"m": m, "nbits": nbits, "sample": min(sample, n)}, digest)
@@ -408,7 +408,7 @@ def find_nearest_divisor(dim: int, m: int) -> int:
     return min((d for d in range(1, dim + 1) if dim % d == 0), key=lambda d: (abs(d - m), d))
 
 
-def _check_code_options(kind: str, n: int, dim: int, *, m: int, nbits: int, sample: int) -> None:
+def _check_code_index_options(kind: str, n: int, dim: int, *, m: int, nbits: int, sample: int) -> None:
     if m < 1 or dim % m:
         raise UsageError(
             f"The index {kind!r} cannot split {dim} dimensions into {m} equal parts.",

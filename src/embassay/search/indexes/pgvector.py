@@ -83,17 +83,17 @@ class PgVectorServer:
         before = getattr(self._own, "connection", None)
         connection = before
         try:
-            connection = before or self._connect()
+            connection = before or self._connect_to_server()
             return work(connection)
         except psycopg.Error as error:
             if connection is not None and isinstance(error, psycopg.errors.UndefinedTable):
                 # Somebody removed what this connection was prepared for.
                 connection.close()
             if connection is None or not connection.closed:
-                raise self._explain_error(error) from error
+                raise self._explain_database_error(error) from error
             self._drop_connection(connection)
             if before is None:
-                raise self._explain_error(error) from error
+                raise self._explain_database_error(error) from error
         return self.do(work)
 
     def close(self) -> None:
@@ -104,7 +104,7 @@ class PgVectorServer:
         for connection in connections:
             connection.close()
 
-    def _connect(self) -> Connection[Any]:
+    def _connect_to_server(self) -> Connection[Any]:
         import psycopg
 
         connection = psycopg.connect(**self._parameters, autocommit=True)
@@ -125,7 +125,7 @@ class PgVectorServer:
             if connection in self._all:
                 self._all.remove(connection)
 
-    def _explain_error(self, error: psycopg.Error) -> ModelError:
+    def _explain_database_error(self, error: psycopg.Error) -> ModelError:
         reason = self._address.redact_secrets(error)
         away = _is_server_away(error, reason)
         reason = _WHERE.sub("", reason)
@@ -290,7 +290,7 @@ def _find_table(connection: Connection[Any], table: str) -> BuiltVectorTable | N
 
 
 def _find_table_oid(connection: Connection[Any], table: str) -> int | None:
-    """The number of a table of ours, None where there is none."""
+    """Find the oid of a table of ours, None where there is none."""
     # From the catalogue: `to_regclass` may answer from a cache of before the wait for a lock.
     row = connection.execute(
         "SELECT pg_class.oid FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace "
@@ -384,12 +384,12 @@ def encode_copy_rows(vectors: Vectors, kind: Literal["vector", "halfvec"]) -> It
         # Two fields: 4 bytes of an id, and a vector with 4 bytes before its values.
         rows["fields"], rows["id_bytes"], rows["bytes"], rows["dim"] = 2, 4, 4 + values.itemsize, dim
         rows["id"] = np.arange(start, start + len(block))
-        rows["values"] = _round_block(block, kind)
+        rows["values"] = _round_vector_block(block, kind)
         start += len(block)
         yield rows.tobytes()
 
 
-def _round_block(block: Floats, kind: str) -> Any:
+def _round_vector_block(block: Floats, kind: str) -> Any:
     if kind == "vector":
         return block
     # What is too large for float16 becomes infinite, which the server refuses with words of its own.
@@ -410,15 +410,14 @@ def _table_size(connection: Connection[Any], table: str) -> int:
 
 def _record_table(connection: Connection[Any], table: str, shape: tuple[int, int], seconds: float) -> None:
     connection.execute(
-        f"INSERT INTO {SCHEMA}.{_LIST} (name, n, dim, build_seconds) VALUES (%s, %s, %s, %s) "
-        "ON CONFLICT (name) DO UPDATE SET n = excluded.n, dim = excluded.dim, "
-        "build_seconds = excluded.build_seconds, built_at = now()",
+        f"INSERT INTO {SCHEMA}.{_LIST} (name, n, dim, build_seconds) VALUES (%s, %s, %s, %s) ON CONFLICT (name) DO "
+        "UPDATE SET n = excluded.n, dim = excluded.dim, build_seconds = excluded.build_seconds, built_at = now()",
         [table, *shape, seconds],
     )
 
 
 def _lock_by_name(connection: Connection[Any], name: str) -> None:
-    """Wait for whoever makes the same thing; the lock ends with the transaction."""
+    """Lock by a name, waiting for whoever makes the same thing, until the transaction ends."""
     number = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big", signed=True)
     connection.execute("SELECT pg_advisory_xact_lock(%s)", [number])
 
@@ -499,7 +498,7 @@ class PgVectorIndex:
         return [(int(position), -float(distance)) for position, distance in cursor.fetchall()]
 
     def _list_search_settings(self, k: int) -> tuple[str, list[str]]:
-        """Search through the graph, though the planner would rather read a small table."""
+        """List the settings that make a search use the graph, though the planner would read a small table."""
         ef = self._ef if self._iterates else min(_EF_MOST, max(self._ef, k))
         wanted = {"hnsw.ef_search": str(ef), "enable_seqscan": "off"}
         if self._iterates:

@@ -204,13 +204,13 @@ class IndexRecipe:
 
     @property
     def key(self) -> str:
-        """32 hexadecimal digits."""
+        """The key of the recipe: 32 hexadecimal digits."""
         parts = [LAYOUT, self.kind, dict(self.parameters), self.library, self.digest]
         text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def path(self, folder: Path) -> Path:
-        """Where it is kept."""
+        """The path at which the index is kept."""
         return folder / f"{self.kind}-{self.key}.index"
 
 
@@ -367,7 +367,7 @@ class KeptIndexCounts:
     bytes: int
 
 
-def list_kept_indexes(folder: Path) -> KeptIndexCounts:
+def count_kept_indexes(folder: Path) -> KeptIndexCounts:
     """What is kept in a folder; nothing where there is none."""
     files = sorted(folder.glob("*.index"))
     kinds = Counter(file.name.rpartition("-")[0] for file in files)

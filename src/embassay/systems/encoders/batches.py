@@ -68,12 +68,12 @@ class RolePrompts:
 
     @property
     def longest_prompt(self) -> str:
-        """The one that leaves the least room for a text."""
+        """The longest of the prompts, which leaves the least room for a text."""
         return max((self.query, self.document, self.plain), key=len)
 
     @property
     def has_role_prompts(self) -> bool:
-        """Whether a role makes a difference."""
+        """Whether the prompts differ by role."""
         return len({self.query, self.document, self.plain}) > 1
 
 
@@ -325,7 +325,7 @@ class PaddedBatch:
 
     @property
     def tokens(self) -> int:
-        """Filling included."""
+        """The number of tokens in the batch, filling included."""
         return self.rows * (self.width or 0)
 
 

@@ -48,7 +48,7 @@ class MtebEncoder:
             # Asked first: without a network, loading would try for more than a minute.
             weights = find_model_weights(str(meta.name), meta.revision, system="st").identity
         self._tasks = {
-            role: _find_task(library, self.task or default).metadata
+            role: _find_mteb_task(library, self.task or default).metadata
             for role, default in ((None, _SYMMETRIC), ("query", _SEARCH), ("document", _SEARCH))
         }
         self._model = self._load_model(meta)
@@ -134,7 +134,7 @@ def _find_model_similarity(meta: Any, inner: Any) -> str:
     return str(getattr(name, "value", name) or "cosine")
 
 
-def _find_task(library: Any, name: str) -> Any:
+def _find_mteb_task(library: Any, name: str) -> Any:
     try:
         return library.get_task(name)
     except KeyError as error:

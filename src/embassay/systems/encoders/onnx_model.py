@@ -369,7 +369,7 @@ class OnnxModelFolder:
         return next((self.path / name for name in names if (self.path / name).is_file()), None)
 
     def tokenizer(self) -> Path:
-        """tokenizer.json."""
+        """The path of the tokenizer's file, tokenizer.json."""
         path = self.path / "tokenizer.json"
         if not path.is_file():
             raise ModelError(
@@ -542,7 +542,7 @@ def open_onnx_graph(folder: OnnxModelFolder, asked: OnnxComputeOptions, file: st
     ModelError where none of them is there or can be used."""
     path = folder.graph(file)
     if path is not None:
-        return _make_graph(path, path, asked)
+        return _make_onnx_graph(path, path, asked)
     if file is not None:
         raise ModelError(f"{folder.path / file} is missing.")
     weights, config = folder.path / "model.safetensors", folder.read("config.json")
@@ -557,7 +557,9 @@ def open_onnx_graph(folder: OnnxModelFolder, asked: OnnxComputeOptions, file: st
             f"for {', '.join(differing) or 'an unknown model'}.",
             mend=_EXPORT,
         )
-    return _make_graph(_build_bert_model(weights, int(config["num_attention_heads"]), asked), weights, asked)
+    return _make_onnx_graph(
+        _build_bert_model(weights, int(config["num_attention_heads"]), asked), weights, asked
+    )
 
 
 def _build_bert_model(path: Path, heads: int, asked: OnnxComputeOptions) -> bytes:
@@ -577,7 +579,7 @@ def _build_bert_model(path: Path, heads: int, asked: OnnxComputeOptions) -> byte
         ) from error
 
 
-def _make_graph(model: Path | bytes, origin: Path, asked: OnnxComputeOptions) -> OnnxGraph:
+def _make_onnx_graph(model: Path | bytes, origin: Path, asked: OnnxComputeOptions) -> OnnxGraph:
     try:
         return OnnxGraph(load_onnx_model(model, asked), origin)
     except UnusableModel as error:

@@ -108,7 +108,7 @@ class OpenAIEncoder(ServedEncoder):
                     mend="Pass the number of dimensions: dimensions=N.",
                 )
         else:
-            self._bytes = _match_bytes_to_number_type(sent[0], numbers[0])
+            self._bytes = _find_type_matching_numbers(sent[0], numbers[0])
         if self._bytes is not None:
             return self._check_vectors(_unpack_byte_vectors(sent, self._bytes), len(texts))
         self._format = "float"
@@ -276,7 +276,7 @@ def _guess_number_type_of_bytes(rows: Sequence[bytes]) -> np.dtype[Any] | None:
     return likely[0] if len(likely) == 1 else None
 
 
-def _match_bytes_to_number_type(row: bytes, numbers: Vectors) -> np.dtype[Any] | None:
+def _find_type_matching_numbers(row: bytes, numbers: Vectors) -> np.dtype[Any] | None:
     """What the bytes of a vector are, whose numbers are known; None where they are not this vector's."""
     for kind in _KINDS:
         if numbers.ndim != 1 or len(row) != kind.itemsize * len(numbers):

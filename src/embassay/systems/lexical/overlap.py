@@ -35,8 +35,8 @@ from embassay.systems.lexical.bags import (
     count_bigrams,
     count_unigrams,
     invert_bags,
+    make_weighted_term_matrix,
     tokenise_texts,
-    weigh_terms,
 )
 
 Counts = NDArray[np.integer[Any]]
@@ -164,11 +164,11 @@ class _IndexedBags:
 
     @classmethod
     def build(cls, queries: TermBags, candidates: TermBags) -> _IndexedBags:
-        rows, vocabulary = weigh_terms(queries, queries.counts)
+        rows, vocabulary = make_weighted_term_matrix(queries, queries.counts)
         return cls(queries, candidates, rows, invert_bags(candidates, candidates.counts, vocabulary))
 
     def count_overlaps(self, rows: slice, *, above_diagonal: bool = False) -> NDArray[np.int32]:
-        """Shape (rows, candidates)."""
+        """Count the overlaps of the rows' bags with every candidate's, shape (rows, candidates)."""
 
         return accumulate_row_pair_sums(
             "overlaps", self.rows, self.index, rows, above_diagonal=above_diagonal

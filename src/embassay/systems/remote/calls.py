@@ -515,10 +515,10 @@ class ModelServerCalls:
         server will not take); BudgetExceeded when there is no money for it.
         """
         return await run_in_remote_loop(
-            lambda: _ServerCall(self, self._open_pace(), send, tokens, (usd, read_usd)).do()
+            lambda: _ServerCall(self, self._open_request_limit(), send, tokens, (usd, read_usd)).do()
         )
 
-    def _open_pace(self) -> AdaptiveRequestLimit:
+    def _open_request_limit(self) -> AdaptiveRequestLimit:
         # A forked process has no loop yet, and none of its parent's requests in flight.
         if os.getpid() not in self._paces:
             self._paces[os.getpid()] = AdaptiveRequestLimit(self.limits)
@@ -562,7 +562,7 @@ class _ServerCall(Generic[T]):
             await asyncio.sleep(wait)
 
     async def _send_request(self) -> ServerReply[T] | RequestFailure:
-        ticket = await self.pace.wait_for_turn(self.tokens)
+        ticket = await self.pace.wait_for_request_turn(self.tokens)
         try:
             reservation = await self._reserve_money()
         except BaseException:
@@ -602,7 +602,7 @@ class _ServerCall(Generic[T]):
             self._book_failed_request(reservation, None, start)
             self.pace.failed()
             raise
-        self.ledger.settle(
+        self.ledger.settle_reservation(
             reservation, answer.usage, retry=self.requests > 1, seconds=time.perf_counter() - start
         )
         used = answer.usage.input_tokens + answer.usage.output_tokens

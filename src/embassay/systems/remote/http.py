@@ -188,11 +188,11 @@ def check_package_installed(package: str = "httpx2", who: str = "Remote models")
 def _make_loop_client() -> Any:
     """A client of this process, made and used in the loop of `home`."""
     if os.getpid() not in _clients:
-        _clients[os.getpid()] = ClientPool(_make_client)
+        _clients[os.getpid()] = ClientPool(_make_http_client)
     return _clients[os.getpid()].take_next_client()
 
 
-def _make_client() -> httpx2.AsyncClient:
+def _make_http_client() -> httpx2.AsyncClient:
     check_package_installed()
     import httpx2
 
@@ -257,7 +257,7 @@ class OpenAIClient:
             base_url=self._address.url,
             max_retries=0,
             timeout=None,
-            http_client=_make_client(),
+            http_client=_make_http_client(),
         )
 
 
@@ -279,7 +279,7 @@ class ModelServerSettings:
 
     @property
     def limits(self) -> CallLimits:
-        """Its limits, for `ModelServerCalls`."""
+        """The limits of the server's calls, for `ModelServerCalls`."""
         return CallLimits(
             rpm=self.rpm,
             tpm=self.tpm,

@@ -89,7 +89,7 @@ class ListwiseReranker:
 
     @property
     def model(self) -> ChatModel:
-        """Who orders: its price and limits."""
+        """The chat model that orders the documents, with its price and limits."""
         return self._model
 
     def score(self, query: str, documents: Sequence[str]) -> NDArray[np.float32]:

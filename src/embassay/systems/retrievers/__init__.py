@@ -43,7 +43,7 @@ class RetrieverOptions:
 
     @property
     def limits(self) -> CallLimits:
-        """For `ModelServerCalls`."""
+        """The limits of the retriever's calls, for `ModelServerCalls`."""
         return CallLimits(
             rpm=self.rpm, concurrency=self.concurrency, timeout=self.timeout, attempts=self.attempts
         )
@@ -67,7 +67,7 @@ MANNERS: Mapping[str, tuple[Any, str]] = {
 
 
 def is_valid_asking_option(name: str, value: Any) -> bool:
-    """Whether a value is one of `MANNERS`.
+    """Whether a value is valid for an option of how a retriever is asked, one of `MANNERS`.
 
     >>> (is_valid_asking_option("price", 0), is_valid_asking_option("concurrency", 0),
     ... is_valid_asking_option("concurrency", "many"))

@@ -163,7 +163,7 @@ class _TemplateFilling:
     corpus: str = ""
 
     def value(self, template: Any) -> Any:
-        """A part of a template with what stands for the question and the depth."""
+        """A part of a template with the question and the depth filled in."""
         if template == DEPTH:
             return self.depth
         if isinstance(template, str):
@@ -175,7 +175,7 @@ class _TemplateFilling:
         return template
 
     def text(self, template: str, *, plain: bool = False) -> str:
-        """A text; in an address the question is written as addresses have it."""
+        """A text of a template filled in; in an address the question is written as addresses have it."""
         from urllib.parse import quote
 
         question = self.question if plain else quote(self.question, safe="")

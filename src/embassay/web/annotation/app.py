@@ -67,7 +67,7 @@ class AnnotatorRoutes:
         return RedirectResponse(f"{token}/", 308)
 
     def page(self, request: Request, token: str) -> HTMLResponse:
-        """The frame; what it shows it asks for."""
+        """Send the frame of the annotator's page, which asks for what it shows."""
         self._find_annotator_by_link(request, token)
         form_key = self._service.links.make_csrf_key(token)
         answer = HTMLResponse(render_annotator_page(self._service.folder.study.name, form_key))
@@ -76,7 +76,7 @@ class AnnotatorRoutes:
         return answer
 
     def study(self, request: Request, token: str) -> dict[str, Any]:
-        """Tasks, own order, own answers."""
+        """The study for its annotator: tasks, own order, own answers."""
         annotator = self._find_annotator_by_link(request, token)
         shown = service.build_study_for_annotator(self._service, annotator)
         if shown["answers"]:
@@ -92,7 +92,7 @@ class AnnotatorRoutes:
         }
 
     def item(self, request: Request, token: str, item_id: str) -> dict[str, Any]:
-        """One item."""
+        """Send one item of the study."""
         annotator = self._find_annotator_by_link(request, token)
         return self._build_shown_item(request, annotator, find_own_item(self._service, annotator, item_id))
 
@@ -100,27 +100,27 @@ class AnnotatorRoutes:
         """An item, to an adjudicator with what was answered: whose browser that is, must not annotate."""
         if not annotator.is_adjudicator:
             return service.build_item_for_page(item)
-        adjudication = self._service.adjudication
+        adjudication = self._service.served_disputes
         self._service.browser_log.shown(read_browser_name(request), adjudication.list_item_answerers(item.id))
         return service.build_item_for_page(item, adjudication.shown(self._service.tasks[item.task], item.id))
 
     def answer(self, request: Request, token: str, item_id: str, sent: SentAnswer) -> dict[str, Any]:
-        """Store an answer."""
+        """Store an annotator's answer to an item."""
         annotator = self._find_annotator_by_link(request, token)
         saved = save_answer(self._service, annotator, item_id, sent)
         self._service.browser_log.record_stored_answer(read_browser_name(request), annotator.id)
         return saved
 
     def claim_writing_tab(self, request: Request, token: str, sent: SentTab) -> dict[str, bool]:
-        """Which tab writes."""
+        """Claim the right to write for one browser tab."""
         return take_writing_lease(self._service, self._find_annotator_by_link(request, token), sent)
 
     def finish(self, request: Request, token: str, task: str, sent: SentTab | None = None) -> dict[str, Any]:
-        """Freeze a task."""
+        """Finish a task and freeze its answers."""
         return freeze_task(self._service, self._find_annotator_by_link(request, token), task, sent)
 
     def store_annotator_profile(self, request: Request, token: str, sent: SentProfile) -> dict[str, Any]:
-        """Name and settings."""
+        """Store an annotator's name and settings."""
         return save_annotator_profile(self._service, self._find_annotator_by_link(request, token), sent)
 
     def _find_annotator_by_link(self, request: Request, token: str) -> Annotator:
@@ -249,7 +249,7 @@ def save_answer(
 
 def take_writing_lease(service: StudyService, annotator: Annotator, sent: SentTab) -> dict[str, bool]:
     """Whether this tab may write."""
-    return {"writes": service.store.take_lease(annotator.id, sent.tab, take=sent.take)}
+    return {"writes": service.store.take_write_lease(annotator.id, sent.tab, take=sent.take)}
 
 
 def freeze_task(
@@ -260,7 +260,7 @@ def freeze_task(
     name = find_task(service, task).name
     if service.grading is not None:
         raise RequestRefusal(409, "This study ends automatically once it is decided.", open=[], flagged=[])
-    if sent is not None and not service.store.take_lease(annotator.id, sent.tab, take=sent.take):
+    if sent is not None and not service.store.take_write_lease(annotator.id, sent.tab, take=sent.take):
         raise RequestRefusal(409, _WHY["another_tab"], why="another_tab", open=[], flagged=[])
     order = service.order(annotator.id, name)
     if annotator.is_adjudicator and not order:

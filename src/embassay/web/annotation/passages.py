@@ -161,9 +161,11 @@ class PassageGrading:
         mine_first = [
             item
             for item, answer in answers.get(annotator, {}).items()
-            if answer.is_decided and item in self._keys_by_item_id
+            if answer.is_item_decided and item in self._keys_by_item_id
         ]
-        taken = {item for other in answers.values() for item, answer in other.items() if answer.is_decided}
+        taken = {
+            item for other in answers.values() for item, answer in other.items() if answer.is_item_decided
+        }
         asked = [self._item_ids_by_key[key] for key in course.asked]
         place = {item: at for at, item in enumerate(asked)}
         waiting = [item for key in course.waiting if (item := self._item_ids_by_key[key]) not in taken]
@@ -199,11 +201,11 @@ class PassageGrading:
         answers: dict[str, list[SavedAnswer]] = {}
         for by_item in self._store.list_all_answers().values():
             for item, answer in by_item.items():
-                if answer.is_decided and item in self._keys_by_item_id:
+                if answer.is_item_decided and item in self._keys_by_item_id:
                     answers.setdefault(item, []).append(answer)
         return {self._keys_by_item_id[item]: _median_grade(of_item) for item, of_item in answers.items()}
 
 
 def _median_grade(answers: list[SavedAnswer]) -> int:
-    grades = [int(answer.value) for answer in answers if answer.is_complete]
+    grades = [int(answer.value) for answer in answers if answer.has_scorable_value]
     return statistics.median_low(grades) if grades else UNJUDGED

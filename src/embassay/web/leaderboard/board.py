@@ -23,7 +23,7 @@ from embassay.protocols.kernel.claims import (
     make_leader_claims,
     make_pair_comparison_claim,
     make_value_claim,
-    select_above_references,
+    select_names_above_references,
 )
 from embassay.protocols.kernel.comparisons import (
     ALPHA,
@@ -83,7 +83,7 @@ def board_verdict(
     tests: ColumnTestResults,
     labels: Mapping[str, str],
 ) -> blocks.VerdictText:
-    """Who may be first on the leading column."""
+    """The verdict of a board: who may be first on the leading column."""
     lead = board.lead
     ranked = [member for member in members if member.complete and member.group == ""]
     if lead is None or not ranked:
@@ -101,7 +101,7 @@ def board_verdict(
         if any(member.group == CLASSICAL for member in members if member.complete)
         else "system"
     )
-    heading = _name_several_first(first, labels, on) or describe_first_ranked(
+    heading = _name_possible_leaders(first, labels, on) or describe_first_ranked(
         first, lambda name: _cut_label(labels[name]), on, every=every
     )
     lede = tuple(
@@ -118,7 +118,9 @@ def _state_possible_leaders(
 ) -> tuple[Claim, ...]:
     """Who may be first, of those that score above the best reference, if any does; none without ranks."""
     able = {member.name: member for member in ranked if tests.ranks.get(member.name, (0, 0))[0] == 1}
-    first = select_above_references(list(able), lambda name: _orient_value_upward(able[name], lead), floor)
+    first = select_names_above_references(
+        list(able), lambda name: _orient_value_upward(able[name], lead), floor
+    )
     alone = len(first) == 1 and tests.ranks[first[0]] == (1, 1)
     names = [member.name for member in ranked]
     return make_leader_claims(lead.key, first, names, alone=alone, below=len(able) - len(first))
@@ -194,7 +196,7 @@ def say_simulated_share(board: DataVersionRuns) -> str:
     return next((run.scripts for run in board.runs if run.scripts), "")
 
 
-def _name_several_first(first: Sequence[Claim], labels: Mapping[str, str], on: str) -> blocks.Sentence:
+def _name_possible_leaders(first: Sequence[Claim], labels: Mapping[str, str], on: str) -> blocks.Sentence:
     """The names of two or three that may be first, where they fit and somebody may not; else empty."""
     names = [labels[claim.subject] for claim in first]
     if not 1 < len(names) <= 3 or len(names) == first[0].of:
@@ -222,7 +224,7 @@ def _write_board_warnings(
         yield (
             f"{scripts} annotators are simulated: scripts answered. Their scores say nothing about people."
         )
-    failed = [work for member in members for work in member.entrant.own_cells if work.status == "failed"]
+    failed = [work for member in members for work in member.entrant.system_cells if work.status == "failed"]
     if failed:
         where = f"{failed[0].system} on {failed[0].task}, {failed[0].dataset}"
         more = f" and {numbers.format_count(len(failed) - 1)} more" if len(failed) > 1 else ""
@@ -319,7 +321,7 @@ def build_leaderboard(
     leading column is tested now: the pairs of hundreds of systems take seconds a column. With `values_only` nothing is
     tested, and no replicates are read."""
     standings = {} if values_only else joined.standings(replicates, joined.overview)
-    members = joined.order_members(standings)
+    members = joined.order_board_systems(standings)
     lead = joined.lead.key if joined.lead is not None else ""
     part, tested = make_board_part(
         joined, members, joined.overview, standings, tests, alike=[lead], later=later
@@ -586,8 +588,8 @@ def collect_system_facts(entrant: BoardSystemWithRun) -> SystemFacts:
     """The facts of a system, from the manifest and the cells of its run; of a sweep's stack from its measurements."""
     facts = entrant.described.get("facts") or {}
     stack = entrant.run.stacks.get(entrant.name, {})
-    seconds = sum(work.seconds or 0.0 for work in entrant.own_cells if work.status == "done")
-    texts = sum(work.texts for work in entrant.own_cells if work.status == "done")
+    seconds = sum(work.seconds or 0.0 for work in entrant.system_cells if work.status == "done")
+    texts = sum(work.texts for work in entrant.system_cells if work.status == "done")
     dims = _parse_whole_number(facts.get("dims") or facts.get("dim") or (stack.get("axes") or {}).get("dims"))
     return SystemFacts(
         dims,

@@ -317,7 +317,7 @@ def load_run_standings(run: LoadedRunData) -> tuple[SystemStanding, ...]:
         return ()
 
 
-def load_run_values(run: LoadedRunData) -> ComparableRun:
+def load_run_for_comparison(run: LoadedRunData) -> ComparableRun:
     """The same with items, for a comparison of two systems. DataError where there is nothing to compare."""
     return read_run_values(run.folder.path)
 

@@ -35,7 +35,7 @@ def rows(seed: int) -> list[ParaphraseOutcome]:
 
 @pytest.fixture
 def kept(tmp_path):
-    made = ParaphraseSet.create(tmp_path / "set")
+    made = ParaphraseSet.create_in_folder(tmp_path / "set")
     made.add(WordingSource(name="m", paraphraser="openai:m", identity="i"))
     for dataset in ("first", "second"):
         for seed in (1337, 1338):

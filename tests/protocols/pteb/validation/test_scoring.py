@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from embassay.cli.pteb import validation
 from embassay.errors import UsageError
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.quantities import forecast_more_items_for_pair
+from embassay.protocols.kernel.quantities import forecast_gain_of_more_items
 from embassay.protocols.pteb.validation import scoring
 from embassay.protocols.pteb.validation.study import read_study
 from embassay.runs.folder import RunFolder
@@ -281,7 +281,7 @@ def test_more_pairs_are_told_of_where_others_could_turn_a_verdict(draw, fill):
     mean = next(one.mean for one in scored.results if one.lang == "fra")
     assert mean.low <= 3 <= mean.high
     said = CliRunner().invoke(validation, ["score", str(study.path), "--label-price", "0.5"]).output
-    first = forecast_more_items_for_pair(mean.value - 3, (mean.high - mean.low) / 2, 12)[0]
+    first = forecast_gain_of_more_items(mean.value - 3, (mean.high - mean.low) / 2, 12)[0]
     line = next(one for one in said.splitlines() if one.startswith("fra: 50 more"))
     assert line.split()[3:] == [
         "about",

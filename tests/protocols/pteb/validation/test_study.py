@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.pteb.options import StudyPool
+from embassay.protocols.pteb.options import RatingStudyPool
 from embassay.protocols.pteb.validation.crowd import (
     CrowdRatings,
     RatingBatchOptions,
@@ -167,17 +167,17 @@ def test_texts_with_line_breaks_come_back_whole(draw, paraphrases):
         type(row)(**{**vars(row), "text": text + str(i), "wording": text + "!" + str(i)}) for i in range(9)
     ]
     paraphrases.keep("default", "breaks", 1337, changed)
-    study = draw(drawing=StudyPool(datasets=["breaks"]), pairs=3)
+    study = draw(drawing=RatingStudyPool(datasets=["breaks"]), pairs=3)
     assert read_study(study.path).items == study.items
 
 
 @pytest.mark.parametrize(
     ("drawing", "message"),
     [
-        (StudyPool(langs=["fr"]), "language 'fr'. Did you mean fra"),
-        (StudyPool(datasets=["new"]), "no dataset 'new'"),
-        (StudyPool(source="other"), "no source 'other'"),
-        (StudyPool(run_seed=7), "with seed 7"),
+        (RatingStudyPool(langs=["fr"]), "language 'fr'. Did you mean fra"),
+        (RatingStudyPool(datasets=["new"]), "no dataset 'new'"),
+        (RatingStudyPool(source="other"), "no source 'other'"),
+        (RatingStudyPool(run_seed=7), "with seed 7"),
     ],
 )
 def test_what_the_set_does_not_have_is_a_usage_error(draw, drawing, message):
@@ -191,7 +191,7 @@ def test_of_several_sources_one_is_named(draw, paraphrases):
     paraphrases.add(WordingSource(name="second", paraphraser="ollama:other", identity="other/1"))
     with pytest.raises(UsageError, match=r"2 sources\. Name one with --source: default, second"):
         draw()
-    assert draw(drawing=StudyPool(source="default")).system == "openai:writer"
+    assert draw(drawing=RatingStudyPool(source="default")).system == "openai:writer"
 
 
 def test_a_study_is_never_overwritten(draw):

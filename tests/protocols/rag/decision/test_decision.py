@@ -17,7 +17,7 @@ from embassay.protocols.rag.decision.protocol import (
     read_passage_grades,
     run_decision_study,
 )
-from embassay.protocols.rag.scoring.options import DecisionRequest
+from embassay.protocols.rag.scoring.options import RunDecisionRequest
 from embassay.runs.folder import read_json_record
 
 QUERIES, DEPTH = 30, 3
@@ -59,7 +59,7 @@ def files(tmp_path):
 
 def request(files, **more):
     runs = tuple(str(files / f"{name}.trec") for name in ("first", "second"))
-    return DecisionRequest(
+    return RunDecisionRequest(
         **{
             "labels": str(files / "labels.jsonl"),
             "runs": runs,

@@ -144,7 +144,7 @@ def test_killed_at_any_write_it_ends_with_the_same_artefacts(pack, whole, tmp_pa
     written = count_writes(pack, tmp_path / "counted", monkeypatch)
     out = tmp_path / "broken"
     with monkeypatch.context() as patch:
-        patch.setattr(protocol.GoldenSetRunAttempt, "finish_attempt", lambda self: None)
+        patch.setattr(protocol.GoldenSetRunAttempt, "finish_run_attempt", lambda self: None)
         patch.setattr(
             stages, "write_file_atomically", killing(stages.write_file_atomically, round(share * written))
         )

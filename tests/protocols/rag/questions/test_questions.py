@@ -28,7 +28,7 @@ from embassay.protocols.questions.checks import (
     is_copy_of_passage,
     mistype_question,
 )
-from embassay.protocols.questions.drafts import _find_quotation, find_near_repeats
+from embassay.protocols.questions.drafts import _find_quotation, find_near_duplicate_texts
 from embassay.protocols.rag import QuestionsOptions, QuestionsRequest
 from embassay.protocols.rag.questions.protocol import QuestionSetAttempt, questions
 from embassay.report.rag.questions import describe_questions_verdict
@@ -240,7 +240,7 @@ class Hearing(SilentListener):
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def reckoned(self, line: str) -> None:
+    def on_stage_cost_estimated(self, line: str) -> None:
         """Keep it."""
         self.lines.append(line)
 
@@ -410,8 +410,8 @@ def test_near_repeats_keep_the_first() -> None:
         "How long does a refund take now?",
         "Why?",
     ]
-    assert find_near_repeats(texts, 0.6) == [1, 2]
-    assert find_near_repeats(texts, 1.0) == [1]
+    assert find_near_duplicate_texts(texts, 0.6) == [1, 2]
+    assert find_near_duplicate_texts(texts, 1.0) == [1]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from embassay.data.judged_runs import read_qrels
 from embassay.data.retrieval import grade_map, suggest_grade_map
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.scoring.inputs import (
-    count_by_grade,
+    count_documents_by_grade,
     map_judgement_grades,
     parse_named_path,
     read_answer_correctness_file,
@@ -46,7 +46,7 @@ def test_grade_maps(
 ) -> None:
     """Values of the file become grades from 1 to 5; what a map drops is counted."""
     found = map_judgement_grades(read_qrels(qrels_file(tmp_path, *values)), grades)
-    assert count_by_grade(found.frame["grade"].to_numpy()) == counts
+    assert count_documents_by_grade(found.frame["grade"].to_numpy()) == counts
     assert found.dropped == len(values) - sum(counts)
 
 

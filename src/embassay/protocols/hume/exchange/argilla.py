@@ -54,7 +54,7 @@ def read_argilla_answers(path: Path, folder: StudyFolder) -> AnswersReadFromFile
     document = read_json_document(path, MEND)
     if not is_argilla_export(document):
         raise DataError("The file is not an Argilla export", path=path, mend=MEND)
-    users = _read_users(path.parent / USERS)
+    users = _read_user_names(path.parent / USERS)
     items = {item.id: item for item in folder.items}
     for number, record in enumerate(extract_argilla_records(document), start=1):
         at = FileLocation(path, words=f"record {number} ({record.get('id', '-')})")
@@ -67,11 +67,11 @@ def read_argilla_answers(path: Path, folder: StudyFolder) -> AnswersReadFromFile
             taken.count_non_answer("records without a response")
         for user, response in responses.items():
             annotator = users.get(user, user)
-            _take_response(task, payload, str(item), annotator, response, at, taken)
+            _collect_response_answer(task, payload, str(item), annotator, response, at, taken)
     return taken
 
 
-def _take_response(
+def _collect_response_answer(
     task: StudyTask,
     payload: Mapping[str, Any],
     item: str,
@@ -123,7 +123,7 @@ def _read_response_value(task: StudyTask, payload: Mapping[str, Any], answer: An
     return [int(name in answer) for name in names]
 
 
-def _read_users(path: Path) -> Mapping[str, str]:
+def _read_user_names(path: Path) -> Mapping[str, str]:
     if not path.is_file():
         return {}
     users = read_json_document(path, MEND)
@@ -195,13 +195,13 @@ def _list_question_answers(task: StudyTask, row: AnnotationRow) -> Iterable[tupl
         "classification": LABEL, "clustering": GROUP, "sts": RATING, "reranking": RELEVANT
     }  # fmt: skip
     if row.value is not None:
-        yield names[task.family], _response_value(task, row.value)
+        yield names[task.family], _format_response_value(task, row.value)
     for name, text in ((FLAG, row.flag), (COMMENT, row.comment)):
         if text:
             yield name, text
 
 
-def _response_value(task: StudyTask, value: Any) -> Any:
+def _format_response_value(task: StudyTask, value: Any) -> Any:
     if task.family == "reranking":
         return [name_document_field(place) for place, mark in enumerate(value) if mark] or [NONE]
     if task.family == "sts":
@@ -222,8 +222,8 @@ def argilla_dataset_settings(task: StudyTask, items: Sequence[StudyItem]) -> Pla
     return {
         "guidelines": task.guidelines,
         "fields": list(_make_argilla_text_fields(task, most)),
-        "questions": [_task_question(task, most), _text_question(FLAG, "If it cannot be judged, why not?"),
-                      _text_question(COMMENT, "Comment")],
+        "questions": [_make_task_question(task, most), _make_text_question(FLAG, "If it cannot be judged, why not?"),
+                      _make_text_question(COMMENT, "Comment")],
         "vectors": [],
         "metadata": [
             {
@@ -245,7 +245,7 @@ def fits_rating_question(scale: RatingScale) -> bool:
 
 
 def scale_level_labels(scale: RatingScale) -> list[str]:
-    """The levels of another scale, as names of labels."""
+    """The labels that name the levels of a scale that no rating question holds."""
     count = round((scale.high - scale.low) / scale.step) + 1
     return [f"{scale.low + i * scale.step:g}" for i in range(count)]
 
@@ -258,33 +258,35 @@ def _make_argilla_text_fields(task: StudyTask, most: int) -> Iterable[Plain]:
         "reranking": ["query"],
     }
     for name in names[task.family]:
-        yield _text_field(name, required=True)
+        yield _make_text_field(name, required=True)
     for place in range(most):
-        yield _text_field(name_document_field(place), required=place == 0)
+        yield _make_text_field(name_document_field(place), required=place == 0)
 
 
-def _text_field(name: str, *, required: bool) -> Plain:
+def _make_text_field(name: str, *, required: bool) -> Plain:
     return {
         "name": name, "title": name, "required": required, "description": None,
         "settings": {"type": "text", "use_markdown": False}, "type": "text"
     }  # fmt: skip
 
 
-def _task_question(task: StudyTask, most: int) -> Plain:
+def _make_task_question(task: StudyTask, most: int) -> Plain:
     if task.family == "classification":
         labels = [(str(label.value), label.name, label.description) for label in task.labels]
-        return _make_question(LABEL, task, "label_selection", _build_label_options(labels))
+        return _make_argilla_question(LABEL, task, "label_selection", _build_label_options(labels))
     if task.family == "clustering":
-        return _make_question(GROUP, task, "text", {"use_markdown": False})
+        return _make_argilla_question(GROUP, task, "text", {"use_markdown": False})
     if task.family == "reranking":
         documents = [(name_document_field(place), f"document {place + 1}", "") for place in range(most)]
         told = _build_label_options([*documents, (NONE, "none of them", "")])
-        return _make_question(RELEVANT, task, "multi_label_selection", {**told, "options_order": "natural"})
+        return _make_argilla_question(
+            RELEVANT, task, "multi_label_selection", {**told, "options_order": "natural"}
+        )
     scale = task.scale or RatingScale()
     if fits_rating_question(scale):
         values = [{"value": level} for level in range(int(scale.low), int(scale.high) + 1)]
-        return _make_question(RATING, task, "rating", {"options": values})
-    return _make_question(
+        return _make_argilla_question(RATING, task, "rating", {"options": values})
+    return _make_argilla_question(
         RATING,
         task,
         "label_selection",
@@ -292,7 +294,7 @@ def _task_question(task: StudyTask, most: int) -> Plain:
     )
 
 
-def _make_question(name: str, task: StudyTask, kind: str, told: Mapping[str, Any]) -> Plain:
+def _make_argilla_question(name: str, task: StudyTask, kind: str, told: Mapping[str, Any]) -> Plain:
     return {
         "name": name, "title": task.question, "description": _describe_scale_anchors(task), "required": True,
         "settings": {"type": kind, **told}, "type": kind
@@ -311,7 +313,7 @@ def _build_label_options(named: Iterable[tuple[str, str, str]]) -> Plain:
     return {"options": options, "visible_options": _SHOWN_OPTIONS if len(options) > _SHOWN_OPTIONS else None}
 
 
-def _text_question(name: str, title: str) -> Plain:
+def _make_text_question(name: str, title: str) -> Plain:
     return {
         "name": name, "title": title, "description": None, "required": False,
         "settings": {"type": "text", "use_markdown": False}, "type": "text"
@@ -367,18 +369,21 @@ def group_responses_by_user(record: Mapping[str, Any], at: FileLocation) -> dict
 def _list_user_answers(record: Mapping[str, Any], at: FileLocation) -> Iterator[_UserAnswer]:
     responses = record.get("responses")
     if isinstance(responses, list):
-        yield from _server_responses(responses, at)
+        yield from _list_server_responses(responses, at)
     elif isinstance(responses, Mapping):
         for question, answers in responses.items():
             for row in _check_list_of_objects(answers, at):
                 yield _UserAnswer(
-                    _entry_text(row, "user_id"), question, row.get("value"), _entry_text(row, "status")
+                    _read_entry_text(row, "user_id"),
+                    question,
+                    row.get("value"),
+                    _read_entry_text(row, "status"),
                 )
     else:
-        yield from _flat_responses(record, at)
+        yield from _list_flat_responses(record, at)
 
 
-def _server_responses(responses: Sequence[Any], at: FileLocation) -> Iterator[_UserAnswer]:
+def _list_server_responses(responses: Sequence[Any], at: FileLocation) -> Iterator[_UserAnswer]:
     for row in _check_list_of_objects(responses, at):
         values = row.get("values") or {}
         if not isinstance(values, Mapping):
@@ -389,15 +394,15 @@ def _server_responses(responses: Sequence[Any], at: FileLocation) -> Iterator[_U
         for question, value in values.items() or [("", None)]:
             told = value.get("value") if isinstance(value, Mapping) else value
             yield _UserAnswer(
-                _entry_text(row, "user_id"),
+                _read_entry_text(row, "user_id"),
                 question,
                 told,
-                _entry_text(row, "status"),
-                _entry_text(row, "updated_at"),
+                _read_entry_text(row, "status"),
+                _read_entry_text(row, "updated_at"),
             )
 
 
-def _flat_responses(record: Mapping[str, Any], at: FileLocation) -> Iterator[_UserAnswer]:
+def _list_flat_responses(record: Mapping[str, Any], at: FileLocation) -> Iterator[_UserAnswer]:
     for key, row in record.items():
         if not key.endswith(".responses") or row is None:
             continue
@@ -411,7 +416,7 @@ def _flat_responses(record: Mapping[str, Any], at: FileLocation) -> Iterator[_Us
             yield _UserAnswer(str(user or ""), key.removesuffix(".responses"), value, str(status or ""))
 
 
-def _entry_text(entry: Mapping[str, Any], name: str) -> str:
+def _read_entry_text(entry: Mapping[str, Any], name: str) -> str:
     return str(entry.get(name) or "")
 
 

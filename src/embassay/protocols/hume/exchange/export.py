@@ -69,7 +69,7 @@ def format_annotations_as_csv(rows: Iterable[AnnotationRow], profiles: Profiles 
     table: list[list[Any]] = [[*COLUMNS, *(f"profile:{key}" for key in questions)]]
     for row in rows:
         profile = (profiles or {}).get(row.annotator_id, {})
-        cells = [_csv_cell(getattr(row, name)) for name in COLUMNS]
+        cells = [_format_csv_cell(getattr(row, name)) for name in COLUMNS]
         table.append(cells + [profile.get(key, "") for key in questions])
     return format_csv_sheet(table)
 
@@ -100,7 +100,7 @@ def read_csv_answers(path: Path) -> AnswersReadFromFile:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         header = [name.strip().lower() for name in next(reader, [])]
-        _check_header(header, path, taken)
+        _check_csv_header(header, path, taken)
         for cells in reader:
             at = FileLocation(path, reader.line_num)
             if not any(cell.strip() for cell in cells):
@@ -110,7 +110,7 @@ def read_csv_answers(path: Path) -> AnswersReadFromFile:
                     "the row and the header have different numbers of cells", expected=str(len(header)),
                     found=str(len(cells)), mend=_MEND
                 )  # fmt: skip
-            _take_answer_row(dict(zip(header, map(_unquote_cell, cells), strict=True)), at, taken)
+            _collect_answer_row(dict(zip(header, map(_unquote_cell, cells), strict=True)), at, taken)
     except csv.Error as error:
         raise DataError(
             "The file is not valid CSV", path=path, line=reader.line_num, found=str(error), mend=_MEND
@@ -119,7 +119,7 @@ def read_csv_answers(path: Path) -> AnswersReadFromFile:
 
 
 def read_jsonl_answers(path: Path) -> AnswersReadFromFile:
-    """The lines of a JSONL file, also that of the offline page. DataError, with the line, for what cannot be read."""
+    """Read the answers of a JSONL file; DataError, with the line, for what cannot be read."""
     taken = AnswersReadFromFile()
     for number, text in read_text_lines(path):
         at = FileLocation(path, number)
@@ -134,11 +134,11 @@ def read_jsonl_answers(path: Path) -> AnswersReadFromFile:
             continue
         if not isinstance(row, dict) or "item_id" not in row or "value" not in row:
             raise at.make_data_error("the line is not an annotation", found=text[:60], mend=_MEND)
-        _take_answer_row(row, at, taken)
+        _collect_answer_row(row, at, taken)
     return taken
 
 
-def _take_answer_row(row: Mapping[str, Any], at: FileLocation, taken: AnswersReadFromFile) -> None:
+def _collect_answer_row(row: Mapping[str, Any], at: FileLocation, taken: AnswersReadFromFile) -> None:
     value = row.get("value")
     flag, comment = _read_text_field(row, "flag", at), _read_text_field(row, "comment", at)
     item, annotator = (str(row.get(name) or "").strip() for name in ("item_id", "annotator_id"))
@@ -163,7 +163,7 @@ def _take_answer_row(row: Mapping[str, Any], at: FileLocation, taken: AnswersRea
     )
 
 
-def _check_header(header: list[str], path: Path, taken: AnswersReadFromFile) -> None:
+def _check_csv_header(header: list[str], path: Path, taken: AnswersReadFromFile) -> None:
     missing = [name for name in ("item_id", "value") if name not in header]
     if missing or len(set(header)) < len(header):
         what = f"The column {missing[0]} is missing" if missing else "Two columns have the same name"
@@ -173,12 +173,12 @@ def _check_header(header: list[str], path: Path, taken: AnswersReadFromFile) -> 
 
 
 def _guess_csv_delimiter(text: str) -> str:
-    """The one of the header: many countries' spreadsheets write semicolons."""
+    """Guess the delimiter of a CSV file from its header."""
     head = text.partition("\n")[0]
     return max(",;\t", key=head.count)
 
 
-def _csv_cell(value: Any) -> str:
+def _format_csv_cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
@@ -214,7 +214,7 @@ FORMS: tuple[Form, ...] = get_args(Form)
 
 @dataclass(frozen=True)
 class ExportedAnswers:
-    """What was written: `files`, with so many answers of so many annotators in them."""
+    """The answers that were exported: `files`, and how many of how many annotators."""
 
     files: tuple[Path, ...]
     answers: int
@@ -273,7 +273,7 @@ def export(
 
 
 def _collect_annotator_profiles(folder: StudyFolder, rows: Sequence[AnnotationRow]) -> Profiles:
-    """Of those whose answers are written."""
+    """Collect the profiles of the annotators whose answers are written."""
     if not folder.study.profile:
         raise UsageError("The study asks no questions about the annotators.", mend="Leave --profiles out.")
     names = set(_list_annotators(rows))
@@ -287,7 +287,7 @@ def _write_tool_files(
         raise UsageError(f"{out} is a file.", mend="Choose a folder, because each task gets its own files.")
     files: dict[str, str] = {}
     for task in tasks:
-        files |= (_render_label_studio_files if form == "label-studio" else _argilla_files)(
+        files |= (_render_label_studio_files if form == "label-studio" else _render_argilla_files)(
             folder, task, rows
         )
     if form == "argilla" and rows:
@@ -308,7 +308,9 @@ def _render_label_studio_files(
     }
 
 
-def _argilla_files(folder: StudyFolder, task: StudyTask, rows: Sequence[AnnotationRow]) -> Mapping[str, str]:
+def _render_argilla_files(
+    folder: StudyFolder, task: StudyTask, rows: Sequence[AnnotationRow]
+) -> Mapping[str, str]:
     items = folder.select_task_items(task.name)
     records = argilla_records(task, items, rows)
     return {
@@ -373,7 +375,7 @@ def make_mteb_human_entry(
             }
             for name, annotator in people.annotators.items()
         ],
-        "agreement": _mteb_agreement(task.family, answers),
+        "agreement": _compute_mteb_agreement(task.family, answers),
         "simulated": any(row.kind == "simulated" for row in rows),
         "hf_subset": subset,
         "languages": [add_language_script(task.lang)],
@@ -390,7 +392,7 @@ def _rename_measures_for_mteb(scores: Mapping[str, float]) -> Plain:
     return {_MEASURES.get(name, name): value for name, value in scores.items()}
 
 
-def _mteb_agreement(family: Family, answers: Answers) -> Plain:
+def _compute_mteb_agreement(family: Family, answers: Answers) -> Plain:
     agreement = people_agreement(family, answers)
     extras = {
         name: _replace_nan_by_none(agreement.extras.get(ours)) for ours, name in _EXTRAS[family].items()
@@ -433,7 +435,7 @@ def write_mteb_human_results(
     place = out / build_results_path(MODEL, revision)
     files: dict[Path, Plain] = {}
     for dataset, of_dataset in _group_tasks_by_dataset(folder, tasks).items():
-        if (result := _mteb_result(folder, dataset, of_dataset, rows)) is not None:
+        if (result := _make_mteb_result(folder, dataset, of_dataset, rows)) is not None:
             files[place / f"{slugify_name(dataset)}.json"] = result
     files[place / META] = make_model_meta(MODEL, revision, [add_language_script(task.lang) for task in tasks])
     for path, document in files.items():
@@ -449,7 +451,7 @@ def _group_tasks_by_dataset(folder: StudyFolder, tasks: Sequence[StudyTask]) -> 
     return groups
 
 
-def _mteb_result(
+def _make_mteb_result(
     folder: StudyFolder, dataset: str, tasks: Sequence[StudyTask], rows: Sequence[AnnotationRow]
 ) -> Plain | None:
     every = {task.name: {item.id for item in folder.select_task_items(task.name)} for task in tasks}

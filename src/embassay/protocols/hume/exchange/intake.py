@@ -50,7 +50,7 @@ class AnnotatorNameRules:
     renamed: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, given: Sequence[str]) -> AnnotatorNameRules:
+    def parse_name_options(cls, given: Sequence[str]) -> AnnotatorNameRules:
         """From `--annotator ann` or `--annotator 3=ann`. Raises UsageError for several names without a `=`."""
         plain = [pair for pair in given if "=" not in pair]
         if len(plain) > 1:
@@ -250,7 +250,7 @@ def _store_file_answer(store: AnswerStore, row: AnnotationRow, task: str) -> Non
     if before and (before.value, before.flag, before.comment) == (row.value, row.flag, row.comment):
         return
     # Taken from a page that may be open: the import writes, whoever holds the right.
-    store.take_lease(row.annotator_id, "import", take=True)
+    store.take_write_lease(row.annotator_id, "import", take=True)
     seq = store.find_last_sequence_number(row.annotator_id) + 1
     draft = SubmittedAnswer(row.item_id, row.value, seq, row.seconds, row.flag, row.comment, "import")
     if isinstance(store.save(row.annotator_id, task, draft), RefusedAnswer):
@@ -354,12 +354,12 @@ def import_files(
         raise UsageError(f"Unknown format: {form!r}.", mend=f"Use one of {', '.join(FORMATS)}.")
     if not files:
         raise UsageError("No files were given.", mend="Pass one or more files with annotations.")
-    folder, names = read_study(study), AnnotatorNameRules.parse(annotator)
+    folder, names = read_study(study), AnnotatorNameRules.parse_name_options(annotator)
     kinds = [(path, form or guess_answer_file_format(path)) for path in files]
     taken = [_READERS[kind](path, folder) for path, kind in kinds]
     answers = [answer for file in taken for answer in file.answers]
     if not answers:
-        why = "; ".join(f"{count} {what}" for what, count in _count_left_out(taken).items())
+        why = "; ".join(f"{count} {what}" for what, count in _count_left_out_answers(taken).items())
         raise DataError("No answers to import", path=files[0], found=why, mend="Pass files with answers.")
     rows = check_imported_answers(folder, [answer for answer in answers if not answer.decides], names)
     decided = check_imported_answers(folder, [answer for answer in answers if answer.decides], names)
@@ -367,20 +367,20 @@ def import_files(
     with RunFolder(
         study / ANNOTATIONS / ".import"
     ).hold_folder_lock():  # two at once would miss each other's answers
-        before = _annotator_ids(folder)
+        before = _list_study_annotator_ids(folder)
         written, replaced = _save_answers_and_decisions(folder, rows, decided, before, replace=replace)
         if said:
-            written = [*written, _add_to_filed_profiles(folder, said)]
-    counted = _count_by_annotator_and_task(folder, rows)
+            written = [*written, _add_annotator_profiles(folder, said)]
+    counted = _count_annotator_task_answers(folder, rows)
     return AnswerImportResult(
         files=tuple((path.name, kind) for path, kind in kinds),
         written=tuple(written),
         answers=counted,
-        decisions=_count_by_annotator_and_task(folder, decided),
+        decisions=_count_annotator_task_answers(folder, decided),
         impossible=sum(row.value is None for row in (*rows, *decided)),
         replaced=replaced,
         # Counted again: what annotators said of themselves may have been left out meanwhile.
-        left_out=dict(_count_left_out(taken)),
+        left_out=dict(_count_left_out_answers(taken)),
         remarks=(
             *dict.fromkeys(remark for file in taken for remark in file.remarks),
             *_unused_annotator_names(names, answers),
@@ -390,12 +390,12 @@ def import_files(
     )
 
 
-def _count_left_out(taken: Iterable[AnswersReadFromFile]) -> Counter[str]:
+def _count_left_out_answers(taken: Iterable[AnswersReadFromFile]) -> Counter[str]:
     """How many answers of all files were left out, by the reason."""
     return sum((Counter(file.left_out) for file in taken), Counter[str]())
 
 
-def _add_to_filed_profiles(folder: StudyFolder, said: Mapping[str, Mapping[str, str]]) -> Path:
+def _add_annotator_profiles(folder: StudyFolder, said: Mapping[str, Mapping[str, str]]) -> Path:
     """Keep what annotators said of themselves beside what is there; where that is."""
     held = read_profiles_file(folder)
     for name, profile in said.items():
@@ -422,14 +422,14 @@ def _save_answers_and_decisions(
     return written, replaced
 
 
-def _count_by_annotator_and_task(
+def _count_annotator_task_answers(
     folder: StudyFolder, rows: Sequence[AnnotationRow]
 ) -> dict[tuple[str, str], int]:
     tasks = {item.id: item.task for item in folder.items}
     return dict(sorted(Counter((row.annotator_id, tasks[row.item_id]) for row in rows).items()))
 
 
-def _annotator_ids(folder: StudyFolder) -> set[str]:
+def _list_study_annotator_ids(folder: StudyFolder) -> set[str]:
     rows = [
         *(row for held in read_annotation_files(folder).values() for row in held),
         *read_decided_store_answers(folder),

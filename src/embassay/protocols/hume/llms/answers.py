@@ -68,7 +68,7 @@ class LlmAnswers:
     rows: tuple[LlmAnswerRow, ...]
 
     def of(self, task: str) -> tuple[LlmAnswerRow, ...]:
-        """Those to the items of a task."""
+        """The answers to the items of a task."""
         return tuple(row for row in self.rows if row.task == task)
 
 
@@ -104,7 +104,7 @@ Key = tuple[str, int]
 
 
 def llm_answer_path(study: Path, model: str, mode: Mode) -> Path:
-    """Where the answers of a model are."""
+    """The path of the file with a model's answers."""
     return study / LLM / f"{slugify_name(model)}.{mode}.jsonl"
 
 
@@ -120,11 +120,11 @@ class LlmAnswerFile:
         self.rows: dict[Key, LlmAnswerRow] = self._read_answer_rows()
 
     def answered(self) -> Mapping[Key, LlmAnswerRow]:
-        """What need not be asked: all but the calls that failed."""
+        """The rows that need not be asked again: all but those whose call failed."""
         return {key: row for key, row in self.rows.items() if row.status != "failed"}
 
     def append(self, row: LlmAnswerRow) -> None:
-        """Keep a row at once."""
+        """Append an answer's row to the file at once."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._cut_incomplete_line()
         line = (row.model_dump_json() + "\n").encode()
@@ -206,12 +206,12 @@ class ScoredLlm:
 
     @property
     def score(self) -> float:
-        """The family's main measure, mean over runs; NaN where there is no score."""
+        """The score by the family's main measure, mean over runs; NaN where there is none."""
         return self.scores.get(MAIN[self.family], math.nan)
 
     @property
     def failed(self) -> int:
-        """Answers that are not there or could not be read, over all runs."""
+        """The number of answers that are missing or unreadable, over all runs."""
         return self.statuses.get("unparsed", 0) + self.statuses.get("failed", 0) + self.missing
 
 
@@ -227,22 +227,23 @@ def score_llm_answers(task: TaskSpec, gold: Gold, rows: Sequence[LlmAnswerRow]) 
     >>> score_llm_answers(TaskSpec("t", "classification", "eng"), {"1": "a", "2": "b"}, rows).score
     0.5
     """
-    mode = _answer_mode(task, rows)
+    mode = _find_common_answer_mode(task, rows)
     by_run = _group_rows_by_run(task, rows)
     answers = tuple(_collect_run_answers(task, gold, mode, own) for own in by_run)
     missing = sum(len(gold) - len(own) for own in by_run)
     statuses = Counter(row.status for row in rows)
-    runs = tuple(_score_run(task.family, gold, own) for own in answers)
+    runs = tuple(_score_run_answers(task.family, gold, own) for own in answers)
     left_out = statuses["failed"] + missing
     reason = _explain_missing_score(task, left_out, len(gold) * len(by_run), runs)
     return ScoredLlm(
-        task.family, mode, runs, {} if reason else _mean_scores([run.scores for run in runs if run.items]), answers,
-        {} if task.family == "sts" else _average_item_values(task.family, gold, answers), len(gold), statuses,
+        task.family, mode, runs,
+        {} if reason else _average_scores_by_measure([run.scores for run in runs if run.items]), answers,
+        {} if task.family == "sts" else _average_item_scores(task.family, gold, answers), len(gold), statuses,
         missing, reason
     )  # fmt: skip
 
 
-def _answer_mode(task: TaskSpec, rows: Sequence[LlmAnswerRow]) -> Mode:
+def _find_common_answer_mode(task: TaskSpec, rows: Sequence[LlmAnswerRow]) -> Mode:
     if task.family not in LLM_FAMILIES:
         raise UsageError(
             f"{task.name} is a task of {task.family}.", mend=f"LLMs annotate {', '.join(LLM_FAMILIES)}."
@@ -250,8 +251,7 @@ def _answer_mode(task: TaskSpec, rows: Sequence[LlmAnswerRow]) -> Mode:
     modes = {row.mode for row in rows}
     if len(modes) != 1:
         raise UsageError(
-            f"{task.name} has answers in {len(modes)} modes.",
-            mend="Pass the answers from one file only.",
+            f"{task.name} has answers in {len(modes)} modes.", mend="Pass the answers from one file only."
         )
     return modes.pop()
 
@@ -281,11 +281,11 @@ def _collect_run_answers(
             )
         if row.status == "failed" or (row.status == "unparsed" and task.family == "sts"):
             continue
-        by_run[item] = _row_answer(task, gold[item], mode, row)
+        by_run[item] = _convert_row_to_answer(task, gold[item], mode, row)
     return by_run
 
 
-def _row_answer(task: TaskSpec, gold: Any, mode: Mode, row: LlmAnswerRow) -> Any:
+def _convert_row_to_answer(task: TaskSpec, gold: Any, mode: Mode, row: LlmAnswerRow) -> Any:
     where = f"The answer by {row.model} to item {row.item_id} of {task.name}"
     if task.family == "reranking" and mode == "ranking":
         return _score_documents_by_order(row, len(gold), where)
@@ -308,7 +308,7 @@ def _score_documents_by_order(row: LlmAnswerRow, n: int, where: str) -> tuple[in
     return tuple(n - places[place] for place in range(n))
 
 
-def _score_run(family: Family, gold: Gold, answers: Mapping[str, Any]) -> MeasureScores:
+def _score_run_answers(family: Family, gold: Gold, answers: Mapping[str, Any]) -> MeasureScores:
     if not answers:
         return MeasureScores({}, 0)
     true = [gold[item] for item in answers]
@@ -320,7 +320,7 @@ def _score_run(family: Family, gold: Gold, answers: Mapping[str, Any]) -> Measur
 
 
 def _score_llm_labels(true: list[Any], answers: list[Any]) -> dict[str, float]:
-    """As for people; what could not be read is wrong, and no label of its own that macro means would count."""
+    """Score a model's labels as people's are scored; an unreadable one counts as wrong."""
     said = [_UNREAD if label is None else label for label in answers]
     scores = classification_scores(true, said)
     if _UNREAD not in said:
@@ -332,7 +332,7 @@ def _score_llm_labels(true: list[Any], answers: list[Any]) -> dict[str, float]:
     }
 
 
-def _average_item_values(
+def _average_item_scores(
     family: Family, gold: Gold, answers: Sequence[Mapping[str, Any]]
 ) -> dict[str, float]:
     items = sorted({item for run in answers for item in run})
@@ -355,7 +355,7 @@ def _explain_missing_score(task: TaskSpec, left_out: int, n: int, runs: Sequence
     return ""
 
 
-def _mean_scores(every: Sequence[Mapping[str, float]]) -> dict[str, float]:
+def _average_scores_by_measure(every: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return (
         {name: math.fsum(scores[name] for scores in every) / len(every) for name in every[0]} if every else {}
     )

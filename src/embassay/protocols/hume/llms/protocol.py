@@ -82,7 +82,7 @@ class HybridTaskDivision:
         return sum(why != "agreed" for why in self.why.values()) / len(self.why) if self.why else math.nan
 
     @property
-    def items_saved_for_people(self) -> int:
+    def items_people_need_not_answer(self) -> int:
         """The items that nobody needs to answer."""
         return sum(why == "agreed" for why in self.why.values())
 
@@ -111,7 +111,7 @@ def divide_task_items(
             mend="Request more answers: embassay hume annotate STUDY --llm NAME --runs 3.",
         )
     why: dict[str, Why] = {
-        item: _compare_repeated_answers(family, drawn, options) for item, drawn in draws.items()
+        item: _decide_by_repeated_answers(family, drawn, options) for item, drawn in draws.items()
     }
     agreed = [item for item, state in why.items() if state == "agreed"]
     size = (
@@ -119,7 +119,7 @@ def divide_task_items(
     )
     for place in seeded_order(agreed, options.seed, "hybrid", task)[:size]:
         why[agreed[place]] = "check"
-    contradicted = _contradiction_rate(
+    contradicted = _estimate_contradiction_share(
         family, draws, people, [i for i, w in why.items() if w == "check"], options
     )
     # Bias is what the interval says, not the share of a few items.
@@ -215,13 +215,13 @@ def decide_task_owners(folder: StudyFolder, llm: str = "") -> tuple[TaskOwnershi
     HUME's discussion. Scripts are no people. UsageError where nobody has answered any task."""
     answered = read_answered_tasks(folder, folder.study.tasks, anyone=False)
     models = [answer for answer in read_llm_answers(folder) if not llm or answer.model == llm]
-    owned = tuple(_decide_owner(task, models) for task in answered)
+    owned = tuple(_decide_task_owner(task, models) for task in answered)
     if not any(task.people for task in owned):
         raise UsageError("Nobody has answered this study.", mend="Serve it: embassay hume serve STUDY.")
     return owned
 
 
-def _decide_owner(task: AnsweredTask, models: Sequence[LlmAnswers]) -> TaskOwnership:
+def _decide_task_owner(task: AnsweredTask, models: Sequence[LlmAnswers]) -> TaskOwnership:
     persons = {worker.id for worker in task.workers if worker.kind == "person"}
     answers = {name: given for name, given in task.answers.items() if name in persons and given}
     family, name = task.task.family, task.task.name
@@ -236,11 +236,11 @@ def _decide_owner(task: AnsweredTask, models: Sequence[LlmAnswers]) -> TaskOwner
     return TaskOwnership(
         name, family, owner, trust, value, interval.low, interval.high, 0 if value is None else agreement.items,
         len(answers), len(task.items), len({item for given in answers.values() for item in given}), len(read),
-        _explain_owner(trust, len(answers), bool(read))
+        _explain_task_owner(trust, len(answers), bool(read))
     )  # fmt: skip
 
 
-def _explain_owner(trust: Trust | None, people: int, has_model: bool) -> str:
+def _explain_task_owner(trust: Trust | None, people: int, has_model: bool) -> str:
     if trust is None:
         few = (
             "nobody has answered"
@@ -255,7 +255,7 @@ def _explain_owner(trust: Trust | None, people: int, has_model: bool) -> str:
     return f"agreement is {trust}" + ("" if has_model else ", and no model has answered")
 
 
-def convert_to_divided_record(tasks: Sequence[HybridTaskDivision]) -> tuple[TaskDividedWithLlm, ...]:
+def make_divided_task_records(tasks: Sequence[HybridTaskDivision]) -> tuple[TaskDividedWithLlm, ...]:
     """The record of the tasks, which terminal and report are made from."""
     return tuple(
         TaskDividedWithLlm(
@@ -318,7 +318,7 @@ def pool_item_answers(family: Family, values: Sequence[Any]) -> Any:
     return min(counts, key=lambda count: (-counts[count], count))
 
 
-def _compare_repeated_answers(
+def _decide_by_repeated_answers(
     family: Family, draws: Sequence[Any], options: LlmAnswerAcceptanceOptions
 ) -> Why:
     if any(draw is None for draw in draws):
@@ -330,7 +330,7 @@ def _compare_repeated_answers(
     return "agreed" if len(set(map(str, draws))) == 1 else "disagree"
 
 
-def _contradiction_rate(
+def _estimate_contradiction_share(
     family: Family,
     draws: Mapping[str, Sequence[Any]],
     people: Mapping[str, Any],
@@ -341,12 +341,13 @@ def _contradiction_rate(
     if not answered:
         return None
     wrong = sum(
-        _do_differ(family, pool_item_answers(family, draws[item]), people[item], options) for item in answered
+        _do_answers_differ(family, pool_item_answers(family, draws[item]), people[item], options)
+        for item in answered
     )
     return wilson(wrong / len(answered), len(answered))
 
 
-def _do_differ(family: Family, one: Any, other: Any, options: LlmAnswerAcceptanceOptions) -> bool:
+def _do_answers_differ(family: Family, one: Any, other: Any, options: LlmAnswerAcceptanceOptions) -> bool:
     return abs(float(one) - float(other)) > options.tolerance if family == "sts" else str(one) != str(other)
 
 
@@ -384,7 +385,7 @@ class AnnotationSessionOutcome:
 
     @property
     def failed(self) -> int:
-        """Items whose call failed."""
+        """The number of items whose call to the model failed."""
         return sum(task.statuses.get("failed", 0) for task in self.annotated)
 
 
@@ -421,7 +422,7 @@ def annotate(
             spending.close()
             for annotator in annotators:
                 _write_answer_settings(work, annotator, files[annotator.name])
-        rows = tuple(row for who in annotators for row in _summarise_annotations(work, who, files[who.name]))
+        rows = tuple(row for who in annotators for row in _count_llm_task_answers(work, who, files[who.name]))
         left_out = tuple(task.name for task in work.left_out)
         return AnnotationSessionOutcome(study, rows, describe_spending(spending, max_usd), left_out)
 
@@ -430,7 +431,7 @@ def annotate(
 def _open_spending_and_ledger(
     study: Path, max_usd: float | None
 ) -> Iterator[tuple[RunSpendingJournal, Ledger]]:
-    """What the study's models have cost so far, held so that no other process annotates it meanwhile."""
+    """Open the study's record of spending and its ledger, held by one process at a time."""
     folder = RunFolder(study / LLM / ACCOUNTS)
     with folder.hold_folder_lock():
         spending = RunSpendingJournal(folder.spending_path, current_utc_time("milliseconds"))
@@ -444,7 +445,7 @@ def _open_spending_and_ledger(
 def _open_llm_answer_file(work: LlmAnnotationWork, annotator: LlmAnnotator, *, fresh: bool) -> LlmAnswerFile:
     """The file of a model's answers. UsageError where its settings were others."""
     path = llm_answer_path(work.folder.path, annotator.name, work.request.mode)
-    held = _settings_file(path)
+    held = _answer_settings_path(path)
     if not fresh and path.exists() and held.exists():
         before = json.loads(held.read_text("utf-8"))["settings"]
         # By way of JSON, so that tuples compare as the lists that the file has.
@@ -452,7 +453,7 @@ def _open_llm_answer_file(work: LlmAnnotationWork, annotator: LlmAnnotator, *, f
         if differing := [name for name in now if before.get(name) != now[name]]:
             raise UsageError(
                 f"{path} contains answers made with different settings: {', '.join(differing)} was "
-                f"{_brief_settings(before, differing)}, now {_brief_settings(now, differing)}.",
+                f"{_format_settings_briefly(before, differing)}, now {_format_settings_briefly(now, differing)}.",
                 mend="Request new answers with --replace, or repeat the old settings to resume.",
             )
     file = LlmAnswerFile(path, work.folder, fresh=fresh)
@@ -460,7 +461,7 @@ def _open_llm_answer_file(work: LlmAnnotationWork, annotator: LlmAnnotator, *, f
     return file
 
 
-def _brief_settings(settings: dict[str, Any], names: list[str]) -> str:
+def _format_settings_briefly(settings: dict[str, Any], names: list[str]) -> str:
     return ", ".join(format_value_as_json(settings.get(name))[:60] for name in names)
 
 
@@ -472,11 +473,11 @@ def _ask_missing_answers(
     kept = f", {len(asks) - len(left)} of {len(asks)} answered before" if len(left) < len(asks) else ""
     if left:
         listener.stage(f"asking {annotator.name}{kept}", len(left), "answers")
-    for row in annotator.answers(left, listener.advanced_by):
+    for row in annotator.answers(left, listener.on_stage_advanced):
         file.append(row)
 
 
-def _summarise_annotations(
+def _count_llm_task_answers(
     work: LlmAnnotationWork, annotator: LlmAnnotator, file: LlmAnswerFile
 ) -> Iterator[LlmTaskAnswerCounts]:
     for task in work.tasks:
@@ -491,12 +492,12 @@ def _summarise_annotations(
         )  # fmt: skip
 
 
-def _settings_file(path: Path) -> Path:
+def _answer_settings_path(path: Path) -> Path:
     return path.with_suffix(".json")
 
 
 def _write_answer_settings(work: LlmAnnotationWork, annotator: LlmAnnotator, file: LlmAnswerFile) -> None:
-    """Beside the answers: all that they depend on, every word of the prompts, and who answered."""
+    """Write beside the answers all that they depend on: settings, prompts and who answered."""
     left_out = getattr(annotator.chat.model, "left_out", ())
     settings = {
         "embassay": __version__,
@@ -510,11 +511,11 @@ def _write_answer_settings(work: LlmAnnotationWork, annotator: LlmAnnotator, fil
         "not_taken": list(left_out),
         "statuses": dict(sorted(Counter(row.status for row in file.rows.values()).items())),
     }
-    write_json(_settings_file(file.path), settings)
+    write_json(_answer_settings_path(file.path), settings)
 
 
 def _read_answered_models(path: Path) -> list[str]:
-    held = _settings_file(path)
+    held = _answer_settings_path(path)
     return list(json.loads(held.read_text("utf-8")).get("answered_by", [])) if held.exists() else []
 
 
@@ -532,7 +533,7 @@ class LlmAnnotationWork:
     left_out: tuple[StudyTask, ...]
 
     def asks(self, task: StudyTask) -> list[ItemAnnotationRequest]:
-        """Every item of a task in every run."""
+        """The requests to annotate every item of a task in every run."""
         items = self.folder.select_task_items(task.name)[: self.request.limit]
         return [ItemAnnotationRequest(task, item, run) for run in range(self.request.runs) for item in items]
 
@@ -608,7 +609,7 @@ def open_llm_annotators(
 def list_unanswered_items(
     asks: Sequence[ItemAnnotationRequest], answered: Container[tuple[str, int]]
 ) -> list[ItemAnnotationRequest]:
-    """Those that have no answer yet."""
+    """The requested items that have no answer yet."""
     return [ask for ask in asks if (ask.item.id, ask.run) not in answered]
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from embassay.errors import DataError
 from embassay.limits import read_bounded_file
 from embassay.protocols.hume.options import OneAnnotator
-from embassay.protocols.hume.published.conversion import published_pairs
+from embassay.protocols.hume.published.conversion import convert_results_to_pairs
 from embassay.protocols.hume.published.paper import (
     EmbeddingModel,
     PaperDataset,
@@ -39,12 +39,12 @@ from embassay.protocols.hume.published.standings import (
     ModelAndPeopleScores,
     PeopleRank,
     SpearmanCorrelation,
+    build_score_matrix,
     correlate_series,
     count_people_wins_by_group,
     index_evaluations_by_pair,
-    rank_by_mean_score,
+    rank_models_by_mean_score,
     rank_people_on_every_pair,
-    score_matrix,
 )
 from embassay.protocols.hume.record import By
 from embassay.protocols.hume.study import FAMILIES, Family
@@ -79,10 +79,10 @@ def read_llm_scores(paths: Sequence[Path], study: PublishedStudy | None = None) 
             raise DataError("The columns differ from those of the previous file", path=path, mend=_MEND)
         header = pairs
         for line, cells in body:
-            pair = _find_pair(cells, study, path, line)
+            pair = _find_pair_of_row(cells, study, path, line)
             if pair in rows:
                 raise DataError(f"{pair.name} appears twice", path=path, line=line, mend=_MEND)
-            rows[pair] = [_parse_points(text, path, line) for text in cells[2:]]
+            rows[pair] = [_parse_score_in_points(text, path, line) for text in cells[2:]]
     if header is None or not rows:
         raise DataError("No language model scores were found", path=paths[0] if paths else None, mend=_MEND)
     values = np.array(list(rows.values())).T / 100
@@ -112,7 +112,7 @@ def _parse_llm_score_table(path: Path) -> tuple[list[str], Iterable[tuple[int, l
     return header, body
 
 
-def _find_pair(
+def _find_pair_of_row(
     cells: Sequence[str], study: PublishedStudy, path: Path, line: int
 ) -> PaperDatasetLanguagePair:
     pair = study.pair(cells[0], convert_to_iso_639_3(cells[1]))
@@ -124,7 +124,7 @@ def _find_pair(
     return pair
 
 
-def _parse_points(text: str, path: Path, line: int) -> float:
+def _parse_score_in_points(text: str, path: Path, line: int) -> float:
     try:
         value = float(text)
     except ValueError:
@@ -170,7 +170,7 @@ def correlate_llm_difficulty(
 
 
 def llm_difficulty_table(llms: ModelAndPeopleScores, own: Sequence[str] = ()) -> ColumnTable:
-    """Table 13."""
+    """Table 13: how the scores of people and of LLMs correlate over pairs."""
     return ColumnTable.of(
         "hume_table13", "HUME table 13: pair difficulty for people and LLMs", correlate_llm_difficulty(llms, own),
         text("llm"),
@@ -192,12 +192,12 @@ class PeopleAndLlmScoreRow(NamedTuple):
 
 def _people_and_llm_columns(llms: ModelAndPeopleScores) -> Iterator[ComputedColumn]:
     """People, and every language model."""
-    yield _score_field("human", HUMAN)
+    yield _make_score_column("human", HUMAN)
     for name in llms.models:
-        yield _score_field(name, name)
+        yield _make_score_column(name, name)
 
 
-def _score_field(heading: str, system: str) -> ComputedColumn:
+def _make_score_column(heading: str, system: str) -> ComputedColumn:
     return points_column(heading, lambda row: row.scores.get(system))
 
 
@@ -271,9 +271,9 @@ _DIFFERS = (
 def family_language_table(matrix: ModelAndPeopleScores, *, rounded: bool = True) -> ColumnTable:
     """Table 1: models and Human by family and language; its first row counts the datasets. `rounded` as the paper is,
     or exact."""
-    show = round_fraction_first if rounded else _exact_points
+    show = round_fraction_first if rounded else _convert_to_exact_points
     columns = {
-        name: _main_column(matrix, wanted, show) for name, wanted in group_pairs_by_column(matrix).items()
+        name: _make_means_column(matrix, wanted, show) for name, wanted in make_column_filters(matrix).items()
     }
     note = "overall is the mean over all dataset-language pairs."
     note += " Fractions were first rounded to four decimals." if rounded else ""
@@ -283,11 +283,11 @@ def family_language_table(matrix: ModelAndPeopleScores, *, rounded: bool = True)
     )  # fmt: skip
 
 
-def _exact_points(score: float) -> float:
+def _convert_to_exact_points(score: float) -> float:
     return 100 * score
 
 
-def _main_column(
+def _make_means_column(
     matrix: ModelAndPeopleScores, wanted: Callable[[AnyPair], bool], show: Callable[[float], float]
 ) -> dict[str, Value]:
     # A count is a text, so that it has no decimals in a column of scores.
@@ -295,7 +295,7 @@ def _main_column(
     return {COUNTS: str(len(matrix.where(wanted))), **means}
 
 
-def group_pairs_by_column(matrix: ModelAndPeopleScores) -> dict[str, Callable[[AnyPair], bool]]:
+def make_column_filters(matrix: ModelAndPeopleScores) -> dict[str, Callable[[AnyPair], bool]]:
     """The columns of table 1: `classification_ara` and so on, and `overall` last."""
     present = {(pair.family, pair.lang) for pair in matrix.pairs}
     ordered = [(family, lang) for family in FAMILIES for lang in sorted(x for f, x in present if f == family)]
@@ -339,7 +339,7 @@ def dataset_scores_table(
     title = f"HUME table {table}: {family}" + ("" if every_subset else ", study languages only")
     return ColumnTable.of(
         name, title, systems.items(), text("model", lambda row: row[0]),
-        *(number_column(dataset.name, partial(_dataset_mean, dataset, every_subset, own),
+        *(number_column(dataset.name, partial(_average_dataset_languages, dataset, every_subset, own),
             1) for dataset in datasets),
         note=_DIFFERS if every_subset else "",
     )  # fmt: skip
@@ -350,7 +350,7 @@ def _has_all_dataset_languages(scores: Mapping[tuple[str, str], float], dataset:
     return all((dataset.name, pair.lang) in scores for pair in dataset.pairs)
 
 
-def _dataset_mean(
+def _average_dataset_languages(
     dataset: PaperDataset, every_subset: bool, own: OwnScores, row: tuple[str, Sequence[PublishedEvaluation]]
 ) -> float | None:
     """The mean of a system over the languages of a dataset, in points; None where a system of `own` lacks one."""
@@ -408,11 +408,11 @@ def build_all_paper_tables(
     DataError where results lack a pair of the study. Source: spec hume, section 9.
     """
     study = study or load_hume_paper_study()
-    matrix, scores = score_matrix(evaluations, study), group_scores_by_system(own)
+    matrix, scores = build_score_matrix(evaluations, study), group_scores_by_system(own)
     every, entered = (*evaluations, *own), add_complete_systems(study, scores, apart)
-    wider = score_matrix(every, entered)
+    wider = build_score_matrix(every, entered)
     beside = tuple(model.short for model in entered.models[len(study.models) :])
-    columns = _join_llm_scores(llms, {name: scores[name] for name in beside}) if llms else None
+    columns = _add_own_llm_scores(llms, {name: scores[name] for name in beside}) if llms else None
     with_people = {name: of for name, of in scores.items() if name not in apart}
     yield family_language_table(wider)
     if columns:
@@ -421,7 +421,7 @@ def build_all_paper_tables(
     for family in DATASET_TABLES:
         yield dataset_scores_table(family, every, entered, every_subset=True, own=with_people)
         yield dataset_scores_table(family, every, entered, every_subset=False, own=with_people)
-    records = published_pairs(evaluations, study, one_annotator=one_annotator)
+    records = convert_results_to_pairs(evaluations, study, one_annotator=one_annotator)
     yield printed_people_table(records, matrix.models, scores)
     yield model_sizes_table(entered)
     if columns:
@@ -458,7 +458,7 @@ def add_complete_systems(
     return replace(study, models=(*study.models, *complete))
 
 
-def _join_llm_scores(llms: ModelAndPeopleScores, own: OwnScores) -> ModelAndPeopleScores:
+def _add_own_llm_scores(llms: ModelAndPeopleScores, own: OwnScores) -> ModelAndPeopleScores:
     """The scores of language models with further columns, those of `own` on the same pairs."""
     keys = [(pair.dataset, pair.lang) for pair in llms.pairs]
     return llms.add_model_scores({name: [scores[key] for key in keys] for name, scores in own.items()})
@@ -466,9 +466,9 @@ def _join_llm_scores(llms: ModelAndPeopleScores, own: OwnScores) -> ModelAndPeop
 
 def overall_means_table(matrix: ModelAndPeopleScores) -> ColumnTable:
     """Models and Human by their mean over all pairs, in points, best first (figure 1); beside it over datasets."""
-    by_dataset = {place.system: place for place in rank_by_mean_score(matrix, "datasets")}
+    by_dataset = {place.system: place for place in rank_models_by_mean_score(matrix, "datasets")}
     return ColumnTable.of(
-        "hume_overall", "HUME: overall", rank_by_mean_score(matrix), whole_number_column("rank"),
+        "hume_overall", "HUME: overall", rank_models_by_mean_score(matrix), whole_number_column("rank"),
         text("system"), points_column("overall"),
         whole_number_column("rank_by_dataset", lambda place: by_dataset[place.system].rank),
         points_column("overall_by_dataset", lambda place: by_dataset[place.system].overall),

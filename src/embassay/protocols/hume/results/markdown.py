@@ -22,14 +22,14 @@ _ALIGNED = ("---", "---:", "---:", "---", "---", "---:", "---:")
 
 
 def render_markdown_report(summary: Summary) -> str:
-    """Verdict, main table, flags and advice. Text of data is escaped: it cannot become markup."""
+    """Render a summary as Markdown: verdict, main table, flags and advice."""
     parts = [
         f"# {escape_markdown(summary.title)}",
         *_warn_of_simulated_annotators(summary),
         "## What it says",
         "\n".join(f"- {escape_markdown(finding.text)}" for finding in list_verdict_findings(summary)),
         "## Pairs",
-        _pairs_table(summary),
+        _format_pairs_table(summary),
         _explain_table_columns(summary),
     ]
     for title, lines in (("## Flags", [*_flag_lines(summary)]), ("## What to do", [*_advice_lines(summary)])):
@@ -63,13 +63,13 @@ def _warn_of_simulated_annotators(summary: Summary) -> Iterator[str]:
         )
 
 
-def _pairs_table(summary: Summary) -> str:
+def _format_pairs_table(summary: Summary) -> str:
     headings = ("pair", "n", name_answerers(summary), "agreement", "best model", "gap", "ceiling")
-    rows = [headings, _ALIGNED, *(_pair_row(model) for model in compare_people_with_models(summary))]
+    rows = [headings, _ALIGNED, *(_format_pair_row(model) for model in compare_people_with_models(summary))]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def _pair_row(beside: PairStanding) -> tuple[str, ...]:
+def _format_pair_row(beside: PairStanding) -> tuple[str, ...]:
     pair, standing = beside.pair, beside.standing
     best, gap = numbers.NONE, numbers.NONE
     if standing:
@@ -167,12 +167,12 @@ def list_verdict_findings(summary: Summary) -> Iterator[PeopleFinding]:
     yield from _overall_findings(summary, who)
     yield from _list_models_beyond_people(every, who)
     yield from _agreement_findings(summary.pairs)
-    yield from _win_findings(summary, who)
-    yield from _list_agreement_lead_findings(summary)
+    yield from _list_people_win_findings(summary, who)
+    yield from _list_agreement_gap_findings(summary)
 
 
 def name_answerers(of: Summary | DatasetLanguageRecord) -> str:
-    """`people`, `simulated annotators`, or `annotators` where there were both."""
+    """Name those who answered: `people`, `simulated annotators`, or `annotators` for both."""
     pairs = of.pairs if isinstance(of, Summary) else (of,)
     kinds = name_annotator_kind(annotator for pair in pairs for annotator in pair.annotators)
     return {"people": "people", "simulated": "simulated annotators", "": "people"}.get(kinds, "annotators")
@@ -205,27 +205,30 @@ def _list_models_beyond_people(every: Sequence[PairStanding], who: str) -> Itera
             f"Nothing can be compared because no pair has both a model and an interval of {who}."
         )
         return
-    above = [beside.pair for beside in bounded if _best_score(beside) > (beside.pair.human.high or 0.0)]
-    below = [beside.pair for beside in bounded if _best_score(beside) < (beside.pair.human.low or 0.0)]
+    above = [
+        beside.pair for beside in bounded if _find_best_model_score(beside) > (beside.pair.human.high or 0.0)
+    ]
+    below = [
+        beside.pair for beside in bounded if _find_best_model_score(beside) < (beside.pair.human.low or 0.0)
+    ]
     over = make_count_claim("above", len(above), len(bounded))
     under = make_count_claim("below", len(below), len(bounded))
     yield PeopleFinding(
-        f"The best model is above the interval of {who} on {over.n} of "
-        f"{numbers.format_noun_count(over.of, 'pair')} and below it on {under.n}. "
-        "A score outside an interval is not a significance test.",
+        f"The best model is above the interval of {who} on {over.n} of {numbers.format_noun_count(over.of, 'pair')} "
+        f"and below it on {under.n}. A score outside an interval is not a significance test.",
         (over, under),
     )
     noise = [pair for pair in above if pair.superhuman_on_noise]
     if noise:
         little = make_count_claim("low", len(noise), len(above))
         yield PeopleFinding(
-            f"On {little.n} of the pairs above it, annotator agreement is low: {list_first_pair_names(noise)}. A model "
+            f"On {little.n} of the pairs above it, annotator agreement is low: {name_first_pairs(noise)}. A model "
             "that outscores people who disagree may have learned labels that they do not share.",
             (little,),
         )
 
 
-def _best_score(beside: PairStanding) -> float:
+def _find_best_model_score(beside: PairStanding) -> float:
     return beside.standing.best if beside.standing else 0.0
 
 
@@ -250,7 +253,7 @@ def _agreement_findings(pairs: Sequence[DatasetLanguageRecord]) -> Iterator[Peop
         )
 
 
-def _win_findings(summary: Summary, who: str) -> Iterator[PeopleFinding]:
+def _list_people_win_findings(summary: Summary, who: str) -> Iterator[PeopleFinding]:
     won = {wins.reference: wins for wins in summary.wins if wins.by == "all"}
     if {"best", "median"} <= won.keys():
         best, middle = (
@@ -264,21 +267,20 @@ def _win_findings(summary: Summary, who: str) -> Iterator[PeopleFinding]:
         )
 
 
-def _list_agreement_lead_findings(summary: Summary) -> Iterator[PeopleFinding]:
+def _list_agreement_gap_findings(summary: Summary) -> Iterator[PeopleFinding]:
     bar = summary.agreement_against_gap
     if bar is None or bar.value is None:
         return
     p = summary.agreement_against_gap_p
     tail = f", p {'' if p < 0.001 else '= '}{numbers.format_p_value(p)}" if p is not None else ""
     yield PeopleFinding(
-        f"Agreement and the best model's lead have a Spearman correlation of "
-        f"{numbers.format_score(bar.value, 2)} over {bar.n} pairs{tail}. Below 0, models lead most "
-        "where people agree least.",
+        f"Agreement and the best model's lead have a Spearman correlation of {numbers.format_score(bar.value, 2)} "
+        f"over {bar.n} pairs{tail}. Below 0, models lead most where people agree least.",
         (make_value_claim("agreement", "correlation with the lead", bar.value),),
     )
 
 
-def list_first_pair_names(pairs: Sequence[DatasetLanguageRecord]) -> str:
+def name_first_pairs(pairs: Sequence[DatasetLanguageRecord]) -> str:
     """The first few pairs by name, and how many more."""
     first = ", ".join(pair.name for pair in pairs[:_NAMED])
     return first + (f" and {len(pairs) - _NAMED} more" if len(pairs) > _NAMED else "")

@@ -40,17 +40,17 @@ from embassay.protocols.hume.results.contestants import (
     llm_display_name,
     make_empty_estimate,
     make_llm_contestant,
+    make_score_without_people,
     make_system_contestant,
     nan_to_none,
     simplify_estimate,
-    unpaired_score,
 )
 from embassay.protocols.hume.scoring import MAIN, MeasureScores, keep_annotators_by_coverage, people_agreement
 from embassay.protocols.hume.study import Answers, StudyTask, Who
 from embassay.protocols.hume.tables import find_most_disputed_items
-from embassay.protocols.kernel.outcome import make_file_manifest
+from embassay.protocols.kernel.outcome import make_file_run_manifest
 from embassay.protocols.kernel.tables import RunTable, write_tables
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import CellRecord, RunFolder, write_json
 from embassay.stats import Estimate
 
@@ -60,7 +60,7 @@ AGREEMENT = "agreement"
 _UNDEFINED = "not defined for this family"
 
 
-def published_result_rows(summary: Summary) -> Iterator[Result]:
+def published_result_rows(summary: Summary) -> Iterator[ResultRow]:
     """All rows of published results, datasets by their names."""
     for pair in summary.pairs:
         rows = _PairRows(pair, pair.dataset, summary.seed)
@@ -70,7 +70,7 @@ def published_result_rows(summary: Summary) -> Iterator[Result]:
     yield from _overall_mean_rows(summary)
 
 
-def study_rows_beyond_cells(summary: Summary) -> Iterator[Result]:
+def study_rows_beyond_cells(summary: Summary) -> Iterator[ResultRow]:
     """The rows of a study besides those of its cells; a pair goes by the name of its task, as cells do."""
     for pair in summary.pairs:
         rows = _PairRows(pair, pair.task, summary.seed)
@@ -90,7 +90,7 @@ class _PairRows:
     dataset: str
     seed: int
 
-    def list_people_rows(self) -> Iterator[Result]:
+    def list_people_rows(self) -> Iterator[ResultRow]:
         """The headline, each annotator and convention, agreement and ceiling."""
         pair, measure = self.pair, self.pair.measure
         yield self.row(HUMAN, "", measure, pair.human)
@@ -106,7 +106,7 @@ class _PairRows:
         if pair.ceiling:
             yield self.row(HUMAN, "ceiling", measure, pair.ceiling)
 
-    def list_system_rows(self, score: SystemScore) -> Iterator[Result]:
+    def list_system_rows(self, score: SystemScore) -> Iterator[ResultRow]:
         """The score on what people answered, the difference there, and people as gold."""
         measure = self.pair.measure
         if score.difference:
@@ -124,32 +124,32 @@ class _PairRows:
 
     def row(
         self, system: str, variant: str, measure: str, bar: Estimate, by: Collection[Who] | None = None
-    ) -> Result:
-        """A value of the pair as a row; `by` are the kinds of annotators behind it, those of the pair by default."""
+    ) -> ResultRow:
+        """Make a result row of a pair's value; `by` are the kinds of annotators behind it."""
         pair = self.pair
         # A score that scripts stood in for says so in its method, since rows are read without the record.
         kinds = {annotator.kind for annotator in pair.annotators} if by is None else set(by)
         method = ", ".join(
             filter(None, (bar.method, _name_annotator_kinds(kinds) if system == HUMAN else ""))
         )
-        return Result(
+        return ResultRow(
             PROTOCOL, pair.family, self.dataset, "", pair.lang, variant, system, measure, bar.value, bar.n,
             bar.low, bar.high, method, self.seed, bar.reason if bar.value is None else ""
         )  # fmt: skip
 
 
 def _name_annotator_kinds(kinds: Collection[Who]) -> str:
-    """Whether scripts stand in for people."""
+    """Name the kinds of annotators, which says whether scripts stand in for people."""
     if "simulated" not in kinds:
         return ""
     return "simulated annotators" if len(kinds) == 1 else "partly simulated annotators"
 
 
-def _overall_mean_rows(summary: Summary) -> Iterator[Result]:
+def _overall_mean_rows(summary: Summary) -> Iterator[ResultRow]:
     """The mean of every system, and of people, over all pairs."""
     for place in summary.places:
         mean = place.mean
-        yield Result(
+        yield ResultRow(
             PROTOCOL, OVERALL, "", "", "", "", place.system, OVERALL, mean.value, mean.n, mean.low, mean.high,
             mean.method, summary.seed, mean.reason if mean.value is None else ""
         )  # fmt: skip
@@ -164,7 +164,7 @@ def write_finished_run(
     *,
     request: Any,
     command: str,
-    rows: Sequence[Result],
+    rows: Sequence[ResultRow],
     tables: Iterable[RunTable],
     systems: Sequence[dict[str, Any]],
     datasets: Sequence[dict[str, Any]],
@@ -174,7 +174,9 @@ def write_finished_run(
     write_tables(folder.path, tables)
     folder.write_results(rows)
     write_json(folder.path / "comparisons.json", {"scopes": {}})
-    done = make_file_manifest(folder, "hume", command, request.as_dict(), systems=systems, datasets=datasets)
+    done = make_file_run_manifest(
+        folder, "hume", command, request.as_dict(), systems=systems, datasets=datasets
+    )
     folder.write_manifest({**done, **extra})
 
 
@@ -283,9 +285,9 @@ def summarise_task_pair(
     head = DatasetLanguageRecord(
         task=task.name, dataset=name.dataset, lang=task.lang, family=task.family, measure=MAIN[task.family],
         group=name.group, n=len(of.items), words=of.words, human=make_empty_estimate(NOBODY),
-        flags=_pair_flags(of, keep_annotators_by_coverage(of.answers, request.min_answered)),
-        models=tuple(unpaired_score(contestant) for contestant in contestants if contestant.kind != "llm"),
-        llms=tuple(unpaired_score(contestant) for contestant in contestants if contestant.kind == "llm")
+        flags=_list_pair_flags(of, keep_annotators_by_coverage(of.answers, request.min_answered)),
+        models=tuple(make_score_without_people(contestant) for contestant in contestants if contestant.kind != "llm"),
+        llms=tuple(make_score_without_people(contestant) for contestant in contestants if contestant.kind == "llm")
     )  # fmt: skip
     if not any(of.answers.values()):
         return head
@@ -308,9 +310,9 @@ def _add_pair_scores(
     return head.model_copy(
         update={
             "human": simplify_estimate(human),
-            "annotators": _annotator_records(counting, counting.people.annotators),
-            "left_out": _annotator_records(counting, counting.left_out),
-            "conventions": _convention_scores(counting),
+            "annotators": _make_annotator_scores(counting, counting.people.annotators),
+            "left_out": _make_annotator_scores(counting, counting.left_out),
+            "conventions": _list_human_scores_by_rule(counting),
             "agreement": agreement,
             "ceiling": simplify_estimate(
                 leave_one_out_human_ceiling(counting.all_counted_people, counting.draws).value
@@ -328,7 +330,7 @@ def _add_pair_scores(
     )
 
 
-def _annotator_records(
+def _make_annotator_scores(
     counting: TaskWithCountedAnswers, scored: Mapping[str, MeasureScores]
 ) -> tuple[AnnotatorScore, ...]:
     main = MAIN[counting.of.task.family]
@@ -342,7 +344,7 @@ def _annotator_records(
     )  # fmt: skip
 
 
-def _convention_scores(counting: TaskWithCountedAnswers) -> dict[str, float | None]:
+def _list_human_scores_by_rule(counting: TaskWithCountedAnswers) -> dict[str, float | None]:
     people = counting.people
     scores: dict[str, float | None] = {
         "paper": people.score("paper"), "pooled": None if people.pooled is None else people.score("pooled"),
@@ -387,7 +389,7 @@ def _is_above_people_interval(best: SystemScore, human: Estimate) -> bool:
     return (best.score.value or 0.0) > human.ends[1]
 
 
-def _pair_flags(of: AnsweredTask, counted: Answers) -> tuple[str, ...]:
+def _list_pair_flags(of: AnsweredTask, counted: Answers) -> tuple[str, ...]:
     n, open_items = len(of.items), len(of.unanswered_items)
     flags = list(of.task.notes)
     if 0 < open_items < n:

@@ -12,7 +12,7 @@ from embassay.protocols.hume.published.conversion import (
     convert_pairs_to_study,
     llm_score_matrix,
 )
-from embassay.protocols.hume.published.standings import HUMAN, rank_people_on_every_pair, score_matrix
+from embassay.protocols.hume.published.standings import HUMAN, build_score_matrix, rank_people_on_every_pair
 from embassay.protocols.hume.published.tables import (
     dataset_scores_table,
     datasets_table,
@@ -137,7 +137,7 @@ def _task_conditions(task: StudyTask, modes: Collection[str], give_k: bool) -> I
 
 
 def _build_paper_tables(summary: Summary, contenders: Sequence[ComparedSystem]) -> Iterator[ColumnTable]:
-    """Systems that are not ranked stand in the tables of scores; best, median and ranks are of the others."""
+    """Build the paper's tables; systems without a rank stand in those of scores alone."""
     study, evaluations = (
         convert_pairs_to_study(summary.pairs, contenders),
         convert_pairs_to_evaluations(summary.pairs),
@@ -146,7 +146,7 @@ def _build_paper_tables(summary: Summary, contenders: Sequence[ComparedSystem]) 
         build_human_score_matrix(summary.pairs, contenders),
         llm_score_matrix(summary.pairs, contenders),
     )
-    yield family_language_table(score_matrix(evaluations, study), rounded=False)
+    yield family_language_table(build_score_matrix(evaluations, study), rounded=False)
     if llms:
         yield family_scores_table(llms, matrix)
     yield datasets_table(study)

@@ -44,8 +44,8 @@ from embassay.protocols.hume.sampling.pools import (
     SampledTask,
     TaskToDraw,
     count_empty_texts,
-    count_note,
     join_pair_text,
+    make_count_note,
     normalise_text_for_comparison,
     open_sampling_tasks,
     seeded_order,
@@ -102,7 +102,7 @@ def mark_item_defects(
 ) -> tuple[tuple[SampledItem, ...], dict[int, LeakedTrainingText]]:
     """The items with what is wrong with each, and the text of `trained` that is the twin of each leaked one."""
     twin = find_training_twins([item.text for item in items], trained)
-    return tuple(_mark_defects(item, place in twin) for place, item in enumerate(items)), twin
+    return tuple(_mark_defects_of_item(item, place in twin) for place, item in enumerate(items)), twin
 
 
 def count_items_by_defect(rows: Iterable[GoldRow | SampledItem]) -> dict[Defect, int]:
@@ -131,7 +131,7 @@ def describe_task_item_defects(folder: StudyFolder, task: str) -> tuple[str, ...
     )
 
 
-def _mark_defects(item: SampledItem, leaked: bool) -> SampledItem:
+def _mark_defects_of_item(item: SampledItem, leaked: bool) -> SampledItem:
     seen: dict[Defect, bool] = {
         "leaked": leaked,
         "empty": any(not text.strip() for text in item.texts),
@@ -198,13 +198,13 @@ def remove_leaked_data(data: Any, shape: str, trained: Sequence[str]) -> tuple[A
     if shape == "classification":
         test, left = remove_leaked_data(data.test, "labelled", (*data.train.texts, *trained))
         return replace(data, test=test), left
-    texts = _texts_of_data(data, shape)
+    texts = _list_texts_to_match(data, shape)
     leaked = find_training_twins(texts, trained)
     kept = [place for place in range(len(texts)) if place not in leaked]
-    return _take_rows(data, kept), len(leaked)
+    return _select_data_rows(data, kept), len(leaked)
 
 
-def _texts_of_data(data: Any, shape: str) -> list[str]:
+def _list_texts_to_match(data: Any, shape: str) -> list[str]:
     if shape == "pairs":
         return [join_pair_text(one, other) for one, other in zip(data.first, data.second, strict=True)]
     if shape == "reranking":
@@ -212,7 +212,7 @@ def _texts_of_data(data: Any, shape: str) -> list[str]:
     return list(data.queries.texts if shape == "retrieval" else data.texts)
 
 
-def _take_rows(data: Any, kept: Sequence[int]) -> Any:
+def _select_data_rows(data: Any, kept: Sequence[int]) -> Any:
     """The rows at these positions, in every column."""
 
     def select_column_values(column: Sequence[Any]) -> tuple[Any, ...]:
@@ -337,7 +337,7 @@ def draw_study(
             left_out.append(f"{name}: {error.message}")
             continue
         order = seeded_order([item.source_id for item in drawn.items], request.seed, "items", name)
-        tasks.append(_make_task(pool, name, drawn))
+        tasks.append(_make_study_task(pool, name, drawn))
         about[name] = drawn.about_gold
         for number, place in enumerate(order, 1):
             item, key = drawn.items[place], f"{name}-{number:03d}"
@@ -396,10 +396,13 @@ def _draw_task_items(pool: TaskToDraw, seed: int, limit: int | None, hear: Hear)
         return SampledTask((), notes=("all texts are also in the training data",))
     if request.whole:
         return take_all_items(_require_candidate_lists(data), limit)
-    drawn = _sample_family(pool, data, request.size(pool.family, limit), seed, hear)
+    drawn = _draw_items_of_family(pool, data, request.size(pool.family, limit), seed, hear)
     return replace(
         drawn,
-        notes=(*drawn.notes, *count_note(left, "text", "left out because of overlap with the training data")),
+        notes=(
+            *drawn.notes,
+            *make_count_note(left, "text", "left out because of overlap with the training data"),
+        ),
     )
 
 
@@ -413,7 +416,7 @@ def _require_candidate_lists(data: Any) -> Any:
     return data
 
 
-def _sample_family(pool: TaskToDraw, data: Any, n: int, seed: int, hear: Hear) -> SampledTask:
+def _draw_items_of_family(pool: TaskToDraw, data: Any, n: int, seed: int, hear: Hear) -> SampledTask:
     request = pool.request
     if pool.family == "sts":
         return draw_pairs_across_scores(data, complete_rating_scale(request.scale), request, n, seed)
@@ -449,14 +452,14 @@ def _check_drawn_items(pool: TaskToDraw, drawn: SampledTask, limit: int | None) 
         *((f"only {len(items)} of {wanted} items available",) if short else ()),
         *drawn.notes,
         *describe_item_defects(items),
-        *count_note(long, "item", f"with a long text (over {LONG:,} characters)"),
-        *count_note(near, "leaked item", "only nearly identical"),
-        *count_note(empty, "empty document", "in the corpus, never shown"),
+        *make_count_note(long, "item", f"with a long text (over {LONG:,} characters)"),
+        *make_count_note(near, "leaked item", "only nearly identical"),
+        *make_count_note(empty, "empty document", "in the corpus, never shown"),
     )
     return replace(drawn, items=items, notes=notes)
 
 
-def _make_task(pool: TaskToDraw, name: str, drawn: SampledTask) -> StudyTask:
+def _make_study_task(pool: TaskToDraw, name: str, drawn: SampledTask) -> StudyTask:
     request = pool.request
     labels = order_label_choices(drawn.labels, request.labels) if pool.family == "classification" else []
     scale = complete_rating_scale(request.scale) if pool.family == "sts" else None

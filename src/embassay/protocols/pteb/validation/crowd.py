@@ -27,7 +27,7 @@ from typing import Any, Literal
 
 from embassay.data.rows import (
     LIKE,
-    Row,
+    SourceRow,
     escape_spreadsheet_formula,
     find_nearest_name,
     unescape_spreadsheet_formula,
@@ -109,7 +109,7 @@ def write_platform_batches(
             make_rating_sheet(batch, f"{name}-{number}", study.seed) for number, batch in enumerate(made, 1)
         ]
         rows = _make_hit_rows(shown) if platform == "mturk" else _make_task_group_rows(shown)
-        written.append(_write_rows(out / f"{name}.csv", rows))
+        written.append(_write_rows_as_csv(out / f"{name}.csv", rows))
     instructions = (study.path / RATERS / "instructions.md").read_text("utf-8")
     if platform == "mturk":
         largest = how.batch + max(
@@ -147,12 +147,12 @@ def read_crowd_ratings(
     return kept
 
 
-def _read_crowd_rows(path: Path, filters: SubmissionFilters) -> Iterator[Row]:
+def _read_crowd_rows(path: Path, filters: SubmissionFilters) -> Iterator[SourceRow]:
     """The rows of a file of either platform, if it has what its ratings are read from."""
     source = open_rating_table(path)
     columns = source.columns()
     if any(ANNOTATOR.fullmatch(name) for name in columns):
-        yield from _read_report_rows(path, source.rows(columns), filters)
+        yield from _read_crowd_report_rows(path, source.rows(columns), filters)
         return
     turk = _find_column(columns, ("Input.pair_1",))
     if not _find_column(columns, PERSON) or not (turk or _find_column(columns, PAIR)):
@@ -177,12 +177,14 @@ def _read_crowd_rows(path: Path, filters: SubmissionFilters) -> Iterator[Row]:
     yield from source.rows(columns)
 
 
-def _read_report_rows(path: Path, rows: Iterable[Row], filters: SubmissionFilters) -> Iterator[Row]:
+def _read_crowd_report_rows(
+    path: Path, rows: Iterable[SourceRow], filters: SubmissionFilters
+) -> Iterator[SourceRow]:
     """The rows of a task builder's report, one for each person who answered.
 
     DataError for a report without the pairs' ids, and for one with several questions: which is the rating?
     """
-    asked: dict[str, Row] = {}
+    asked: dict[str, SourceRow] = {}
     for row in rows:
         if _find_column(row.cells, PAIR) is None:
             raise DataError(
@@ -201,7 +203,9 @@ def _read_report_rows(path: Path, rows: Iterable[Row], filters: SubmissionFilter
         for name in row.cells:
             if ANNOTATOR.fullmatch(name) and read_stripped_cell(row, name):
                 answer = row.cells.get(name.removesuffix("_ID") + RESPONSE)
-                yield Row(row.path, row.line, {**fields, PERSON[1]: row.cells[name], filters.rating: answer})
+                yield SourceRow(
+                    row.path, row.line, {**fields, PERSON[1]: row.cells[name], filters.rating: answer}
+                )
 
 
 def _find_column(columns: Iterable[str], names: Sequence[str]) -> str | None:
@@ -210,7 +214,7 @@ def _find_column(columns: Iterable[str], names: Sequence[str]) -> str | None:
     return next((held[name.lower()] for name in names if name.lower() in held), None)
 
 
-def _read_cell(row: Row, names: Sequence[str]) -> str:
+def _read_cell(row: SourceRow, names: Sequence[str]) -> str:
     column = _find_column(row.cells, names)
     return "" if column is None else read_stripped_cell(row, column)
 
@@ -229,7 +233,8 @@ def write_kept_ratings(path: Path, kept: CrowdRatings) -> None:
 
 
 def _collect_row_ratings(
-    row: Row, people: Mapping[str, CrowdSubmission] | None, items: Mapping[str, PairToRate], filters: SubmissionFilters,
+    row: SourceRow, people: Mapping[str, CrowdSubmission] | None, items: Mapping[str, PairToRate],
+    filters: SubmissionFilters,
     kept: CrowdRatings, by_key: dict[tuple[str, str], dict[str, Any]], sizes: Mapping[str, int]
 ) -> None:  # fmt: skip
     person = unescape_spreadsheet_formula(_read_cell(row, PERSON))
@@ -261,7 +266,7 @@ def _collect_row_ratings(
 
 
 def _read_rated_pairs(
-    row: Row, items: Mapping[str, PairToRate], filters: SubmissionFilters
+    row: SourceRow, items: Mapping[str, PairToRate], filters: SubmissionFilters
 ) -> Iterator[tuple[PairToRate, float]]:
     """The pairs of a row with their ratings; blank ones are not rated."""
     names = [name for name in row.cells if name.startswith("Input.pair_")]
@@ -283,7 +288,7 @@ def _read_rated_pairs(
             yield items[pair], value
 
 
-def _expand_crowd_form_answers(row: Row) -> Row:
+def _expand_crowd_form_answers(row: SourceRow) -> SourceRow:
     """The row with the answers of a `crowd-form` as columns of their own: it writes one list of one object."""
     text = read_stripped_cell(row, TASK_ANSWERS)
     if not text:
@@ -297,11 +302,11 @@ def _expand_crowd_form_answers(row: Row) -> Row:
             expected='a list with one object, [{"rating_1": 4}]', mend="Pass the results as downloaded."
         ) from None  # fmt: skip
     cells = {f"Answer.{name}": _read_radio_choice(answer) for name, answer in answers.items()}
-    return Row(row.path, row.line, {**row.cells, **cells})
+    return SourceRow(row.path, row.line, {**row.cells, **cells})
 
 
 def _read_radio_choice(value: Any) -> Any:
-    """A choice of radio buttons is an object of booleans: the one that is true."""
+    """The chosen one of radio buttons, which come as an object of booleans."""
     if isinstance(value, Mapping):
         return next((name for name, chosen in value.items() if chosen is True), "")
     return value
@@ -316,8 +321,8 @@ class CrowdSubmission:
     cells: Mapping[str, str]
 
     @classmethod
-    def of(cls, row: Row) -> CrowdSubmission:
-        """By a row of ratings or of an export. DataError, with file and line, for a state or a time that is none."""
+    def of(cls, row: SourceRow) -> CrowdSubmission:
+        """Read the submission of a row; DataError, with file and line, for a bad state or time."""
         status = _read_cell(row, STATUS).lower().replace("_", " ")
         # The column that a requester marks before uploading the results again.
         status = "rejected" if _read_cell(row, ("Reject",)) else status
@@ -331,12 +336,12 @@ class CrowdSubmission:
         return cls(status, _parse_seconds(row), cells)
 
     def merge_exported_submission(self, exported: CrowdSubmission) -> CrowdSubmission:
-        """With what the export of submissions says, where that is more than the row of ratings does."""
+        """Merge in what the export of submissions says, where that is more than the row says."""
         told = exported.seconds if exported.seconds is not None else self.seconds
         return CrowdSubmission(exported.status or self.status, told, {**self.cells, **exported.cells})
 
     def reason(self, pairs: int, filters: SubmissionFilters) -> str:
-        """Why it does not count; empty where it does."""
+        """Why the submission does not count; empty where it does."""
         if self.status in LEFT_OUT:
             return self.status
         column, _, value = filters.where.partition("=")
@@ -348,7 +353,7 @@ class CrowdSubmission:
         return f"under {filters.least_seconds:g} s per pair" if per_pair < filters.least_seconds else ""
 
 
-def _parse_seconds(row: Row) -> float | None:
+def _parse_seconds(row: SourceRow) -> float | None:
     """Seconds, also as h:mm:ss; None for an empty cell."""
     text = _read_cell(row, TIME)
     if not text:
@@ -371,7 +376,7 @@ def _collect_submissions(files: Sequence[Path]) -> dict[str, CrowdSubmission]:
     """Person -> their submission. Who came back after one that does not count has the one that does; of several that
     count, as of several studies, the times are added. DataError for a submission that appears twice."""
     people: dict[str, CrowdSubmission] = {}
-    seen: dict[str, Row] = {}
+    seen: dict[str, SourceRow] = {}
     for path in files:
         source = open_rating_table(path)
         columns = source.columns()
@@ -429,7 +434,7 @@ def _make_task_group_rows(shown: Sequence[Sequence[Mapping[str, Any]]]) -> list[
     ]  # fmt: skip
 
 
-def _write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
+def _write_rows_as_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
     cells = ([escape_spreadsheet_formula(value) for value in row.values()] for row in rows)
     write_file_atomically(path, format_csv_sheet([rows[0], *cells]).encode())
     return path

@@ -18,7 +18,7 @@ from typing import Any
 from embassay.errors import DataError, UsageError
 from embassay.limits import parse_bounded_json, read_bounded_file
 from embassay.protocols.kernel.outcome import current_utc_time
-from embassay.protocols.pteb.options import StudyPool
+from embassay.protocols.pteb.options import RatingStudyPool
 from embassay.protocols.wordings.pairs import (
     SHOWN,
     PairSampleSize,
@@ -73,12 +73,12 @@ class DrawnStudy:
 
     @property
     def system(self) -> str:
-        """Whose paraphrases are rated."""
+        """The system whose paraphrases are rated."""
         return str(self.facts["paraphraser"])
 
     @property
     def raters(self) -> int:
-        """How many ratings every pair is to have."""
+        """The number of raters: how many ratings every pair is to have."""
         return int(self.facts["sample"]["raters"])
 
     @property
@@ -94,7 +94,7 @@ class DrawnStudy:
 def draw_rating_study(
     of: ParaphraseSet,
     target: Path,
-    drawing: StudyPool,
+    drawing: RatingStudyPool,
     size: PairSampleSize,
     rules: RatingAcceptanceRules,
     *,
@@ -129,7 +129,7 @@ def draw_rating_study(
             lang: {
                 "candidates": len(pools[lang]),
                 "other_language": fit[lang][1],
-                **_count_items(items, lang),
+                **_count_pairs_of_language(items, lang),
             }
             for lang in langs
         },
@@ -212,7 +212,7 @@ def _choose_languages(pools: dict[str, Any], asked: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(asked)) or sorted(pools)
 
 
-def _count_items(items: Sequence[PairToRate], lang: str) -> dict[str, int]:
+def _count_pairs_of_language(items: Sequence[PairToRate], lang: str) -> dict[str, int]:
     of_lang = [item for item in items if item.lang == lang]
     return {
         "pairs": sum(not item.is_dummy for item in of_lang),

@@ -64,7 +64,7 @@ class UnitValidityRatings:
 
     @property
     def refused(self) -> int:
-        """Units about which nobody could say anything."""
+        """The number of units about which nobody could say anything."""
         return int(np.isnan(self.valid).sum())
 
 
@@ -112,7 +112,7 @@ def estimate_valid_change(
     if answered.valid.sum() < FEWEST:
         reason = f"{answered.valid.sum():g} of {count} rated items are valid; at least {FEWEST} are needed"
         return _make_undefined_change(ratings, count, n, everything.value, reason)
-    main = _estimate_change(score, units, answered, everything)
+    main = _estimate_change_of_valid(score, units, answered, everything)
     if main is None:
         return _make_undefined_change(
             ratings, count, n, everything.value, "the score is undefined on the valid items"
@@ -122,7 +122,11 @@ def estimate_valid_change(
         filled = (
             UnitValidityRatings(ratings.unit, np.where(known, ratings.valid, end)) for end in (0.0, 1.0)
         )
-        ends += [made.ends() for part in filled if (made := _estimate_change(score, units, part, everything))]
+        ends += [
+            made.ends()
+            for part in filled
+            if (made := _estimate_change_of_valid(score, units, part, everything))
+        ]
     low, high = min(end[0] for end in ends), max(end[1] for end in ends)
     value, whole = main.value.point, everything.value
     valid = Estimate(value, low, high, count, METHOD)
@@ -139,7 +143,7 @@ def _make_undefined_change(
     return ValidScoreChange(change, None, None, share, count, ratings.refused, n, reason=reason)
 
 
-def _estimate_change(
+def _estimate_change_of_valid(
     score: Score, units: RunUnitValues, ratings: UnitValidityRatings, everything: ScoreWithInfluence
 ) -> HumanAndJudgeMean | None:
     rows = ratings.unit

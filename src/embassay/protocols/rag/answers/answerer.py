@@ -176,7 +176,7 @@ class PassageAnswererAndGrader:
 
     @property
     def model(self) -> ChatModel:
-        """Who answers: its price and limits."""
+        """The model that answers, with its price and limits."""
         return self._chat.model
 
     @property
@@ -193,7 +193,7 @@ class PassageAnswererAndGrader:
         return await self._ask_until_answered(build_answer_messages(question, passages))
 
     async def answer_with_one_word(self, question: Question, passages: Sequence[str]) -> ModelAnswer:
-        """One word after reading the same: its time is that to a first token, but for the word itself."""
+        """Answer with one word after reading the same, which takes the time to a first token."""
         return await self._ask_until_answered(build_answer_messages(question, passages, READY))
 
     async def is_right(self, question: Question, reference: Sequence[str], answer: str) -> bool:
@@ -234,7 +234,7 @@ class PassageAnswererAndGrader:
         return SamplingSettings(options.temperature, options.top_p, seed, options.output_tokens)
 
     def about(self) -> Mapping[str, Any]:
-        """What a manifest says."""
+        """Describe the model for a manifest."""
         return {"model": self._chat.name, **asdict(self.options)}
 
 

@@ -105,8 +105,7 @@ class AnswerRequest:
         for nearness in self.nearness:
             if nearness not in get_args(Nearness):
                 raise UsageError(
-                    f"Unknown kind of distractor: {nearness!r}.",
-                    mend=f"Use {', '.join(get_args(Nearness))}.",
+                    f"Unknown kind of distractor: {nearness!r}.", mend=f"Use {', '.join(get_args(Nearness))}."
                 )
         if self.resamples < 1:
             raise UsageError(f"resamples is {self.resamples}.", mend="Use a positive whole number.")
@@ -124,12 +123,12 @@ class AnswerRequest:
 
     @property
     def systems(self) -> tuple[str, ...]:
-        """The runs, as what is compared."""
+        """The systems that are compared: the runs."""
         return self.runs
 
     @property
     def datasets(self) -> tuple[str, ...]:
-        """The one dataset."""
+        """The datasets of the request: the one that it names."""
         return (self.dataset,)
 
     def as_dict(self) -> dict[str, Any]:

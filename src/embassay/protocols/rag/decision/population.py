@@ -134,13 +134,13 @@ class ComparisonItemPopulation:
     def passages_by_item(self) -> tuple[tuple[int, ...], ...]:
         """The passages of each item, best ranked first."""
         members: list[list[int]] = [[] for _ in range(len(self.low))]
-        for place in np.argsort(self.best_passage_ranks, kind="stable").tolist():
+        for place in np.argsort(self.best_rank_of_each_passage, kind="stable").tolist():
             if self.item[place] >= 0:
                 members[self.item[place]].append(place)
         return tuple(map(tuple, members))
 
     @cached_property
-    def best_passage_ranks(self) -> Ints:
+    def best_rank_of_each_passage(self) -> Ints:
         """The best rank of each passage in any run."""
         return np.asarray(np.where(self.ranks == NOT_FOUND, self.asked.cutoff + 1, self.ranks).min(axis=1))
 
@@ -160,7 +160,7 @@ class ComparisonItemPopulation:
         return all(self.keys[place] in labels for place in self.passages_by_item[item])
 
     def values(self, items: Sequence[int], labels: Labels) -> Floats:
-        """What labelled items came to, (t, k)."""
+        """The values of labelled items in the comparisons, (t, k)."""
         if not len(items):
             return np.zeros((0, len(self.comparisons)))
         linear = self.asked.linear

@@ -52,7 +52,7 @@ from embassay.protocols.rag.scoring.inputs import (
     map_judgement_grades,
     parse_named_path,
 )
-from embassay.protocols.rag.scoring.options import DecisionRequest
+from embassay.protocols.rag.scoring.options import RunDecisionRequest
 from embassay.runs.folder import format_value_as_json, write_file_atomically, write_json
 from embassay.runs.spending import RunSpendingJournal
 from embassay.stats import Estimate
@@ -325,7 +325,7 @@ class DecisionStudy:
 
 
 def run_decision_study(
-    request: DecisionRequest, out: Path | None = None, *, max_usd: float | None = None
+    request: RunDecisionRequest, out: Path | None = None, *, max_usd: float | None = None
 ) -> DecisionStudyRecord:
     """Where the study of a request stands, with the judge asked until it is decided if there is one; into `out`.
 
@@ -345,7 +345,7 @@ def run_decision_study(
     return decision
 
 
-def _make_decision_study(request: DecisionRequest) -> DecisionStudy:
+def _make_decision_study(request: RunDecisionRequest) -> DecisionStudy:
     named = make_run_names_distinct([parse_named_path(given) for given in request.runs])
     known = _read_corpus_and_questions(request)
     runs = {name: read_run_entries(path, request.mapping, known) for name, path in named}
@@ -368,7 +368,7 @@ def _make_decision_study(request: DecisionRequest) -> DecisionStudy:
     )
 
 
-def _read_corpus_and_questions(request: DecisionRequest) -> AnswerTextMatcher | None:
+def _read_corpus_and_questions(request: RunDecisionRequest) -> AnswerTextMatcher | None:
     """The corpus and its questions, which runs of texts are matched with; None where they are not named."""
     if request.corpus is None or request.queries is None:
         return None
@@ -376,7 +376,7 @@ def _read_corpus_and_questions(request: DecisionRequest) -> AnswerTextMatcher | 
     return AnswerTextMatcher(_read_corpus(request), queries)
 
 
-def _read_corpus(request: DecisionRequest) -> dict[str, str]:
+def _read_corpus(request: RunDecisionRequest) -> dict[str, str]:
     """The documents of a table, or the passages of a folder of documents."""
     path = Path(request.corpus or "").expanduser()
     if path.is_file():
@@ -390,7 +390,7 @@ def _read_corpus(request: DecisionRequest) -> dict[str, str]:
 
 
 def _collect_study_texts(
-    request: DecisionRequest, population: ComparisonItemPopulation, known: AnswerTextMatcher | None
+    request: RunDecisionRequest, population: ComparisonItemPopulation, known: AnswerTextMatcher | None
 ) -> QueryAndDocumentTexts | None:
     if known is None:
         return None
@@ -550,7 +550,7 @@ def append_passage_grades(path: Path, labels: Iterable[tuple[Key, int]]) -> None
 def _judge_until_decided(
     study: DecisionStudy,
     labels: Mapping[Key, int],
-    request: DecisionRequest,
+    request: RunDecisionRequest,
     out: Path | None,
     max_usd: float | None,
 ) -> dict[Key, int]:

@@ -38,7 +38,7 @@ VERSION = 1
 
 @dataclass
 class QuestionRewritingStage:
-    """S1 for all questions of a run: their vectors must not depend on which of them are still to be done."""
+    """S1, which rewrites all questions of a run: vectors must not depend on which are still to do."""
 
     work: GoldenRunResources
     stage: str = "S1"
@@ -95,7 +95,9 @@ class QuestionRewritingStage:
 
         async def rewrite_all_questions() -> None:
             jobs = [partial(work.rewriter.rewrite, Question(query.id, query.text)) for query in asked_for]
-            async for position, outcome in run_concurrent_jobs(jobs, progress=work.listener.advanced_by):
+            async for position, outcome in run_concurrent_jobs(
+                jobs, progress=work.listener.on_stage_advanced
+            ):
                 key = asked_for[position].id
                 if isinstance(outcome, CallFailure):
                     failed[key] = f"not rewritten: {outcome.reason}"
@@ -160,7 +162,7 @@ Row = dict[str, Any]
 
 @dataclass
 class RetrievalStage:
-    """S2 for many questions: the corpus is encoded and indexed once."""
+    """S2, which searches for many questions: the corpus is encoded and indexed once."""
 
     work: GoldenRunResources
     stage: str = "S2"
@@ -271,7 +273,7 @@ class RetrievalStage:
                     for rank, hit in enumerate(hits, start=1)
                 ]
             )
-            self.work.listener.advanced_by(1)
+            self.work.listener.on_stage_advanced(1)
         return rankings
 
     def _make_passage_row(self, place: int) -> Row:
@@ -289,7 +291,7 @@ _SOURCES = {(True, False): "dense", (False, True): "sparse", (True, True): "both
 
 @dataclass
 class FusionStage:
-    """S3 for many questions."""
+    """S3, which fuses the lists of hits of many questions."""
 
     work: GoldenRunResources
     stage: str = "S3"
@@ -321,7 +323,7 @@ class FusionStage:
             )
             fused = fuse_dense_and_sparse(dense, sparse, self.work.request.options.rrf_c)
             added = list(self._list_passages_added_by_runs(asked, fused))
-            rows = self._add_token_counts([*fused, *added])
+            rows = self._add_token_counts_to_rows([*fused, *added])
             if not rows:
                 failed[asked.id] = "no passage was found"
                 continue
@@ -361,7 +363,7 @@ class FusionStage:
                 **dict.fromkeys(_OWN), "source": f"run {row['run']}", "rrf_score": 0.0, "rank_rrf": len(ids)
             }  # fmt: skip
 
-    def _add_token_counts(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _add_token_counts_to_rows(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The rows with the tokens of question and passage together: `T_cand` of spec rag 3.1."""
         if not rows:
             return []

@@ -303,18 +303,18 @@ def judge_sample_again(
         for row in query.rows
         if (key, row["doc_id"]) in chosen
     ]
-    orders = _sample_listwise_orders(work, done, max(1, items // PER_ORDER))
+    orders = _sample_ordered_lists(work, done, max(1, items // PER_ORDER))
     work.listener.stage(f"judged again by {work.judge.name}", len(pairs) + len(orders), "items")
     with work.charge_calls_to("repeat", work.judge.name):
         second = wait_in_remote_loop(
-            lambda: repeat_judge_calls(work.judge, pairs, orders, progress=work.listener.advanced_by)
+            lambda: repeat_judge_calls(work.judge, pairs, orders, progress=work.listener.on_stage_advanced)
         )
     return compare_judgements_with_repeat(
         {key: first[key] for key in first if key in chosen}, orders, second, seed=work.request.seed
     )
 
 
-def _sample_listwise_orders(
+def _sample_ordered_lists(
     work: GoldenRunResources, done: dict[str, QueryProgress], n: int
 ) -> list[ShownPassageOrder]:
     """Some of the lists that were ordered, of as many questions as there are."""

@@ -23,7 +23,7 @@ from types import MappingProxyType
 from typing import Any
 
 from embassay.data.lines import DelimitedTable, read_text_lines
-from embassay.data.rows import Row, escape_spreadsheet_formula, make_missing_column_error
+from embassay.data.rows import SourceRow, escape_spreadsheet_formula, make_missing_column_error
 from embassay.data.tables import find_known_suffix
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.tables import format_csv_sheet
@@ -216,11 +216,11 @@ def _open_check_table(path: Path) -> DelimitedTable:
     return DelimitedTable(path, max((",", ";", "\t"), key=header.count))
 
 
-def _read_stripped_cell(row: Row, column: str) -> str:
+def _read_stripped_cell(row: SourceRow, column: str) -> str:
     return str(row.cells.get(column) or "").strip()
 
 
-def _parse_edited_place(row: Row) -> float | None:
+def _parse_edited_place(row: SourceRow) -> float | None:
     text = _read_stripped_cell(row, "place")
     if not text:
         return None
@@ -232,7 +232,7 @@ def _parse_edited_place(row: Row) -> float | None:
     return value
 
 
-def _parse_edited_grade(row: Row) -> int | None:
+def _parse_edited_grade(row: SourceRow) -> int | None:
     text = _read_stripped_cell(row, "grade")
     if not text:
         return None
@@ -244,7 +244,7 @@ def _parse_edited_grade(row: Row) -> int | None:
     return int(whole[1])
 
 
-def _make_check_row_error(row: Row, what: str, expected: str, found: str, mend: str) -> DataError:
+def _make_check_row_error(row: SourceRow, what: str, expected: str, found: str, mend: str) -> DataError:
     return DataError(what, path=row.path, line=row.line, expected=expected, found=repr(found), mend=mend)
 
 
@@ -335,7 +335,7 @@ def export_golden_set(
     Rows stand by question as given, in each by final place, grade and place of fusion. DataError for an id with a tab
     or a line break, which no qrels can hold.
     """
-    rows = {question.id: sorted(question.rows, key=_final_rank_sort_key) for question in questions}
+    rows = {question.id: sorted(question.rows, key=_make_final_rank_sort_key) for question in questions}
     judged = [
         (query, row["doc_id"], int(row["grade"]))
         for query, pool in rows.items()
@@ -392,7 +392,7 @@ _SAID = ("qid", "question", "query_rewrite", "rewrite")
 """Fields of the stages' rows that stand under another name."""
 
 
-def _final_rank_sort_key(row: ListRow) -> tuple[bool, int, int, int, str]:
+def _make_final_rank_sort_key(row: ListRow) -> tuple[bool, int, int, int, str]:
     place = row.get("final_rank")
     return (
         place is None,

@@ -31,7 +31,7 @@ from embassay.protocols.rag.golden.refinement import (
     RefinedPoolOrder,
     RefinementListener,
     format_judge_call_log,
-    order_ranking_pools,
+    order_candidate_pools,
 )
 from embassay.protocols.rag.golden.stages import (
     Done,
@@ -80,7 +80,7 @@ class PassageGradingOutcome:
 
     @property
     def failed(self) -> Mapping[str, str]:
-        """Question id -> why it has failed, in one line."""
+        """The questions that failed: id -> why, in one line."""
         by_query: dict[str, list[UngradedPassage]] = {}
         for passage in self.ungraded:
             by_query.setdefault(passage.query_id, []).append(passage)
@@ -215,7 +215,7 @@ Rows = list[dict[str, Any]]
 
 @dataclass
 class PassageGradingStage:
-    """S4 for many questions at a time."""
+    """S4, which grades the passages of many questions at a time."""
 
     work: GoldenRunResources
     stage: str = "S4"
@@ -246,7 +246,7 @@ class PassageGradingStage:
         }
         wanted = [pair for of_query in pairs.values() for pair in of_query]
         work.listener.stage(f"S4 grades by {work.judge.name}", len(wanted), "passages")
-        work.listener.advanced_by(len(kept))
+        work.listener.on_stage_advanced(len(kept))
         folders = {asked.id: asked.folder for asked in waiting}
         verdicts = dict(kept)
 
@@ -258,7 +258,7 @@ class PassageGradingStage:
             with work.charge_calls_to("S4", work.judge.name):
                 grading = wait_in_remote_loop(
                     lambda: grade_all_pairs(
-                        work.judge, wanted, kept, store_verdict, progress=work.listener.advanced_by
+                        work.judge, wanted, kept, store_verdict, progress=work.listener.on_stage_advanced
                     )
                 )
         # Whatever ended it, the limit of cost or Ctrl-C: questions that are graded whole are not lost.
@@ -397,21 +397,21 @@ class PoolGradeCounts:
 
     @property
     def pool(self) -> int:
-        """Passages with a grade."""
+        """The size of the pool: its passages with a grade."""
         return sum(self.counts)
 
     @property
     def good(self) -> int:
-        """Those of grade 4 or 5."""
+        """The number of passages of grade 4 or 5."""
         return sum(self.counts[GOOD - 1 :])
 
     @property
     def good_passage_share(self) -> float | None:
-        """Their share of the pool; None for an empty one."""
+        """The share of good passages in the pool; None for an empty one."""
         return self.good / self.pool if self.pool else None
 
 
-def count_query_labels(query_id: str, grades: Sequence[int]) -> PoolGradeCounts:
+def count_grades_of_pool(query_id: str, grades: Sequence[int]) -> PoolGradeCounts:
     """The counts of the grades of one question's pool (S4: all that were graded, spec rag 7.3)."""
     return PoolGradeCounts(query_id, tuple(sum(label == grade for label in grades) for grade in GRADES))
 
@@ -499,7 +499,7 @@ def make_pruned_rows(pruned: RowsKeptByPruning, ts: str) -> list[dict[str, Any]]
 
 @dataclass
 class PruningStage:
-    """S5 for many questions."""
+    """S5, which prunes the graded lists of many questions."""
 
     work: GoldenRunResources
     stage: str = "S5"
@@ -525,7 +525,7 @@ _SHOWN = 200
 """Characters of a passage in the preview."""
 
 
-def make_ranked_rows(
+def make_final_order_rows(
     refined: RefinedPoolOrder, rows: Mapping[str, Mapping[str, Any]] | None = None
 ) -> list[dict[str, Any]]:
     """All candidates, best first: `final_rank` (1 = best), `final_score`, `exposures` and `info`, after what `rows`
@@ -603,13 +603,13 @@ Wave = dict[str, str]
 
 @dataclass
 class PassageOrderingStage:
-    """S6 for many questions at a time."""
+    """S6, which orders the passages of many questions at a time."""
 
     work: GoldenRunResources
     stage: str = "S6"
 
     @cached_property
-    def refinement_settings(self) -> PoolOrderingSettings:
+    def pool_ordering_settings(self) -> PoolOrderingSettings:
         """Who orders, and how."""
         request = self.work.request
         engine = ENGINES.build(request.ranking_engine_spec)
@@ -620,7 +620,7 @@ class PassageOrderingStage:
         work = self.work
         return {
             "version": ORDER_VERSION,
-            "ranking": self.refinement_settings.engine.name,
+            "ranking": self.pool_ordering_settings.engine.name,
             "top": work.request.options.top,
             "seed": work.request.seed,
             "judge": [work.judge.name, work.judge.identity],
@@ -659,7 +659,9 @@ class PassageOrderingStage:
         pools = [self._make_ranking_pool(asked, rows[asked.id]) for asked in wave]
         logs = {
             pool.question.id: JudgeCallLog(
-                queries[pool.question.id].folder.calls, self.refinement_settings.about(pool), self._warn_once
+                queries[pool.question.id].folder.calls,
+                self.pool_ordering_settings.about(pool),
+                self._warn_once,
             )
             for pool in pools
         }
@@ -673,15 +675,15 @@ class PassageOrderingStage:
             if key in waiting and not asked.folder.stage_success_path("S6").exists():
                 write_file_atomically(
                     asked.folder.ranking_checkpoint_path,
-                    format_ranker_checkpoint(refined, self.refinement_settings.top),
+                    format_ranker_checkpoint(refined, self.pool_ordering_settings.top),
                 )
 
         hooks = RefinementListener(
-            self.work.listener.advanced_by, write_query_checkpoint, save_finished_query, self._warn_once
+            self.work.listener.on_stage_advanced, write_query_checkpoint, save_finished_query, self._warn_once
         )
         with self.work.charge_calls_to("S6", self.work.judge.name):
             outcomes = wait_in_remote_loop(
-                lambda: order_ranking_pools(self.refinement_settings, pools, logs=logs, hooks=hooks)
+                lambda: order_candidate_pools(self.pool_ordering_settings, pools, logs=logs, hooks=hooks)
             )
         for key, outcome in outcomes.items():
             if isinstance(outcome, RefinedPoolOrder):
@@ -695,12 +697,12 @@ class PassageOrderingStage:
     def _build_order_product(
         self, asked: QueryWithFolder, rows: Sequence[Mapping[str, Any]], refined: RefinedPoolOrder
     ) -> QueryStageOutput:
-        top, folder = self.refinement_settings.top, asked.folder
-        ordered = make_ranked_rows(refined, {str(row["doc_id"]): row for row in reversed(rows)})
+        top, folder = self.pool_ordering_settings.top, asked.folder
+        ordered = make_final_order_rows(refined, {str(row["doc_id"]): row for row in reversed(rows)})
         files = {
             folder.ranked(top): format_json_lines(ordered[:top]),
             folder.order: format_json_lines({name: row[name] for name in _SHORT} for row in ordered),
-            folder.calls: format_judge_calls_as_log(self.refinement_settings, refined),
+            folder.calls: format_judge_calls_as_log(self.pool_ordering_settings, refined),
             folder.ranking_checkpoint_path: format_ranker_checkpoint(refined, top),
             folder.ranking_preview_path: format_ranking_preview(refined, top),
         }

@@ -36,7 +36,7 @@ _RANGES = (
 
 @dataclass(frozen=True)
 class GoldenOptions:
-    """The knobs; defaults are the profile `thorough` (spec rag 4)."""
+    """The options of a golden run; defaults are the profile `thorough` (spec rag 4)."""
 
     nfc: bool = option(True, "Normalise questions to Unicode NFC.")
     chunk: int | None = option(
@@ -233,7 +233,7 @@ def resolve_golden_settings(
     the local file and the environment may name one too. UsageError for what is no setting, DataError for a file that
     cannot be read.
     """
-    local = _find_local_settings_file(config, here or Path.cwd())
+    local = _read_local_settings_file(config, here or Path.cwd())
     variables = _read_environment_settings(environment)
     named = [("command line", {"profile": profile}), ("environment", variables), ("file", local.values)]
     chosen = next((values["profile"] for _, values in named if values.get("profile")), None)
@@ -285,7 +285,7 @@ class _SettingsFile:
     values: Mapping[str, Any]
 
 
-def _find_local_settings_file(config: Path | None, here: Path) -> _SettingsFile:
+def _read_local_settings_file(config: Path | None, here: Path) -> _SettingsFile:
     if config is None:
         path = here / LOCAL
         return _read_golden_toml_table(path, LOCAL) if path.is_file() else _SettingsFile("", {})

@@ -243,7 +243,7 @@ class GoldenRunRecord:
 
     @property
     def failed(self) -> tuple[GoldenQuerySummary, ...]:
-        """The queries that are not in the golden set."""
+        """The failed queries, which are not in the golden set."""
         return tuple(query for query in self.queries if query.status == "failed")
 
     def as_dict(self) -> dict[str, Any]:

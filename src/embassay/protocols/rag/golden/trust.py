@@ -124,20 +124,20 @@ def _count_agreeing_pairs(passages: Sequence[tuple[int | None, int]]) -> tuple[f
 def list_judge_warnings(golden: GoldenRunRecord) -> tuple[str, ...]:
     """Why the grades of a run may be worth nothing, the surest reason first; none where nothing says so."""
     return (
-        *_warn_by_human_grades(golden),
-        *_warn_by_repeated_grades(golden),
-        *_warn_by_search_agreement(golden),
+        *_warn_if_judge_unlike_people(golden),
+        *_warn_if_judge_unlike_itself(golden),
+        *_warn_if_grades_unlike_search(golden),
         *_note_generous_grades(golden),
     )
 
 
 def may_judge_at_random(golden: GoldenRunRecord) -> bool:
     """Whether a person's grades, a repeat or the search leave open that the judge grades at random."""
-    signs = (_warn_by_human_grades, _warn_by_repeated_grades, _warn_by_search_agreement)
+    signs = (_warn_if_judge_unlike_people, _warn_if_judge_unlike_itself, _warn_if_grades_unlike_search)
     return any(True for warnings_of in signs for _ in warnings_of(golden))
 
 
-def _warn_by_human_grades(golden: GoldenRunRecord) -> Iterator[str]:
+def _warn_if_judge_unlike_people(golden: GoldenRunRecord) -> Iterator[str]:
     for check in golden.human:
         kappa = check.kappa
         if check.graded >= ENOUGH and kappa.value is not None and _is_kappa_at_chance(kappa):
@@ -154,7 +154,7 @@ def _warn_by_human_grades(golden: GoldenRunRecord) -> Iterator[str]:
                 yield f"The judge may agree with people no better than chance: {measured}. Check more passages."
 
 
-def _warn_by_repeated_grades(golden: GoldenRunRecord) -> Iterator[str]:
+def _warn_if_judge_unlike_itself(golden: GoldenRunRecord) -> Iterator[str]:
     kappa = golden.repeated.kappa if golden.repeated is not None else None
     if kappa is not None and kappa.value is not None and kappa.n >= ENOUGH and _is_kappa_at_chance(kappa):
         twice = (
@@ -168,7 +168,7 @@ def _warn_by_repeated_grades(golden: GoldenRunRecord) -> Iterator[str]:
             yield f"The judge may barely agree with itself: {twice}. Have more passages graded twice (--repeat)."
 
 
-def _warn_by_search_agreement(golden: GoldenRunRecord) -> Iterator[str]:
+def _warn_if_grades_unlike_search(golden: GoldenRunRecord) -> Iterator[str]:
     share = golden.rank_agreement
     if share is None or share.value is None:
         return

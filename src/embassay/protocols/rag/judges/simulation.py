@@ -19,7 +19,13 @@ import numpy as np
 
 from embassay.data.judged_runs import read_qrels
 from embassay.data.retrieval import grade_map
-from embassay.data.rows import Row, format_value_for_error, make_cell_error, read_number_cell, read_row_id
+from embassay.data.rows import (
+    SourceRow,
+    format_value_for_error,
+    make_cell_error,
+    read_number_cell,
+    read_row_id,
+)
 from embassay.data.tables import JsonLinesTable
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.inputs import make_letter_labels
@@ -77,13 +83,13 @@ class RecordedJudge:
         self.repeats = recording.has_repeated_judgements
         self.name = name
         parts = [
-            sorted(map(_plain_sort_key, part.items()))
+            sorted(map(_make_answer_sort_key, part.items()))
             for part in (recording.grades, recording.scores, recording.orders)
         ]
         self.identity = f"recorded/1:{digest_json(parts)}:unjudged={unjudged}:orders={orders}"
 
     def about(self) -> Mapping[str, Any]:
-        """What a manifest says."""
+        """Describe the recording for a manifest."""
         return {"model": self.name, "temperature": None, "top_p": None}
 
     async def grade(self, question: Question, passage: Passage, *, draw: int = 0) -> GradeVerdict:
@@ -98,7 +104,7 @@ class RecordedJudge:
         draw: int = 0,
         repair: bool = False,  # noqa: ARG002 - what it answers is whole
     ) -> PassageOrdering:
-        """See `Judge.order`: the recorded order of just these passages, else that of their scores."""
+        """Order the passages as recorded for just these, else by their scores."""
         key = question.id, frozenset(passage.id for passage in passages)
         for number in _list_draws_to_look_up(draw):
             if order := self._said.orders.get((number, *key)):
@@ -186,7 +192,7 @@ def read_recorded_judgements(path: Path) -> RecordedJudgements:
     return recording
 
 
-def _parse_recorded_order(row: Row) -> tuple[str, ...]:
+def _parse_recorded_order(row: SourceRow) -> tuple[str, ...]:
     order = row.cells["order"]
     if not isinstance(order, list) or not order or not all(isinstance(doc, str | int) for doc in order):
         raise make_cell_error(row, "order", "a list of document ids, best first")
@@ -196,7 +202,7 @@ def _parse_recorded_order(row: Row) -> tuple[str, ...]:
     return ids
 
 
-def _parse_whole_number(row: Row, column: str, default: int) -> int:
+def _parse_whole_number(row: SourceRow, column: str, default: int) -> int:
     value = read_number_cell(row, column)
     if value is None:
         return default
@@ -205,7 +211,7 @@ def _parse_whole_number(row: Row, column: str, default: int) -> int:
     return int(value)
 
 
-def _add_recorded_answer(answers: dict[Any, Any], key: Any, value: Any, row: Row) -> None:
+def _add_recorded_answer(answers: dict[Any, Any], key: Any, value: Any, row: SourceRow) -> None:
     if answers.setdefault(key, value) != value:
         raise DataError(
             "the same question has two different answers", path=row.path, line=row.line,
@@ -223,7 +229,7 @@ def _make_unrecorded_error(
     )
 
 
-def _plain_sort_key(item: tuple[Any, Any]) -> str:
+def _make_answer_sort_key(item: tuple[Any, Any]) -> str:
     key, value = item
     return json.dumps([[sorted(part) if isinstance(part, frozenset) else part for part in key], value])
 

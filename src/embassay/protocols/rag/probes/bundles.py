@@ -25,7 +25,7 @@ _GIVEN = re.compile(r"[^\s-]+")
 
 @dataclass(frozen=True)
 class AuthorName:
-    """An author."""
+    """The name of an author, given and family."""
 
     given: str
     family: str
@@ -37,7 +37,7 @@ class AuthorName:
 
     @property
     def family_name_first(self) -> str:
-        """Family name first.
+        """The name with the family name first.
 
         >>> AuthorName("Alice", "Dupont").family_name_first
         'Dupont, Alice'
@@ -46,7 +46,7 @@ class AuthorName:
 
     @property
     def name_with_initials(self) -> str:
-        """Given names as initials, hyphens kept.
+        """The name with given names as initials, hyphens kept.
 
         >>> AuthorName("Jean-Pierre", "Martin").name_with_initials
         'J.-P. Martin'

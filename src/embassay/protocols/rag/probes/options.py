@@ -21,7 +21,7 @@ from embassay.protocols.kernel.request import (
     parse_column_pairs,
     redeclare_option,
 )
-from embassay.protocols.live import RetrieverRequest
+from embassay.protocols.live import RetrieverRunRequest
 
 Lang = Literal["en", "fr"]
 """A language that the probes have texts in."""
@@ -107,16 +107,16 @@ class NamesRequest:
 
     @property
     def size(self) -> int:
-        """How many queries are made."""
+        """The size of the probe: how many queries are made."""
         return min(self.queries, self.limit or self.queries)
 
     @property
     def files(self) -> dict[str, Path | None]:
         """The user's lists, as `material` takes them."""
-        return _map_material_files(self.people, self.topics)
+        return _map_author_and_topic_files(self.people, self.topics)
 
     def of_collections(self) -> NoiseRequest:
-        """How the questions of the datasets are read."""
+        """The request by which the questions of the datasets are read."""
         langs = self.langs if len(self.langs) == 1 else ()
         return NoiseRequest(
             (), self.datasets, langs, reference="passage", mapping=self.mapping, split=self.split,
@@ -137,7 +137,7 @@ def _check_counts_positive(request: NamesRequest | NoiseRequest) -> None:
             raise UsageError(f"{name} is {getattr(request, name)}.", mend="Use a positive whole number.")
 
 
-def _map_material_files(people: str | None, topics: str | None) -> dict[str, Path | None]:
+def _map_author_and_topic_files(people: str | None, topics: str | None) -> dict[str, Path | None]:
     return {"people": Path(people) if people else None, "topics": Path(topics) if topics else None}
 
 
@@ -192,14 +192,14 @@ class NoiseRequest:
     @property
     def files(self) -> dict[str, Path | None]:
         """The user's lists of authors and topics, as `material` takes them."""
-        return _map_material_files(self.people, self.topics)
+        return _map_author_and_topic_files(self.people, self.topics)
 
     def dataset(self, source: str) -> DatasetRequest:
-        """How to read one of the datasets."""
+        """The request to read one of the datasets."""
         return DatasetRequest(source, tuple(sorted(self.mapping)), self.split, self.grades)
 
     def of_texts(self) -> NoiseRequest:
-        """The same without what makes no difference to the questions."""
+        """The same request without what makes no difference to the questions."""
         return replace(self, systems=(), rewriters=())
 
     def as_dict(self) -> dict[str, Any]:
@@ -210,7 +210,7 @@ class NoiseRequest:
 
 @dataclass(frozen=True)
 class VersionsOptions(Options):
-    """How twins are made and lists looked at."""
+    """The options of a probe of versions: how twins are made and lists looked at."""
 
     questions: int = option(
         100, "Questions whose passage gets an old version and copies.", least=1, group=DATA
@@ -229,7 +229,7 @@ class VersionsOptions(Options):
 
 
 @dataclass(frozen=True)
-class VersionsProbeRequest(RetrieverRequest):
+class VersionsProbeRequest(RetrieverRunRequest):
     """The arguments of a probe of versions."""
 
     options: VersionsOptions = field(default_factory=VersionsOptions)

@@ -119,11 +119,11 @@ class NoiseQuestions:
         return group_items_sharing_things(relevant, self.texts)
 
     def counts(self) -> NDArray[np.int64]:
-        """How many graded passages of grade 1, 2, 3, 4, 5 each question has, (q, 5)."""
+        """The counts of graded passages of grade 1, 2, 3, 4, 5 for each question, (q, 5)."""
         return np.array([np.bincount(list(grade.values()), minlength=6)[1:] for grade in self.grades])
 
     def top(self, indices: NDArray[np.int64]) -> NDArray[np.int8]:
-        """The grade at each rank, from places in the corpus (q, k)."""
+        """The grades of the top passages by rank, from places in the corpus (q, k)."""
         rows = [
             [ABSENT if place < 0 else graded.get(place, UNJUDGED) for place in row]
             for graded, row in zip(self.grades, indices.tolist(), strict=True)
@@ -335,7 +335,7 @@ class RewritingStore:
         self.path = folder / "rewritings" / f"{digest_json(identity)[:16]}.json"
 
     def read(self) -> Mapping[str, str]:
-        """All that are there."""
+        """Read all rewritings that are there."""
         try:
             texts: Mapping[str, str] = json.loads(self.path.read_text("utf-8"))
         except (OSError, ValueError, RecursionError):
@@ -360,7 +360,7 @@ class RewritingStore:
 
         async def rewrite_missing_texts() -> None:
             jobs = [partial(rewriter.rewrite, Question(str(i), text)) for i, text in enumerate(waiting)]
-            async for place, outcome in run_concurrent_jobs(jobs, progress=listener.advanced_by):
+            async for place, outcome in run_concurrent_jobs(jobs, progress=listener.on_stage_advanced):
                 if isinstance(outcome, CallFailure):
                     failed[waiting[place]] = outcome.reason
                 else:

@@ -86,7 +86,7 @@ class IndexRecallTails:
         return asdict(self)
 
     def sentences(self) -> Iterator[str]:
-        """For each index whether its mean hides questions, and which."""
+        """A sentence for each index: whether its mean hides questions, and which."""
         for tail in self.tails:
             if tail.group != EVERY:
                 continue

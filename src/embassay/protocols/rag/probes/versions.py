@@ -16,7 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.protocols.kernel.estimates import Items, Lost, estimate, make_undefined_score
+from embassay.protocols.kernel.estimates import (
+    Items,
+    LostItems,
+    estimate_column_statistic,
+    make_undefined_score,
+)
 from embassay.protocols.kernel.evaluation import Fields, Task, TaskContext, loader
 from embassay.protocols.kernel.forecast import (
     count_vector_dimensions,
@@ -37,7 +42,7 @@ from embassay.protocols.rag.probes.twins import (
     make_version_twins,
 )
 from embassay.protocols.tasks.task import make_task_outcome
-from embassay.records import HeadlineComponent, Result, RetrievalSet, Score, TaskOutcome
+from embassay.records import HeadlineComponent, ResultRow, RetrievalSet, Score, TaskOutcome
 from embassay.registry import Registry
 from embassay.runs.memory import WorkMemoryEstimate
 from embassay.text.semantics import parse_negation_language
@@ -61,7 +66,7 @@ def evaluate(system: Similarity, data: RetrievalSet, context: TaskContext) -> Ta
         )
         return TaskOutcome((row,), {HEADLINE: HeadlineComponent(None, 0, reason=row.reason)}, items.columns)
     asked = [data.queries.texts[twin.query] for twin in twins]
-    lost = Lost(system, ids, "questions")
+    lost = LostItems(system, ids, "questions")
     with_old = [*data.corpus.texts, *(twin.old for twin in twins)]
     lists = _search_deep_lists(system, asked, with_old, options)
     lost.note_unencoded_texts(asked)
@@ -77,7 +82,7 @@ def evaluate(system: Similarity, data: RetrievalSet, context: TaskContext) -> Ta
         items.add(ids, column, measure, variant)
     scores = list(_score_by_remedy(values, [twin.change for twin in twins], context))
     head = next(score for score in scores if (score.measure, score.variant) == (HEADLINE, ""))
-    known = estimate(
+    known = estimate_column_statistic(
         values[HEADLINE, ""][:, None], lambda means: means[..., 0], context, HEADLINE, share=False
     )
     warnings = [f"{left:,} questions have no passage of their own to change"] if left else []
@@ -202,7 +207,9 @@ def _score_value_column(
     if not n:
         reason = "neither version is among the first passages of any question"
         return make_undefined_score(measure, 0, reason, variant=variant, subset=subset)
-    share = estimate(column[:, None], lambda means: means[..., 0], context, measure, share=False)
+    share = estimate_column_statistic(
+        column[:, None], lambda means: means[..., 0], context, measure, share=False
+    )
     return share.score(measure, variant=variant, subset=subset)
 
 
@@ -233,7 +240,7 @@ class OldVersionsProbe(RetrieverProtocol):
     kinds = {"versions": "search"}  # noqa: RUF012 - as the others declare it
 
     def texts(self, task: Any, data: RetrievalSet, options: Any) -> int:
-        """The corpus twice, with old versions and with copies, and the questions."""
+        """Count the texts that a system sees: the corpus with old versions and copies, and questions."""
         del task
         questions = min(int(options.questions), len(data.queries))
         return 2 * len(data.corpus) + questions * (2 + int(options.copies))
@@ -241,7 +248,7 @@ class OldVersionsProbe(RetrieverProtocol):
     def needed(
         self, task: str, system: Similarity, data: RetrievalSet, fields: Any, options: Any
     ) -> WorkMemoryEstimate:
-        """The corpus with its twins, and what they become."""
+        """Estimate the memory for the corpus with its twins, and what they become."""
         del task, fields
         dim, n = count_vector_dimensions(system), len(data.corpus) + options.questions * (1 + options.copies)
         parts = {"texts": 2 * text_bytes(data.corpus.texts)}
@@ -257,8 +264,8 @@ class OldVersionsProbe(RetrieverProtocol):
             f"out={str(out)!r})"
         )
 
-    def tables(self, plan: Plan, rows: Sequence[Result]) -> Iterator[RunTable]:
-        """What ranks first by remedy, by kind of change, and what copies hold."""
+    def tables(self, plan: Plan, rows: Sequence[ResultRow]) -> Iterator[RunTable]:
+        """Make the tables: what ranks first by remedy and kind of change, and what copies hold."""
         yield from super().tables(plan, rows)
         yield build_version_remedies_table(rows)
         yield build_old_version_change_table(rows)
@@ -279,9 +286,9 @@ def probe_versions(
     return OldVersionsProbe().run(systems, datasets=datasets, out=out, **arguments)
 
 
-def build_version_remedies_table(rows: Sequence[Result]) -> ColumnTable:
+def build_version_remedies_table(rows: Sequence[ResultRow]) -> ColumnTable:
     """How often the current version is first, and how often only the old one is there, by remedy."""
-    cells: dict[tuple[str, ...], dict[str, Result]] = {}
+    cells: dict[tuple[str, ...], dict[str, ResultRow]] = {}
     for row in rows:
         if row.measure in (HEADLINE, ONLY_OLD) and row.dataset and not row.subset:
             cells.setdefault((row.dataset, row.system, row.variant), {})[row.measure] = row
@@ -297,7 +304,7 @@ def build_version_remedies_table(rows: Sequence[Result]) -> ColumnTable:
     )  # fmt: skip
 
 
-def build_old_version_change_table(rows: Sequence[Result]) -> ColumnTable:
+def build_old_version_change_table(rows: Sequence[ResultRow]) -> ColumnTable:
     """How often the current version is first, by what the old one changes."""
     kept = [row for row in rows if row.measure == HEADLINE and row.subset and not row.variant and row.dataset]
     return ColumnTable.of(
@@ -308,9 +315,9 @@ def build_old_version_change_table(rows: Sequence[Result]) -> ColumnTable:
     )  # fmt: skip
 
 
-def build_passage_copies_table(rows: Sequence[Result]) -> ColumnTable:
-    """Which share of the list copies hold, and how many different passages are left."""
-    cells: dict[tuple[str, ...], dict[str, Result]] = {}
+def build_passage_copies_table(rows: Sequence[ResultRow]) -> ColumnTable:
+    """Tabulate the share of the list that copies hold, and how many different passages are left."""
+    cells: dict[tuple[str, ...], dict[str, ResultRow]] = {}
     for row in rows:
         if row.measure in (COPIES, DISTINCT) and row.dataset:
             cells.setdefault((row.dataset, row.system, row.variant), {})[row.measure] = row

@@ -27,7 +27,7 @@ from embassay.protocols.questions import (
 
 
 def list_document_question_kinds() -> tuple[str, ...]:
-    """The kinds that documents ask themselves."""
+    """List the kinds of questions that documents ask of themselves."""
     from embassay.text.questions import KINDS  # a command's help needs none of it
 
     return KINDS
@@ -93,7 +93,7 @@ class QuestionsRequest:
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """The kinds that are asked, in their order; without a word all that can be."""
+        """The question kinds that are asked, in their order; without a choice, all that can be asked."""
         if self.kinds:
             return tuple(kind for kind in (*OF_MODELS, *list_document_question_kinds()) if kind in self.kinds)
         if not self.llm:
@@ -102,7 +102,7 @@ class QuestionsRequest:
 
     @property
     def systems(self) -> tuple[str, ...]:
-        """Who is asked."""
+        """The models that are asked: the writer and the checker of questions."""
         return tuple(dict.fromkeys(filter(None, (self.llm, self.checker))))
 
     def as_dict(self) -> dict[str, Any]:

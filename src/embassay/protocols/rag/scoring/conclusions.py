@@ -108,7 +108,7 @@ NEXT = {
 }
 
 
-def make_run_readings(
+def make_run_interpretations(
     board: RunsOnJudgedQueries,
     facts: Iterable[RunFacts],
     cutoffs: Iterable[int],
@@ -117,25 +117,27 @@ def make_run_readings(
     """A reading for every run and cutoff."""
     pools = {fact.name: fact.pool for fact in facts}
     ks = list(cutoffs)
-    return tuple(_make_run_reading(run, k, pools[run.name], resampled) for run in board.runs for k in ks)
+    return tuple(
+        _make_run_interpretation(run, k, pools[run.name], resampled) for run in board.runs for k in ks
+    )
 
 
 def cite_resampled_quantity(
     resampled: ResampledRunQuantities, what: str, column: str, run: str
 ) -> NumberInSentence | None:
-    """A quantity as evidence; None where it is undefined."""
-    quantity = resampled.compute_quantity(column, run)
+    """Cite a resampled quantity with its interval; None where it is undefined."""
+    quantity = resampled.compute_run_quantity(column, run)
     return cite_quantity(what, quantity) if np.isfinite(quantity.value) else None
 
 
 def cite_quantity(what: str, quantity: ResampledQuantity, confidence: float = CONFIDENCE) -> NumberInSentence:
-    """The same of a quantity that has a value."""
+    """Cite a quantity that has a value, with its interval."""
     low, high = compute_quantity_interval(quantity, confidence) or (None, None)
     same = low is None and quantity.units > 1 and are_replicates_constant(quantity.replicates)
     return NumberInSentence(quantity.value, low, high, what=what, same=same)
 
 
-def _make_run_reading(
+def _make_run_interpretation(
     run: RunOnJudgedQueries, k: int, pool: str, resampled: ResampledRunQuantities
 ) -> RunInterpretation:
     names = name_loss_columns(k)
@@ -158,7 +160,11 @@ def _make_run_reading(
         )
     finding = _find_larger_loss(facts)
     return RunInterpretation(
-        run.name, k, finding, _phrase_run_reading(run.name, k, finding, pool, facts), tuple(facts.values())
+        run.name,
+        k,
+        finding,
+        _phrase_run_interpretation(run.name, k, finding, pool, facts),
+        tuple(facts.values()),
     )
 
 
@@ -178,7 +184,9 @@ def _find_larger_loss(facts: dict[str, NumberInSentence]) -> str:
     return "both" if all(sure) else "open"
 
 
-def _phrase_run_reading(run: str, k: int, finding: str, pool: str, facts: dict[str, NumberInSentence]) -> str:
+def _phrase_run_interpretation(
+    run: str, k: int, finding: str, pool: str, facts: dict[str, NumberInSentence]
+) -> str:
     heads = {
         "pool": f"{run}@{k}: the pool loses more. A perfect order of {pool} would give PROC "
         f"{format_cited_number(facts['ceiling'])}. The pool loses {format_cited_number(facts['pool'])}, the ordering "
@@ -226,10 +234,10 @@ def make_scoring_guidance(
     extra: RunResamplingColumns,
     resampled: ResampledRunQuantities,
 ) -> tuple[GuidanceVerdict, ...]:
-    """Every piece of advice with its status and numbers."""
+    """Make every piece of advice on the runs, with its status and numbers."""
     tested = [
         *_advise_on_hybrids(extra, resampled),
-        *_advise_on_depth(board, cutoffs, resampled),
+        *_advise_on_run_depth(board, cutoffs, resampled),
         *_advise_on_reranking(board, cutoffs, resampled),
     ]
     knobs = {advice.knob for advice in tested}
@@ -262,23 +270,23 @@ def _advise_on_hybrids(
     lists in turn make. Its interval is widened for having been chosen among several."""
     for k in dict.fromkeys(union.cutoff for union in extra.unions):
         at_k = [union for union in extra.unions if union.cutoff == k]
-        best = max(at_k, key=lambda union: resampled.compute_quantity(union.ceiling, union.a).value)
+        best = max(at_k, key=lambda union: resampled.compute_run_quantity(union.ceiling, union.a).value)
         ceiling = cite_resampled_quantity(resampled, f"PROC@{k}", best.ceiling, best.a)
-        quantity = resampled.compute_quantity(best.gain, best.a)
+        quantity = resampled.compute_run_quantity(best.gain, best.a)
         if ceiling is None or not np.isfinite(quantity.value):
             continue
         # Bonferroni, since the best of several was chosen by the same data.
         gain = cite_quantity(f"gain in PROC@{k}", quantity, 1 - 0.05 / len(at_k))
         status = judge_whether_gain_holds(gain)
         told_gain = f"{_phrase_gain(gain)} than the better run alone"
-        text = f"{_describe_union(best)}, PROC@{k} {format_cited_number(ceiling)}: {told_gain}. {_MEANING[status]}"
+        text = f"{_describe_pool_union(best)}, PROC@{k} {format_cited_number(ceiling)}: {told_gain}. {_MEANING[status]}"
         size = NumberInSentence(best.depth, what="distinct documents")
         yield GuidanceVerdict(
             "hybrid", "pool", status, text, (ceiling, gain, *([] if best.fused else [size]))
         )
 
 
-def _describe_union(union: MergedRunPool) -> str:
+def _describe_pool_union(union: MergedRunPool) -> str:
     if union.fused:
         return f"{union.fused} combines {union.a} and {union.b}"
     return f"A hybrid pool of {union.depth} distinct documents, alternating {union.a} and {union.b}"
@@ -296,7 +304,7 @@ def _phrase_gain(gain: NumberInSentence) -> str:
     return f"{format_cited_number(NumberInSentence(-gain.point, -high, -low, what=gain.what))} lower"
 
 
-def _advise_on_depth(
+def _advise_on_run_depth(
     board: RunsOnJudgedQueries, cutoffs: Iterable[int], resampled: ResampledRunQuantities
 ) -> Iterable[GuidanceVerdict]:
     """The depth that the source advises, for the runs that go deeper."""
@@ -324,7 +332,7 @@ def _advise_on_depth(
 def _advise_on_reranking(
     board: RunsOnJudgedQueries, cutoffs: Iterable[int], resampled: ResampledRunQuantities
 ) -> Iterable[GuidanceVerdict]:
-    """Pairs of runs with the same documents in another order."""
+    """Advise on reranking, by pairs of runs with the same documents in another order."""
     pairs = [(a, b) for a, b in combinations(board.runs, 2) if have_same_documents(a, b)]
     for k in cutoffs:
         for a, b in pairs:
@@ -343,8 +351,8 @@ def _make_untested_guidance(knob: str, finding: str, what: str) -> GuidanceVerdi
 
 
 def phrase_score_verdict(score: ScoringRecord) -> str:
-    """The heading: who may be first by the headline measure."""
-    comparison = score.find_comparison(score.headline)
+    """Phrase the verdict for the heading: who may be first by the headline measure."""
+    comparison = score.find_measure_comparison(score.headline)
     on = f"on {score.headline}"
     valued = [
         value
@@ -368,7 +376,7 @@ def phrase_score_verdict(score: ScoringRecord) -> str:
 
 
 def claim_first_runs(comparison: RunComparisonByMeasure) -> tuple[Claim, ...]:
-    """Which runs may be first by a measure."""
+    """Claim which runs may be first by a measure."""
     first = _list_possible_first_runs(comparison)
     alone = len(first) == 1 and comparison.rank_high[comparison.runs.index(first[0])] == 1
     return make_leader_claims(comparison.measure, first, comparison.runs, alone=alone)
@@ -382,7 +390,7 @@ def is_lower_better(score: ScoringRecord, name: str) -> bool:
 def find_less_judged_run(score: ScoringRecord) -> tuple[str, float, float] | None:
     """The run that would be beaten by the leader if more of it were judged: its name, the share of the passages before
     the cutoff that have no grade, and the leader's. None where there is no such run."""
-    comparison = score.find_comparison(score.headline)
+    comparison = score.find_measure_comparison(score.headline)
     if comparison is None or not comparison.runs:
         return None
     best = comparison.runs[0]
@@ -397,7 +405,7 @@ def find_less_judged_run(score: ScoringRecord) -> tuple[str, float, float] | Non
 
 
 def _warn_of_uneven_judging(score: ScoringRecord) -> str:
-    """What it means for the order that a run is judged less."""
+    """Warn of what it means for the order that a run is judged less."""
     if (uneven := find_less_judged_run(score)) is None:
         return ""
     name, share, other = uneven
@@ -408,7 +416,7 @@ def _warn_of_uneven_judging(score: ScoringRecord) -> str:
 
 
 def phrase_score_lede(score: ScoringRecord) -> tuple[str, ...]:
-    """The sentences under it: the gap between the two best, and what the ceilings say of the best."""
+    """Phrase the sentences under the heading: the gap of the two best, and what the ceilings say."""
     best = _find_best_run_value(score)
     if best is None or best.value is None:
         value = next((value for value in score.values if value.measure == score.headline), None)
@@ -428,7 +436,7 @@ def phrase_score_lede(score: ScoringRecord) -> tuple[str, ...]:
 
 
 def _find_best_run_value(score: ScoringRecord) -> RunMeasureValue | None:
-    comparison = score.find_comparison(score.headline)
+    comparison = score.find_measure_comparison(score.headline)
     name = comparison.runs[0] if comparison is not None and comparison.runs else score.runs[0].name
     return score.value(name, score.headline)
 
@@ -442,8 +450,8 @@ def _phrase_single_run(best: RunMeasureValue) -> str:
 
 
 def _phrase_gap_of_two_best(score: ScoringRecord) -> str:
-    """The difference between the two best, with what the test says of it."""
-    comparison = score.find_comparison(score.headline)
+    """Phrase the difference between the two best, with what the test says of it."""
+    comparison = score.find_measure_comparison(score.headline)
     if comparison is None or not comparison.pairs:
         return (
             f"{comparison.reason[:1].upper()}{comparison.reason[1:]}."
@@ -476,7 +484,7 @@ def _phrase_gap_of_two_best(score: ScoringRecord) -> str:
 
 
 def orient_interval_upwards(pair: RunPairDifference) -> tuple[float, float] | None:
-    """The interval of a difference, taken as one above 0; None where it has none."""
+    """Orient the interval of a difference so that it is one above 0; None where it has none."""
     if pair.low is None or pair.high is None:
         return None
     return (pair.low, pair.high) if pair.difference >= 0 else (-pair.high, -pair.low)
@@ -493,13 +501,13 @@ def claim_run_pair(pair: RunPairDifference, measure: str) -> Claim:
 
 
 def list_score_claims(score: ScoringRecord) -> Iterator[Claim]:
-    """All that is said of runs, by every measure."""
+    """List the claims about runs, by every measure."""
     for comparison in score.comparisons:
         yield from list_comparison_claims(comparison)
 
 
 def list_comparison_claims(comparison: RunComparisonByMeasure) -> Iterator[Claim]:
-    """By one measure: who may be first, and what is said of each pair."""
+    """List the claims by one measure: who may be first, and what is said of each pair."""
     if comparison.pairs:
         yield from claim_first_runs(comparison)
     yield from (claim_run_pair(pair, comparison.measure) for pair in comparison.pairs)
@@ -543,7 +551,7 @@ def note_runs_finding_own_document(first: Mapping[str, tuple[int, int]]) -> Iter
 def note_input_oddities(
     judgements: JudgementGrades1To5, facts: Iterable[RunFacts], total: int
 ) -> Iterator[ScoringNote]:
-    """What was odd about the files."""
+    """Note what was odd about the files."""
     if judgements.dropped:
         text = f"The grade map leaves out {format_noun_count(judgements.dropped, 'judgement')}."
         yield ScoringNote("dropped", text, "", judgements.dropped)
@@ -596,7 +604,7 @@ def note_undefined_queries(
         these = join_words_with_and(_shorten_measure_names([by_name[name] for name in of_n], measures))
         text = f"{these}: based on {n:,} of {format_noun_count(total, 'query')}; undefined where {why}."
         yield ScoringNote("undefined", text, "", total - n, total)
-    if _has_set_measure(measures):
+    if _includes_set_measure(measures):
         yield from _note_rare_grade_weights(board, total)
     for k in sorted(
         {measure.facts.cutoff for measure in measures if measure.facts.base == "Hit" and measure.facts.cutoff}
@@ -617,7 +625,7 @@ def note_unjudged_and_odd_values(
     measures: Sequence[RequestedMeasure],
     unjudged: str,
 ) -> Iterator[ScoringNote]:
-    """Unjudged documents, values above 1 and shares above 100%, by run."""
+    """Note unjudged documents, values above 1 and shares above 100%, by run."""
     cutoffs = sorted(
         {requested_measure.facts.cutoff for requested_measure in measures if requested_measure.facts.cutoff}
     )
@@ -628,7 +636,7 @@ def note_unjudged_and_odd_values(
                 what = f"{measure.name} is above 1 for {format_noun_count(over, 'query')}"
                 text = f"{run.name}: {what}, because its list has documents that are not in the pool."
                 yield ScoringNote("above_one", text, run.name, over, len(board.queries))
-            if measure.is_ratio and (over := _count_above_ceiling(values, measure.name)):
+            if measure.is_ratio_of_means and (over := _count_queries_above_ceiling(values, measure.name)):
                 text = (
                     f"{run.name}: {format_noun_count(over, 'query')} above the ceiling "
                     f"{measure.name.removeprefix('%')}, because the run was not drawn from this pool."
@@ -647,7 +655,7 @@ def note_too_few_resamples(runs: int, resamples: int, test: str) -> Iterator[Sco
 def note_answered_queries(
     values: Sequence[RunMeasureValue], answered: int, total: int
 ) -> Iterator[ScoringNote]:
-    """How many queries the answers are about, and how many have all their evidence."""
+    """Note how many queries the answers are about, and how many have all their evidence."""
     if answered < total:
         text = f"Answers are given for {answered:,} of {format_noun_count(total, 'judged query')}."
         yield ScoringNote("answers", text, "", answered, total)
@@ -658,7 +666,7 @@ def note_answered_queries(
             yield ScoringNote("answers_hit", text, value.run, value.n, total)
 
 
-def _has_set_measure(measures: Iterable[RequestedMeasure]) -> bool:
+def _includes_set_measure(measures: Iterable[RequestedMeasure]) -> bool:
     return any(measure.facts.base.lstrip("%").startswith(("RA", "PROC")) for measure in measures)
 
 
@@ -704,7 +712,7 @@ def _shorten_measure_names(
     return list(names)
 
 
-def _count_above_ceiling(measured: MeasuredRun, name: str) -> int:
+def _count_queries_above_ceiling(measured: MeasuredRun, name: str) -> int:
     reached, ceiling = measured.columns[name].parts
     return int((reached > ceiling + ABOVE).sum())
 

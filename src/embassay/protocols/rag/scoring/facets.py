@@ -55,7 +55,7 @@ class JudgedFacets:
 
     @property
     def facet_frame(self) -> pl.DataFrame:
-        """`query`, `doc` and `facet`."""
+        """A frame of the facets with the columns `query`, `doc` and `facet`."""
         import polars as pl
 
         rows = [(line.query, line.doc, line.facet) for line in self.lines]

@@ -69,7 +69,7 @@ class DocumentSourceCodes:
     code: Ints
 
     def on(self, documents: Ints) -> Sources:
-        """Sources of ranked `documents` (q, w), codes of which those below 0 are no document."""
+        """Look up the sources of ranked `documents` (q, w); codes below 0 are no document."""
         return Sources(np.where(documents < 0, -1, self.of[documents]), self.query, self.grade, self.code)
 
 
@@ -97,7 +97,7 @@ def make_source_codes(of: Ints, query: Ints, grade: NDArray[np.int8], doc: Ints)
 
 
 def _escape_for_polars_regex(text: str) -> str:
-    """For a regular expression of the library that reads the ids."""
+    """Escape a text for a regular expression of polars, the library that reads the ids."""
     # By code point: `re.escape` escapes for Python, and the library's expressions are Rust's.
     return "".join(f"\\x{{{ord(character):x}}}" for character in text)
 
@@ -117,7 +117,7 @@ def parse_named_path(given: str) -> tuple[str, Path]:
 
 
 def _replace_unwritable_characters(name: str) -> str:
-    """A name that every file can hold: what is half of a surrogate pair, or no UTF-8, becomes a question mark."""
+    """Replace in a name what not every file can hold, as half a surrogate pair, by a question mark."""
     return name.encode("utf-8", "replace").decode()
 
 
@@ -179,8 +179,8 @@ def map_judgement_grades(qrels: RunOrQrelsEntries, grades: str | None) -> Judgem
         pl.col("value").replace_strict(list(kept), list(kept.values()), return_dtype=pl.Int8).alias("grade")
     )
     single = frame
-    if _may_have_repeats(frame):
-        _check_repeats_agree(qrels, frame)
+    if _may_have_repeated_judgements(frame):
+        _check_repeated_grades_agree(qrels, frame)
         single = frame.unique(["query", "doc"], keep="first", maintain_order=True)
     return JudgementGrades1To5(
         single.select("query", "doc", "grade"), grades or "identity",
@@ -206,7 +206,7 @@ def group_related_queries(
     )
 
 
-def count_by_grade(grade: NDArray[np.int8]) -> tuple[int, ...]:
+def count_documents_by_grade(grade: NDArray[np.int8]) -> tuple[int, ...]:
     """How many are of grade 1, 2, 3, 4, 5."""
     return tuple(int(np.count_nonzero(grade == level)) for level in GRADES)
 
@@ -232,7 +232,7 @@ def _make_grade_map_error(
     )  # fmt: skip
 
 
-def _may_have_repeats(frame: pl.DataFrame) -> bool:
+def _may_have_repeated_judgements(frame: pl.DataFrame) -> bool:
     """False where no query and document stand there twice; by hashes, so it may be true for others as well."""
     import polars as pl
 
@@ -240,7 +240,7 @@ def _may_have_repeats(frame: pl.DataFrame) -> bool:
     return int(frame.select(pair.n_unique()).item()) < len(frame)
 
 
-def _check_repeats_agree(qrels: RunOrQrelsEntries, frame: pl.DataFrame) -> None:
+def _check_repeated_grades_agree(qrels: RunOrQrelsEntries, frame: pl.DataFrame) -> None:
     """DataError for the first line that judges a query and document otherwise than a line before."""
     import polars as pl
 
@@ -386,7 +386,7 @@ def _read_judgements(qrels: Path, request: ScoreRequest) -> _NamedJudgements:
 def _make_texts_for_hit_matching(
     library: CorpusLookup | None, judged: _NamedJudgements, request: ScoreRequest
 ) -> AnswerTextMatcher:
-    """What the answers of engines are held against: the corpus and the questions, and what is judged."""
+    """Make what engines' answers are matched with: the corpus and questions, and what is judged."""
 
     def read_judged_texts() -> Judged:
         files = [judged.entries] if judged.entries is not None else []
@@ -404,7 +404,7 @@ def _make_texts_for_hit_matching(
 
 
 def read_texts_for_hit_matching(request: ScoreRequest) -> AnswerTextMatcher:
-    """What the answers of engines are held against, by the files of a request."""
+    """Read what the answers of engines are matched with, from the files of a request."""
     library = open_corpus_lookup(request.corpus, request.queries)
     return _make_texts_for_hit_matching(
         library, _read_judgements(Path(request.qrels).expanduser(), request), request
@@ -491,7 +491,7 @@ UNION = "union"
 
 
 def _pool_all_runs(runs: Mapping[str, RunOrQrelsEntries]) -> RunOrQrelsEntries:
-    """What any run retrieved, each query and document once, at its best rank."""
+    """Pool what any run retrieved, each query and document once, at its best rank."""
     import polars as pl
 
     rank = pl.col("value").rank("ordinal", descending=True).over("query").cast(pl.Float64)
@@ -581,7 +581,7 @@ def read_question_tags(name: str) -> dict[str, tuple[str, ...]]:
 
 
 def read_question_texts(name: str) -> dict[str, str]:
-    """Id -> text of the questions in a table."""
+    """Read the id and text of the questions in a table."""
     source = RenamedColumnsView(open_table_file(Path(name).expanduser()))
     for column in ("id", "text"):
         if column not in source.columns():
@@ -593,7 +593,7 @@ def read_question_texts(name: str) -> dict[str, str]:
     }
 
 
-def make_inputs_from_objects(
+def make_scoring_inputs(
     qrels: Any, runs: Mapping[str, Any], pools: Sequence[Any], request: ScoreRequest
 ) -> ScoringInputs:
     """The same from objects: each a path, query -> documents, or a polars frame."""
@@ -619,7 +619,7 @@ def make_inputs_from_objects(
 
 
 def hash_run_or_qrels_entries(entries: Iterable[RunOrQrelsEntries]) -> str:
-    """SHA-256 of what was read, in order, whatever the files are called."""
+    """Hash with SHA-256 the entries that were read, in order, whatever the files are called."""
     import polars as pl
 
     total = hashlib.sha256()
@@ -733,7 +733,7 @@ def retrieve_passages(
 
 
 def fuse_runs(runs: Sequence[Retrieved], k: int, c: float = 60.0) -> Retrieved:
-    """The rankings made one by reciprocal rank fusion, the first `k` of each query."""
+    """Fuse rankings into one by reciprocal rank fusion, the first `k` of each query."""
     return {
         query: [
             (hit.id, hit.score)

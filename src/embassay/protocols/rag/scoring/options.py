@@ -143,8 +143,7 @@ class ScoreRequest:
                 raise UsageError(f"--{name} is {value!r}.", mend=f"Choose {', '.join(choices)}.")
         if unknown := sorted(set(self.mapping) - TARGETS):
             raise UsageError(
-                f"--map cannot set the column {unknown[0]!r}.",
-                mend=f"Use {', '.join(sorted(TARGETS))}.",
+                f"--map cannot set the column {unknown[0]!r}.", mend=f"Use {', '.join(sorted(TARGETS))}."
             )
         if not self.separator:
             raise UsageError("--source-separator is empty.", mend="Use a character, such as '#'.")
@@ -196,7 +195,7 @@ class RunCalibrationRequest:
 
     @property
     def silence_aims(self) -> SilenceAims:
-        """What a threshold of silence must keep. UsageError for a share that is none."""
+        """The aims that a threshold of silence must keep; UsageError for a share that is none."""
         from embassay.stats.silence import SilenceAims  # a command's help needs none of it
 
         return SilenceAims(self.silent, self.answered, self.options.confidence)
@@ -214,7 +213,7 @@ class RunCalibrationRequest:
 
 
 @dataclass(frozen=True)
-class DecisionRequest:
+class RunDecisionRequest:
     """`labels` is the file of grades so far, which need not exist; `guide` one of a judge's grades that steers what is
     asked. `corpus` and `queries` are tables of texts. `price` is what a label costs, in US dollars."""
 
@@ -245,8 +244,7 @@ class DecisionRequest:
             raise UsageError(f"--next is {self.block}.", mend="Request 1 or more passages at a time.")
         if (self.corpus is None) != (self.queries is None):
             raise UsageError(
-                "Showing the texts needs both --corpus and --queries.",
-                mend="Give both or neither.",
+                "Showing the texts needs both --corpus and --queries.", mend="Give both or neither."
             )
         if self.judge is not None and self.corpus is None:
             raise UsageError(

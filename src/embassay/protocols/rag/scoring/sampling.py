@@ -44,7 +44,7 @@ _SHOWN = 1_500
 
 @dataclass(frozen=True)
 class MissingCorrection:
-    """Why a measure has no corrected value, and the mend."""
+    """The reason that a measure has no corrected value, and the mend."""
 
     reason: str
     mend: str
@@ -65,7 +65,7 @@ class PeopleAndJudgeGrades:
         self._first: dict[int | None, dict[str, list[Key]]] = {}
 
     def first(self, cutoff: int | None) -> Mapping[str, Sequence[Key]]:
-        """The passages among the first `cutoff` (None: all) of any run, by query of the judge's."""
+        """List the passages among the first `cutoff` (None: all) of any run, by query of the judge's."""
         if cutoff not in self._first:
             depth = max(len(run.frame) for run in self._runs.values()) if cutoff is None else cutoff
             by_query: dict[str, list[Key]] = {query: [] for query in self.queries}
@@ -89,7 +89,7 @@ class PeopleAndJudgeGrades:
         return sum(key not in self.people for key in keys), len(keys)
 
     def explain_no_query_correction(self, cutoff: int | None) -> MissingCorrection | None:
-        """Why measures of whole queries have no corrected value; None where they can have one."""
+        """Explain why measures of whole queries have no corrected value; None where they can have one."""
         if (unasked := self._explain_unasked_passages()) is not None:
             return unasked
         if len(self.fully_graded_queries) < FEWEST:
@@ -125,7 +125,7 @@ class PeopleAndJudgeGrades:
         )
 
     def explain_no_passage_correction(self, used: Sequence[Key]) -> MissingCorrection | None:
-        """Why a sum over the `used` passages has no corrected value; None where refusals are few or known."""
+        """Explain why a sum over the `used` passages has no corrected value; None if it can have one."""
         if (unasked := self._explain_unasked_passages()) is not None:
             return unasked
         refused = [key for key in used if key not in self.judge]
@@ -188,7 +188,7 @@ class PeopleAndJudgeGrades:
         )
 
     def warnings(self, cutoff: int | None) -> Iterator[str]:
-        """What speaks against a random sample, and a judge who does not stay the same."""
+        """Warn of what speaks against a random sample, and of a judge who does not stay the same."""
         if len(self.unasked) and self._explain_unasked_passages() is None:
             yield (
                 f"The judge graded nothing for {format_noun_count(len(self.unasked), 'query')} that people "
@@ -203,7 +203,7 @@ class PeopleAndJudgeGrades:
         # Drawn at random, people's queries would lie along the file as the others do.
         place = np.arange(len(labelled), dtype=np.float64)
         if are_different_samples(place[labelled], place[~labelled]):
-            where = _format_thirds_of_file(place[labelled], len(labelled))
+            where = _format_counts_by_file_third(place[labelled], len(labelled))
             yield (
                 "People's queries are not spread over the judge's file like random ones: "
                 f"{where} of {labelled.sum():,} are in its first, second and last third. If the judge or the "
@@ -241,14 +241,14 @@ class PeopleAndJudgeGrades:
             )
 
     def _average_judge_grades(self) -> Floats:
-        """The judge's, of each query."""
+        """Average the judge's grades of each query."""
         by_query: dict[str, list[int]] = defaultdict(list)
         for key, grade in self.judge.items():
             by_query[key[0]].append(grade)
         return np.array([np.mean(by_query[query]) for query in self.queries])
 
     def _warn_of_judge_drift(self) -> Iterator[str]:
-        """Whether the judge's distance from people changes along its file."""
+        """Warn where the judge's distance from people changes along its file."""
         off: dict[str, list[int]] = defaultdict(list)
         for key in self.judge:
             if key in self.people:
@@ -269,7 +269,7 @@ class PeopleAndJudgeGrades:
 
 
 def are_different_samples(own: Floats, others: Floats) -> bool:
-    """Whether two samples are unlikely to be drawn from one (Kolmogorov and Smirnov)."""
+    """Say whether two samples are unlikely to be drawn from one (Kolmogorov and Smirnov)."""
     if min(len(own), len(others)) < 3 or len(own) + len(others) < FEWEST_TESTED:
         return False
     from scipy.stats import ks_2samp
@@ -277,7 +277,7 @@ def are_different_samples(own: Floats, others: Floats) -> bool:
     return bool(ks_2samp(own, others).pvalue < SUSPICIOUS)
 
 
-def _format_thirds_of_file(place: Floats, total: int) -> str:
+def _format_counts_by_file_third(place: Floats, total: int) -> str:
     counts = np.bincount((place * 3 // total).astype(int), minlength=3)
     return f"{counts[0]:,}, {counts[1]:,} and {counts[2]:,}"
 

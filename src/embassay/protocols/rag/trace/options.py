@@ -20,7 +20,7 @@ from embassay.protocols.kernel.request import (
 
 @dataclass(frozen=True)
 class TraceRequest:
-    """Lists after each stage as files (`searches`, `stages`, `qrels`), or a `dataset` with an `encoder`."""
+    """The request of a trace: lists after each stage as files, or a `dataset` with an `encoder`."""
 
     searches: tuple[str, ...] = option(
         (), "Results of a search as NAME=FILE, in any run format of rag score. Repeat it for each search, such as "
@@ -75,10 +75,7 @@ class TraceRequest:
                 mend="Give --qrels FILE, --search NAME=FILE and --stage NAME=FILE; or -d DATASET -s SYSTEM.",
             )
         if len(self.searches) > 1 and not self.stages:
-            raise UsageError(
-                "Several searches need a fused list.",
-                mend="Add it with --stage fused=FILE.",
-            )
+            raise UsageError("Several searches need a fused list.", mend="Add it with --stage fused=FILE.")
 
     def as_dict(self) -> dict[str, Any]:
         """The arguments as saved in the manifest and compared on resume."""

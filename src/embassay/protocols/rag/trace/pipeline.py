@@ -57,9 +57,9 @@ def run_pipeline_trace(
 
 
 def read_retrieval_pipeline(request: TraceRequest) -> tuple[RetrievalPipeline, Needed]:
-    """The lists in files, and what their questions need: passages of grade 4 or 5."""
+    """Read the lists in files, and what their questions need: passages of grade 4 or 5."""
     searches, stages = (
-        tuple(_read_stage_list(given, request) for given in files)
+        tuple(_read_list_after_stage(given, request) for given in files)
         for files in (request.searches, request.stages)
     )
     needed = read_needed_passages(Path(request.qrels), request.mapping, request.grades)
@@ -85,7 +85,7 @@ def read_needed_passages(
     return needed
 
 
-def _read_stage_list(given: str, request: TraceRequest) -> StageLists:
+def _read_list_after_stage(given: str, request: TraceRequest) -> StageLists:
     """A run by its scores, best first."""
     name, path = parse_named_path(given)
     ranked = rank_passages_by_question(read_run_entries(path, request.mapping))
@@ -104,7 +104,7 @@ class TracedCollection:
 
 
 def read_traced_collection(request: TraceRequest) -> TracedCollection:
-    """The dataset of a request, its questions with a need drawn by the seed."""
+    """Read the dataset of a request, its questions with a need drawn by the seed."""
     dataset = open_dataset(prefer_path_over_catalogue(request.dataset))
     loaded = dataset.load("retrieval")
     data = loaded.data
@@ -134,7 +134,7 @@ def run_retrieval_pipeline(
     for system in ("bm25", request.encoder):
         listener.stage(f"search by {system}", len(questions), "questions")
         runs.append(retrieve_passages(system, passages, questions, request.depth, tokenizer=tokenizer))
-        listener.advanced_by(len(questions))
+        listener.on_stage_advanced(len(questions))
     words, vectors = ({query: [key for key, _ in hits] for query, hits in run.items()} for run in runs)
     fused = {query: [key for key, _ in hits] for query, hits in fuse_runs(runs, 2 * request.depth).items()}
     cut = {query: ids[: request.k] for query, ids in fused.items()}
@@ -155,7 +155,7 @@ def run_retrieval_pipeline(
 def _rerank_all_questions(
     reranker: Reranker, collection: TracedCollection, cut: Lists, kept: Path | None, listener: SilentListener
 ) -> dict[str, Sequence[str]]:
-    """The order of each question's passages, asked for where `kept` does not have it."""
+    """Rerank each question's passages, asking only for orders that `kept` does not have."""
     order = {} if kept is None else _read_kept_orders(kept)
     with Path(os.devnull if kept is None else kept).open("ab") as file:
         for query, ids in cut.items():
@@ -166,12 +166,12 @@ def _rerank_all_questions(
                 # At once: a reranker may be slow, or charge.
                 file.write((json.dumps([query, order[query]]) + "\n").encode())
                 file.flush()
-            listener.advanced_by(1)
+            listener.on_stage_advanced(1)
     return {query: order[query] for query in cut}
 
 
 def _read_kept_orders(kept: Path) -> dict[str, Sequence[str]]:
-    """The whole lines of a file; what a kill left of the last one is cut off."""
+    """Read the kept orders in a file's whole lines; what a kill left of the last one is cut off."""
     content = kept.read_bytes() if kept.exists() else b""
     whole = content[: content.rfind(b"\n") + 1]
     if len(whole) < len(content):
