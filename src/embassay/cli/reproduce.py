@@ -104,8 +104,12 @@ def _describe_paper_reproduction(recipe: PaperRecipe, step: PaperCommand, more: 
     lines = [f"{recipe.paper} ({recipe.source}). {recipe.caveat}", ""]
     for command in recipe.steps:
         words = command.shown(more if command is step else ())
-        lines.append(f"{command.tables}{'' if len(recipe.steps) == 1 else f' (--step {command.name})'}:")
-        lines.append(f"  {format_command_line(words)}")
+        lines.extend(
+            (
+                f"{command.tables}{'' if len(recipe.steps) == 1 else f' (--step {command.name})'}:",
+                f"  {format_command_line(words)}",
+            )
+        )
         lines += [f"  {file} is {about}." for file, about in command.advised.values() if file in words]
     if recipe.suite:
         lines.append(_describe_local_suite_sets(read_all_suites()[recipe.suite]))

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import starmap
 from pathlib import Path
 from typing import Any, Literal
 
@@ -97,7 +98,7 @@ def export(folders: Sequence[Path], form: Form, out: Path, *, table: str = "", s
 
 def _publish_runs(runs: Sequence[LoadedRunFolder], form: Form, out: Path, source: str) -> Exported:
     files, rows, lost = WRITERS[form](runs, out, source)
-    return Exported(out, files, rows, tuple(LeftOut(*entry) for entry in lost))
+    return Exported(out, files, rows, tuple(starmap(LeftOut, lost)))
 
 
 def make_mteb_documents(runs: Sequence[LoadedRunFolder], left_out: list[LeftOut]) -> Iterator[Document]:

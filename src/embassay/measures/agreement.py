@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, starmap
 from typing import Any, Literal
 
 import numpy as np
@@ -85,7 +85,7 @@ def mean_pairwise(
         raise UsageError(
             "Agreement needs two raters.", mend="Pass two or more raters, or report the agreement as NA."
         )
-    shared = [pick_items_both_rated(first, second) for first, second in combinations(rows, 2)]
+    shared = list(starmap(pick_items_both_rated, combinations(rows, 2)))
     items = tuple(len(pair[0]) for pair in shared)
     values = tuple(
         float(measure(*pair)) if n >= max(min_shared, 1) else math.nan
@@ -474,7 +474,7 @@ def marks_agreement(raters: Sequence[Marks], *, min_shared: int = 1) -> MarksAgr
         if len(first.keys() & second.keys()) >= min_shared
         for query in sorted(first.keys() & second.keys())
     ]
-    correlations = [_correlate_marks(*pair) for pair in pairs]
+    correlations = list(starmap(_correlate_marks, pairs))
     defined = [value for value in correlations if not math.isnan(value)]
     kappas = [value for pair in pairs if not math.isnan(value := cohen_kappa(*pair))]
     return MarksAgreement(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import starmap
 from typing import Literal, get_args
 
 import numpy as np
@@ -144,7 +145,7 @@ def compute_kendall_tau_b(x: Floats, y: Floats) -> Floats:
     """Kendall's tau-b of `x` and `y` over their last axis, (q, n) -> (q,), where NaN on either side leaves an item
     out."""
     if x.shape[-1] > _WIDE:
-        return np.array([_compute_tau_b_by_sorting(left, right) for left, right in zip(x, y, strict=True)])
+        return np.array(list(starmap(_compute_tau_b_by_sorting, zip(x, y, strict=True))))
     first, second = np.triu_indices(x.shape[-1], 1)
     # So many rows at a time that their comparisons fit in memory.
     step = max(1, _COMPARISONS // max(1, len(first)))
@@ -252,7 +253,7 @@ def edit_distances(a: Sequence[str], b: Sequence[str]) -> NDArray[np.float64]:
     from rapidfuzz.distance import Levenshtein
     from rapidfuzz.process import cpdist
 
-    pairs = [_encode_words_as_characters(first, second) for first, second in zip(a, b, strict=True)]
+    pairs = list(starmap(_encode_words_as_characters, zip(a, b, strict=True)))
     left, right = zip(*pairs, strict=True)
     return np.asarray(
         cpdist(left, right, scorer=Levenshtein.normalized_distance, dtype=np.float64, workers=_ALL_CORES)

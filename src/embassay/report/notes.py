@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, starmap
 
 from embassay.document.blocks import (
     CautionNotes,
@@ -88,7 +88,7 @@ def list_run_notes(record: RunRecord) -> tuple[RunNote, ...]:
     if record.kind in RAG:
         from embassay.report.rag.tables import rag_notes
 
-        return tuple(RunNote(*parts) for parts in rag_notes(record))
+        return tuple(starmap(RunNote, rag_notes(record)))
     if record.kind == "hume":
         return tuple(_hume_notes(record))
     if record.kind == "mteb":
@@ -145,9 +145,7 @@ def _hume_notes(record: RunRecord) -> Iterator[RunNote]:
     from embassay.report.hume.conclusions import hume_notes
 
     notes = (
-        [RunNote(*parts) for parts in hume_notes(read_summary(record.path))]
-        if (record.path / FILE).exists()
-        else []
+        list(starmap(RunNote, hume_notes(read_summary(record.path)))) if (record.path / FILE).exists() else []
     )
     yield from (note for note in notes if note.kind == "simulated")
     yield from (*_failed_cell_notes(record), *_waiting_cell_notes(record))

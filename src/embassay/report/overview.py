@@ -18,8 +18,8 @@ from embassay.document.blocks import (
     VerdictText,
     build_collapsible_table,
     convert_sentence_to_text,
-    join_names_with_and,
     file_tables,
+    join_names_with_and,
 )
 from embassay.document.claims import describe_first_ranked, describe_gap_of_best_two
 from embassay.document.marks import LinearScale, fit_axis_scale

@@ -287,9 +287,7 @@ class InProcessCellEngine:
         for cell in cells:
             listener.started(cell)
             record = save_cell_attempt(
-                cell,
-                attempt_cell_evaluation(work, cell.job, partial(listener.advanced, cell)),
-                self._folder,
+                cell, attempt_cell_evaluation(work, cell.job, partial(listener.advanced, cell)), self._folder
             )
             listener.ended(cell, record)
             yield record

@@ -204,7 +204,7 @@ class Cosine(ShardSearch):
         """The k texts of the highest cosine in each shard, in order (see `exact_search` for ties); a shard is one call
         of the encoder, and only one shard's vectors are in memory at a time."""
         work = _CosineShardSearch(self, self._encode_unit_vectors(queries, "query"), k)
-        accounts = find_encoder_part_with("accept", self.encoder)
+        accounts = find_encoder_part_with("add_encoding_counts", self.encoder)
         for ranked, account in run_over_shards(work, shards, spread):
             if account is not None and accounts is not None:
                 accounts.accept(account)
@@ -231,7 +231,7 @@ class _CosineShardSearch:
         ranked = _search_encoded_rows(
             self.queries, self.system._encode_unit_vectors(list(shard), "document"), self.k
         )
-        accounts = find_encoder_part_with("accept", self.system.encoder)
+        accounts = find_encoder_part_with("add_encoding_counts", self.system.encoder)
         return ranked, None if accounts is None else accounts.account()
 
 

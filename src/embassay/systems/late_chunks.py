@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from typing import Any, Protocol
 
 import numpy as np
@@ -167,7 +168,7 @@ def _read_window_token_vectors(
     places = [
         place[: len(state)] for place, state in zip(encoder.locate_text_tokens(slices), states, strict=True)
     ]
-    return [_WindowTokenVectors(*read) for read in zip(starts, places, states, strict=True)]
+    return list(starmap(_WindowTokenVectors, zip(starts, places, states, strict=True)))
 
 
 @dataclass(frozen=True)

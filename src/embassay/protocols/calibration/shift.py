@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +43,7 @@ def measure_pair_features(similar: Values, first: Sequence[str], second: Sequenc
     if not len(first):
         return {SIMILARITY: similar}
     rows = np.array(
-        [_compute_text_pair_features(a, b) for a, b in zip(first, second, strict=True)], dtype=np.float64
+        list(starmap(_compute_text_pair_features, zip(first, second, strict=True))), dtype=np.float64
     )
     names = [name for name in FEATURES if name != SIMILARITY]
     return {SIMILARITY: similar} | {name: rows[:, place] for place, name in enumerate(names)}

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, starmap
 from math import log
 from pathlib import Path
 from typing import Any
@@ -111,7 +111,7 @@ def take_question_sentences(
     bodies = list(texts)
     frequency = Counter(word for body in bodies for word in set(split_words(body)))
     order = make_seeded_generator(seed, "choose", "passages").permutation(len(bodies)).tolist()
-    given = [_strip_leading_title(body, title) for body, title in zip(bodies, titles, strict=True)]
+    given = list(starmap(_strip_leading_title, zip(bodies, titles, strict=True)))
     sentences = list_readable_sentences(given, frequency, most)
     are_enough = _has_enough_readable_passages(sum(map(bool, sentences)), len(bodies), most)
     posed: dict[str, list[PassageQuestion]] = {family: [] for family in FAMILIES}

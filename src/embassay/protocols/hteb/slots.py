@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from itertools import chain
+from itertools import chain, starmap
 from typing import Any
 
 import numpy as np
@@ -111,7 +111,7 @@ def reword_corpus(data: RetrievalSet, wording: Wording) -> ParaphrasedData:
             said.append(row)
             titles.append(head)
             documents.append(" ".join(part for part in (head.strip(), rest.strip()) if part))
-    queries = [wording(place, text) for place, text in query_texts(data)]
+    queries = list(starmap(wording, query_texts(data)))
     whole = len(said) == len(data.corpus)
     corpus = data.corpus if whole else select_record_rows(data.corpus, said)
     judged = _keep_document_grades(data, set(corpus.ids)) if not whole else data.qrels

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import combinations, groupby
+from itertools import combinations, groupby, starmap
 from typing import Any, Literal
 
 import numpy as np
@@ -162,8 +162,8 @@ def reranking_scores(
     pairs = list(zip(gold, answers, strict=True))
     every = {
         "map": [average_precision_of_marks(*pair, human_ap_mode=human_ap_mode) for pair in pairs],
-        "mrr_at_10": [_reciprocal_rank(*pair) for pair in pairs],
-        "ndcg_at_10": [_marks_ndcg(*pair) for pair in pairs],
+        "mrr_at_10": list(starmap(_reciprocal_rank, pairs)),
+        "ndcg_at_10": list(starmap(_marks_ndcg, pairs)),
     }
     return {name: math.fsum(values) / len(values) for name, values in every.items()}
 

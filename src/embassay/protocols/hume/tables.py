@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import starmap
 from typing import Any, NamedTuple
 
 from embassay.protocols.hume.published.paper import round_percent_first
@@ -311,7 +312,7 @@ def _mean_annotator_distance(answers: Mapping[str, Any], distance: Callable[[str
     """The mean distance over all pairs of annotators."""
     names = list(answers)
     pairs = [(name, other) for i, name in enumerate(names) for other in names[i + 1 :]]
-    return sum(distance(one, other) for one, other in pairs) / len(pairs)
+    return sum(starmap(distance, pairs)) / len(pairs)
 
 
 def _mean_label_distance(_: str, by_name: Mapping[str, Any], __: Answers) -> float:

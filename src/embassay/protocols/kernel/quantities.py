@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,7 +124,7 @@ def measure_judge_biases(people: Floats, judge: Floats, strata: Sequence[str] = 
     if len(kinds) > 1:
         names = np.array(strata)
         parts += [(kind, off[names == kind]) for kind in kinds]
-    return tuple(estimate_judge_bias(name, part) for name, part in [*parts, ("all", off)])
+    return tuple(starmap(estimate_judge_bias, [*parts, ("all", off)]))
 
 
 def estimate_judge_bias(says: str, off: Floats) -> JudgeBias:

@@ -259,12 +259,12 @@ class PrintedTable:
         """As Markdown; `first` is not in it."""
         marks = ["---" if align == "l" else "---:" for align in self.aligns]
         lines = [f"**{self.title}**", "", _format_markdown_row(self.heads), f"|{'|'.join(marks)}|"]
-        for row in self.body:
-            lines.append(
-                f"| *{row}* |" + " |" * (len(self.heads) - 1)
-                if isinstance(row, str)
-                else _format_markdown_row(row)
-            )
+        lines.extend(
+            f"| *{row}* |" + " |" * (len(self.heads) - 1)
+            if isinstance(row, str)
+            else _format_markdown_row(row)
+            for row in self.body
+        )
         return "\n".join([*lines, *(["", self.note] if self.note else [])]) + "\n"
 
     def latex(self, name: str) -> str:

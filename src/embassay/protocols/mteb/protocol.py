@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from itertools import chain
+from itertools import chain, starmap
 from pathlib import Path
 from typing import Any
 
@@ -556,7 +556,7 @@ def make_import_manifest(
         "arguments": {"source": str(source), "measures": list(measures), "seed": None, "limit": None},
         "tokenizer": {"name": "", "identity": ""},
         "systems": _make_system_records(survey, reading),
-        "datasets": [_make_dataset_record(name, task) for name, task in survey.tasks.items()],
+        "datasets": list(starmap(_make_dataset_record, survey.tasks.items())),
         "hardware": collect_hardware_facts(),
         "versions": list_package_versions(),
         "cells": [],

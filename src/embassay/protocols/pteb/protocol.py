@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import starmap
 from pathlib import Path
 from typing import Any, cast
 
@@ -278,7 +279,7 @@ def _forecast_paraphrase_answers(
     """`head` with what the answers come to that the cache does not have."""
     missing = [(text, seed) for seed in runs for text in asked if not writer.is_text_free_of_cost(text, seed)]
     written = estimate_server_tokens([text.text for text, _ in missing])
-    questions = [writer.question(text, seed) for text, seed in missing]
+    questions = list(starmap(writer.question, missing))
     read = estimate_server_tokens(
         [message.content for question in questions for message in question.messages]
     )

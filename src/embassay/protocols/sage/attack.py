@@ -140,8 +140,12 @@ def list_small_errors_of_word(word: str) -> tuple[str, ...]:
     middle = len(word) // 2
     forms = [word.upper(), replace_letters_by_digits(word, _refuse_random_draw)]
     if len(word) > 3:
-        forms.append(word[:middle] + word[middle + 1 :])
-        forms.append(word[: middle - 1] + word[middle] + word[middle - 1] + word[middle + 1 :])
+        forms.extend(
+            (
+                word[:middle] + word[middle + 1 :],
+                word[: middle - 1] + word[middle] + word[middle - 1] + word[middle + 1 :],
+            )
+        )
     return tuple(form for form in dict.fromkeys(forms) if form != word)
 
 
@@ -407,8 +411,12 @@ def _estimate_attack_shares(
             estimate_column_mean(flipped[:, size]),
             estimate_column_mean(by_chance[:, size], share=False),
         )
-        scores.append(searched.score(FLIPPED, variant=_name_change_count_variant(size), bounds=(0, 1)))
-        scores.append(chance.score(BY_CHANCE, variant=_name_change_count_variant(size), bounds=(0, 1)))
+        scores.extend(
+            (
+                searched.score(FLIPPED, variant=_name_change_count_variant(size), bounds=(0, 1)),
+                chance.score(BY_CHANCE, variant=_name_change_count_variant(size), bounds=(0, 1)),
+            )
+        )
     gain = estimate_column_mean(flipped[:, -1] - by_chance[:, -1], share=False)
     scores.append(gain.score("search minus chance", bounds=(-1, 1)))
     return withstood, scores

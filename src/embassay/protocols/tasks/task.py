@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -169,7 +170,7 @@ def make_numbered_text_ids(ids: Sequence[str], texts: Sequence[Sequence[str]]) -
 
 def reword_texts(place: Iterable[Place], wording: Wording) -> list[str | None]:
     """The other wording of every text."""
-    return [wording(where, text) for where, text in place]
+    return list(starmap(wording, place))
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ from embassay.document.blocks import (
     VerdictText,
     build_collapsible_table,
     convert_sentence_to_text,
+    file_tables,
     join_names_with_and,
     make_number_columns,
-    file_tables,
 )
 from embassay.document.marks import LinearScale, draw_axis_labels, draw_difference_mark, fit_axis_scale
 from embassay.protocols.hteb.options import AXES, TRANSFORMATIONS, select_axis_transformations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import starmap
 
 from markupsafe import Markup
 
@@ -315,7 +316,7 @@ def annotators_table(pairs: Sequence[DatasetLanguageRecord]) -> AnnotatorTable:
     """Make the table of annotators, with the rows of all pairs."""
     every = [(pair, annotator) for pair in pairs for annotator in (*pair.annotators, *pair.left_out)]
     return AnnotatorTable(
-        tuple(_annotator_row(pair, annotator) for pair, annotator in every),
+        tuple(starmap(_annotator_row, every)),
         any(annotator.seconds is not None for _, annotator in every),
         any(annotator.flagged for _, annotator in every),
     )

@@ -100,8 +100,10 @@ def rank_people_and_models(summary: Summary) -> RankedPlaceGroups | None:
         _place_row(row, label.get(row.system, ""), human, name_answerers(summary), scale) for row in shown
     )
     groups = [("", tuple(row for row in rows if not row.reason))]
-    for reason in dict.fromkeys(row.reason for row in rows if row.reason):
-        groups.append((_explain_unranked(reason), tuple(row for row in rows if row.reason == reason)))
+    groups.extend(
+        (_explain_unranked(reason), tuple(row for row in rows if row.reason == reason))
+        for reason in dict.fromkeys(row.reason for row in rows if row.reason)
+    )
     return RankedPlaceGroups(
         tuple((title, own) for title, own in groups if own), scale,
         any(place.parameters_millions for place in shown), any(row.interval for row in rows)

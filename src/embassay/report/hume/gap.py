@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import starmap
 
 from embassay.document.blocks import (
     Block,
     Table,
     VerdictText,
     convert_sentence_to_text,
-    join_names_with_and,
     file_tables,
+    join_names_with_and,
 )
 from embassay.protocols.hume.record import (
     DatasetLanguageRecord,
@@ -245,7 +246,7 @@ def compare_system_with_people(run: ReportRun, system: str) -> SystemBesidePeopl
         *_say_pairs_by_side(scored, who),
         *_say_gap_by_family(scored, who),
     )
-    lines = tuple(_make_pair_line(pair, score) for pair, score in scored[:MOST_PAIRS])
+    lines = tuple(starmap(_make_pair_line, scored[:MOST_PAIRS]))
     return SystemBesidePeople(run.title, run.slug, who, sentences, lines, max(0, len(scored) - MOST_PAIRS))
 
 

@@ -17,8 +17,8 @@ from embassay.document.blocks import (
     Table,
     VerdictText,
     convert_sentence_to_text,
-    join_names_with_and,
     file_tables,
+    join_names_with_and,
 )
 from embassay.errors import EmbassayError
 from embassay.parquet import read_parquet

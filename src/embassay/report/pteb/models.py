@@ -24,9 +24,9 @@ from embassay.document.blocks import (
     TableCell,
     VerdictText,
     build_collapsible_table,
+    file_tables,
     join_names_with_and,
     make_result_cell,
-    file_tables,
 )
 from embassay.document.marks import LinearScale, fit_axis_scale, format_percent_position
 from embassay.document.plots import NamedPlotLine, PlotAxis, PlotPoint, draw_line_chart, draw_scatter_plot

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from statistics import fmean
 from typing import Any
 
@@ -168,11 +169,7 @@ def _make_stability_table(
 ) -> RankStabilityTable:
     systems: Sequence[str] = plain["systems"]
     ranges = zip(plain["rank_low"], plain["rank_high"], strict=True) if plain["rank_low"] else None
-    words = (
-        [numbers.format_rank_range(low, high) for low, high in ranges]
-        if ranges
-        else ["no interval"] * len(systems)
-    )
+    words = list(starmap(numbers.format_rank_range, ranges)) if ranges else ["no interval"] * len(systems)
     beats = plain["beats"] or [()] * len(systems)
     rows = (
         RankShift(

@@ -524,8 +524,12 @@ def _repeatability_rows(golden: GoldenRunRecord) -> Iterator[list[str]]:
     repeat, ranking = golden.repeated, golden.ranking
     found: list[tuple[str, Estimate | None, str]] = []
     if repeat is not None and not repeat.reason:
-        found.append(("Same grade", repeat.exact, "share of passages graded twice"))
-        found.append(("Turned round", repeat.discordant, "share of pairs that a repeat orders differently"))
+        found.extend(
+            (
+                ("Same grade", repeat.exact, "share of passages graded twice"),
+                ("Turned round", repeat.discordant, "share of pairs that a repeat orders differently"),
+            )
+        )
     if golden.rank_agreement is not None:
         found.append(
             ("As the search", golden.rank_agreement, "share of pairs graded in the same order as the search")

@@ -23,9 +23,9 @@ from embassay.document.blocks import (
     Table,
     TableCell,
     VerdictText,
+    file_tables,
     make_number_columns,
     make_result_cell,
-    file_tables,
 )
 from embassay.document.marks import fit_axis_scale
 from embassay.document.plots import MOST_LINES, NamedPlotLine, draw_line_chart

@@ -29,8 +29,8 @@ from embassay.document.blocks import (
     TableCell,
     VerdictText,
     append_bracketed_interval,
-    make_result_cell,
     file_tables,
+    make_result_cell,
 )
 from embassay.document.marks import (
     LinearScale,

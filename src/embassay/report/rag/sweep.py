@@ -559,8 +559,7 @@ def sweep_page(record: RunRecord, _: SystemBoard) -> SweepPage | None:
     if not (record.path / FILE).exists():
         return None
     return replace(
-        make_sweep_page(read_findings(record.path / FILE)),
-        matrix=tuple(question_matrix_blocks(record.path)),
+        make_sweep_page(read_findings(record.path / FILE)), matrix=tuple(question_matrix_blocks(record.path))
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from typing import Any
 
 from embassay.errors import EmbassayError
@@ -58,9 +59,7 @@ def compute_edited_text_spans(
 def _compute_task_text_edits(context: SageContext, task: str, documents: Documents) -> EditedTextSpans:
     if task == "robustness":
         made = {
-            edit: [
-                cut_change_window(text, new) for text, new in _pair_texts_with_edits(edit, documents, context)
-            ]
+            edit: list(starmap(cut_change_window, _pair_texts_with_edits(edit, documents, context)))
             for edit in EDITS
         }
         return EditedTextSpans(made)

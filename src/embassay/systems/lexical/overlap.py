@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import starmap
 from typing import Any, ClassVar
 
 import numpy as np
@@ -138,7 +139,7 @@ class _OverlapShardSearch:
 
         def prepare_scores(candidates: slice) -> RowScores:
             bags = system._make_bags(tokens, rows[candidates])
-            kinds = [_IndexedBags.build(q, c) for q, c in zip(queries, bags, strict=True)]
+            kinds = list(starmap(_IndexedBags.build, zip(queries, bags, strict=True)))
             return lambda part: system._compute_similarities(
                 [kind.count_overlaps(part) for kind in kinds], kinds, part, slice(None)
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, starmap
 from threading import Lock
 
 import numpy as np
@@ -189,7 +189,7 @@ def _compute_p_values(
     degrees = alone if shared is None else np.minimum(most, shared)
     tested = ~np.isnan(scores)
     sizes = np.where(tested, np.abs(scores), 0.0)
-    p = [_p_of_statistic(size, df) for size, df in zip(sizes.tolist(), degrees.tolist(), strict=True)]
+    p = list(starmap(_p_of_statistic, zip(sizes.tolist(), degrees.tolist(), strict=True)))
     values = np.ones((2, count, count))
     values[:, *upper] = p, correct_p_values_by_holm(p, tested.tolist())
     # The lower triangle still has 1 everywhere: it takes the values of the upper one.

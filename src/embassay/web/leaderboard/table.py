@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from importlib import import_module
+from itertools import starmap
 from typing import Any
 
 from embassay.protocols.compare import is_higher_measure_better
@@ -58,7 +59,7 @@ def find_board_entrants(runs: Sequence[LoadedRunData]) -> tuple[BoardSystemWithR
     for run in newest:
         for name in run.systems:
             having.setdefault(name, []).append(run)
-    return tuple(_make_entrant(name, scores) for name, scores in having.items())
+    return tuple(starmap(_make_entrant, having.items()))
 
 
 def _make_entrant(name: str, runs: Sequence[LoadedRunData]) -> BoardSystemWithRun:

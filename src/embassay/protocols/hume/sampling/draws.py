@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import starmap
 from typing import Any
 
 from embassay.errors import UsageError
@@ -238,7 +239,7 @@ def draw_pairs_across_scores(
 ) -> SampledTask:
     """`n` pairs, spread evenly over five bins of the gold score; each pair once, in either order of its texts, and
     texts in one pair only as far as there are enough."""
-    joined = [join_pair_text(one, other) for one, other in zip(pairs.first, pairs.second, strict=True)]
+    joined = list(starmap(join_pair_text, zip(pairs.first, pairs.second, strict=True)))
     scores = [float(score) for score in pairs.scores]
     # By every digit: 3.0 and 3 are one score, 3.25 and 3.2 two.
     wrong = find_contradicted_texts(joined, [repr(score) for score in scores])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
+from itertools import starmap
 from pathlib import Path
 from string import Template
 from typing import Annotated, Any, Literal
@@ -298,7 +299,7 @@ def make_guidelines(
     scale = scale or RatingScale()
     return Template(text).substitute(
         labels="\n".join(_format_guideline_entry(label.name, label.description) for label in labels),
-        levels="\n".join(_format_scale_level(level, words) for level, words in scale.anchors.items()),
+        levels="\n".join(starmap(_format_scale_level, scale.anchors.items())),
         low=f"{scale.low:g}", high=f"{scale.high:g}", groups=describe_group_count(groups)
     )  # fmt: skip
 

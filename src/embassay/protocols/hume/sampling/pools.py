@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import starmap
 from typing import Any
 
 from embassay.data import open_dataset
@@ -414,7 +415,7 @@ def _compared_texts(dataset: Dataset, shape: str) -> list[str]:
     """Every text of a dataset as items are compared: pairs in either order, queries without their documents."""
     data = dataset.load("labelled" if shape == "classification" else shape).data
     if shape == "pairs":
-        return [join_pair_text(one, other) for one, other in zip(data.first, data.second, strict=True)]
+        return list(starmap(join_pair_text, zip(data.first, data.second, strict=True)))
     if shape == "reranking":
         return [query for queries in data.queries for query in queries]
     if shape == "retrieval":

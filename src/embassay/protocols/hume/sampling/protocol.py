@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -206,7 +207,7 @@ def remove_leaked_data(data: Any, shape: str, trained: Sequence[str]) -> tuple[A
 
 def _list_texts_to_match(data: Any, shape: str) -> list[str]:
     if shape == "pairs":
-        return [join_pair_text(one, other) for one, other in zip(data.first, data.second, strict=True)]
+        return list(starmap(join_pair_text, zip(data.first, data.second, strict=True)))
     if shape == "reranking":
         return [queries[0] for queries in data.queries]
     return list(data.queries.texts if shape == "retrieval" else data.texts)

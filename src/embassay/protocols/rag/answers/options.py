@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, asdict, dataclass
-from itertools import product
+from itertools import product, starmap
 from typing import Any, Literal, get_args
 
 from embassay.errors import UsageError
@@ -114,7 +114,7 @@ class AnswerRequest:
     def plantings(self) -> tuple[DistractorCountAndNearness, ...]:
         """What is planted: each number of each nearness."""
         pairs = product(dict.fromkeys(sorted(self.distractors)), dict.fromkeys(self.nearness))
-        return tuple(DistractorCountAndNearness(number, nearness) for number, nearness in pairs)
+        return tuple(starmap(DistractorCountAndNearness, pairs))
 
     @property
     def plants_once(self) -> bool:

@@ -251,11 +251,12 @@ async def _answer_and_grade_prompts(
             return GradedAnswer(answer, False)
         return GradedAnswer(answer, await judging.is_right(prompt.question, prompt.reference, answer.text))
 
-    outcomes: dict[int, GradedAnswer | CallFailure] = {}
-    async for position, outcome in run_concurrent_jobs(
-        [partial(answer_and_grade_prompt, prompt) for prompt in asked], progress=advance
-    ):
-        outcomes[position] = outcome
+    outcomes: dict[int, GradedAnswer | CallFailure] = {
+        position: outcome
+        async for position, outcome in run_concurrent_jobs(
+            [partial(answer_and_grade_prompt, prompt) for prompt in asked], progress=advance
+        )
+    }
     # Answers come in any order; rows stand in that of the questions.
     return [outcomes[position] for position in range(len(asked))]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, starmap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -226,7 +226,7 @@ def build_population_from_ranks(
     query = np.array([number[key[0]] for key in keys], dtype=np.int64)
     comparisons = tuple(
         RunContrast(a, None) for a in range(len(runs)) if bar is not None
-    ) or tuple(RunContrast(a, b) for a, b in combinations(range(len(runs)), 2))  # fmt: skip
+    ) or tuple(starmap(RunContrast, combinations(range(len(runs)), 2)))  # fmt: skip
     build = _build_passage_items if asked.linear is not None else _build_query_items
     item, low, high, coefficients = build(asked, comparisons, query, ranks, len(queries))
     return ComparisonItemPopulation(

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import starmap
 from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Any
@@ -435,10 +436,7 @@ def _list_exportable_passages(work: GoldenRunResources) -> list[RetrievablePassa
         return [
             RetrievablePassage(document.id, document.text, document.title) for document in work.read.documents
         ]
-    return [
-        RetrievablePassage(key, text)
-        for key, text in zip(work.passages.ids, work.passages.texts, strict=True)
-    ]
+    return list(starmap(RetrievablePassage, zip(work.passages.ids, work.passages.texts, strict=True)))
 
 
 TASK = "golden"

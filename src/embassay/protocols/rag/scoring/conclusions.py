@@ -9,7 +9,7 @@ Verbs have one meaning each: *beats* (adjusted p under 0.05), *cannot be told ap
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, starmap
 from math import comb
 
 import numpy as np
@@ -250,7 +250,7 @@ def make_scoring_guidance(
     missing += [] if "reranker" in knobs else [
         ("reranker", "ordering", "a strong reranker (score a run and its reranked version, with the same documents).")
     ]  # fmt: skip
-    return (*tested, *(_make_untested_guidance(*line) for line in (*missing, *UNTESTED)))
+    return (*tested, *starmap(_make_untested_guidance, (*missing, *UNTESTED)))
 
 
 def judge_whether_gain_holds(gain: NumberInSentence, least: float = 0.0) -> str:

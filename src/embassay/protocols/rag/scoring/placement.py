@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, combinations
+from itertools import chain, combinations, starmap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,7 +100,7 @@ def place_runs_on_judged_queries(
     query_codes, doc_codes = (
         _encode_texts_as_numbers([frame[name] for frame in frames]) for name in ("query", "doc")
     )
-    coded = [_CodedRun(*columns) for columns in zip(query_codes, doc_codes, frames, strict=True)]
+    coded = list(starmap(_CodedRun, zip(query_codes, doc_codes, frames, strict=True)))
     # Judged queries get the numbers 0, 1, 2 ... in their order of appearance, the others none.
     judged = judgements.frame["query"].unique(maintain_order=True)
     first = pl.Series(coded[0].query).unique(maintain_order=True).to_numpy()

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from pathlib import Path
 
 import numpy as np
@@ -146,9 +147,7 @@ def run_retrieval_pipeline(
             StageLists("reranked", _rerank_all_questions(reranker, collection, cut, kept, listener))
         )
     searches: list[tuple[str, Lists]] = [("words", words), ("vectors", vectors)]
-    pipeline = RetrievalPipeline(
-        tuple(StageLists(*pair) for pair in searches), tuple(stages), request.passages
-    )
+    pipeline = RetrievalPipeline(tuple(starmap(StageLists, searches)), tuple(stages), request.passages)
     return pipeline, collection.needed
 
 

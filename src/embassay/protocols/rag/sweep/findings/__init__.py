@@ -10,11 +10,7 @@ from embassay.protocols.rag.sweep.findings.conclusions import (
     compute_sweep_findings,
     make_findings_result_rows,
 )
-from embassay.protocols.rag.sweep.findings.record import (
-    SweepFindings,
-    read_findings,
-    write_findings,
-)
+from embassay.protocols.rag.sweep.findings.record import SweepFindings, read_findings, write_findings
 
 __all__ = [
     "SweepFindings",

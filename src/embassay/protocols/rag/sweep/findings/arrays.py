@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, starmap
 from typing import Any
 
 import numpy as np
@@ -250,10 +250,7 @@ class StackArrays:
         """Estimate each column's mean with its 95% interval, over the queries where it is defined."""
         values, replicates = self.values(columns), self.replicates(columns)
         counts = np.sum([(~np.isnan(column)).sum(axis=0) for column in columns.values()], axis=0)
-        return [
-            make_interval_estimate(*parts)
-            for parts in zip(values, replicates.T, counts.tolist(), strict=True)
-        ]
+        return list(starmap(make_interval_estimate, zip(values, replicates.T, counts.tolist(), strict=True)))
 
     def estimate_ratios_to_ceiling(self, measure: str) -> list[Estimate]:
         """Estimate %PROC of each stack: mean of a measure over the mean of its ceiling."""
@@ -267,9 +264,7 @@ class StackArrays:
         with np.errstate(invalid="ignore", divide="ignore"):
             values = np.where(bottom > 0, top / bottom, np.nan)
             ratios = np.where(bottoms > 0, tops / bottoms, np.nan)
-        return [
-            make_interval_estimate(*parts) for parts in zip(values, ratios.T, counts.tolist(), strict=True)
-        ]
+        return list(starmap(make_interval_estimate, zip(values, ratios.T, counts.tolist(), strict=True)))
 
     def stacks(self, measures: Sequence[str]) -> list[StackCostLatencyQuality]:
         """List the stacks as rules and frontiers see them, without those where a measure is undefined."""

@@ -687,23 +687,23 @@ def _list_stack_results(
         )
         if quality.reached is not None:
             share = quality.reached
-            rows.append(
-                make_stack_result(
-                    f"PROC {quality.measure}",
-                    quality.ceiling,
-                    value.n,
-                    reason="" if quality.ceiling is not None else "undefined",
-                )
-            )
-            rows.append(
-                make_stack_result(
-                    f"%PROC {quality.measure}",
-                    share.value,
-                    share.n,
-                    share.low,
-                    share.high,
-                    method,
-                    share.reason,
+            rows.extend(
+                (
+                    make_stack_result(
+                        f"PROC {quality.measure}",
+                        quality.ceiling,
+                        value.n,
+                        reason="" if quality.ceiling is not None else "undefined",
+                    ),
+                    make_stack_result(
+                        f"%PROC {quality.measure}",
+                        share.value,
+                        share.n,
+                        share.low,
+                        share.high,
+                        method,
+                        share.reason,
+                    ),
                 )
             )
     rows.append(make_stack_result("usd_per_1000", stack.cost, part.queries))
