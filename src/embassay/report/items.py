@@ -16,7 +16,6 @@ from embassay.parquet import read_parquet
 from embassay.protocols.kernel import tables as numbers
 from embassay.randomness import make_seeded_generator
 from embassay.registry import import_attribute
-from embassay.report.board import SystemBoard
 from embassay.report.record import RunRecord, SystemOfRun
 from embassay.report.runs import ReportRun
 from embassay.runs.folder import RunFolder
@@ -522,11 +521,6 @@ class ItemsPage:
     data: dict[str, Any]
 
 
-def item_page(record: RunRecord, board: SystemBoard) -> ItemsPage | None:
-    """Make the page of the items of a record; None when the run kept no items."""
-    return make_item_pages((ReportRun(record, board),))
-
-
 def make_item_pages(runs: Sequence[ReportRun]) -> ItemsPage | None:
     """Make the page of items of all runs; None when none kept items."""
     offered = [(run, group) for run in runs for group in read_item_groups(run.record) if group.ids]
@@ -597,6 +591,7 @@ def _pack_group_for_script(
 def _find_item_part_builder(name: str) -> Callable[[ItemSource], Part]:
     """Find what makes the part of a kind of item; of SAGE's by the kind's name."""
     module = {"reworded": "pteb.drops", "values": "items"}.get(name, "sage.edits")
+    # Each kind of item has its builder in the module of its page, under its own name.
     return import_attribute(f"embassay.report.{module}:make_{name}_part")  # type: ignore[no-any-return]
 
 

@@ -284,6 +284,7 @@ def make_overview_page(runs: Sequence[ReportRun]) -> OverviewPage:
     notes, changing = (
         put_decisive_notes_first(notes, {answer.slug for answer in asked}) if len(runs) > 1 else (notes, 0)
     )
+    # More names than NAMED would fill the head of the page.
     return OverviewPage(
         facts=_report_facts(runs),
         verdict=_report_verdict(runs),

@@ -219,6 +219,7 @@ class CachedEncoder(EncoderStandIn):
         """What a copy has counted since it was last asked; None of the original, which has counted it."""
         if not self._away:
             return None
+        # A copy starts at 0 again, so that nothing is counted twice.
         counts, self.counts = self.counts, EncodingCounts()
         return RemoteEncodingCounts(counts, dict(self.failures))
 

@@ -204,6 +204,7 @@ class Cosine(ShardSearch):
         """The k texts of the highest cosine in each shard, in order (see `exact_search` for ties); a shard is one call
         of the encoder, and only one shard's vectors are in memory at a time."""
         work = _CosineShardSearch(self, self._encode_unit_vectors(queries, "query"), k)
+        # Found by the name of its method, because encoders wrap encoders.
         accounts = find_encoder_part_with("add_encoding_counts", self.encoder)
         for ranked, account in run_over_shards(work, shards, spread):
             if account is not None and accounts is not None:

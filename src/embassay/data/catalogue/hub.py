@@ -471,6 +471,7 @@ def open_catalogue_entry(
     )
     parts: dict[str, list[RowSource]] = {}
     for code, listed in tables.items():
+        # Each language has its own tables; together they are one source.
         for part, source in assemble_dataset_parts(listed).items():
             parts.setdefault(part, []).append(_select_language(source, code))
     return Dataset(

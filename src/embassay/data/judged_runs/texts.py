@@ -278,6 +278,7 @@ class AnswerTextMatcher:
 
     def find_passage_by_text(self, text: str) -> str | None:
         """The passage with this text, or the one that it is a part of; None where there is none or several fit."""
+        # Of several passages with this text, none can be told to be the one that was meant.
         ids = self._passages.find_alike_texts(text).ids
         return ids[0] if len(ids) == 1 else None
 

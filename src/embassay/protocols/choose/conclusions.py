@@ -299,6 +299,7 @@ def make_choice_rows(one: ChoiceConclusions, seed: int) -> Iterator[ResultRow]:
 def make_choice_record(one: ChoiceConclusions) -> dict[str, Any]:
     """The choice as comparisons.json has it."""
     belief, pick = one.belief, one.belief.least_regret_system
+    # As good as the pick: almost surely within the tolerance of the best.
     near = belief.near(one.tolerance)
     return {
         "pick": one.systems[pick],

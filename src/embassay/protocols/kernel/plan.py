@@ -393,6 +393,7 @@ def _plan_member(member: SuiteMember, plan: Callable[[str], D], *, plain: bool) 
         if error.line is not None or member.record is None:
             raise
         return None, error.briefly if isinstance(error, AbsentData) else error.what.rstrip(".")
+    # A dataset of a suite may lack columns; one that the user named may not.
     except UnfitDataset:
         if member.record is None:
             raise
@@ -442,6 +443,7 @@ def check_suites_available(suites: Sequence[PlannedSuite]) -> None:
 def _describe_missing_parts(member: SuiteMember, dataset: PlannedDataset) -> Iterator[str]:
     """What a dataset that is there lacks: languages, and tasks that its tables do not allow."""
     warnings = dict.fromkeys(warning for task in dataset.tasks for warning in task.warnings)
+    # The words are those of data/catalogue/hub.py, which knows the languages.
     yield from (warning for warning in warnings if warning.startswith("languages missing from the mirror"))
     joined = {task.task for task in dataset.tasks}
     yield from (f"not for {task}" for task in member.tasks if task not in joined)

@@ -125,6 +125,7 @@ def _agreement_row(
     pair: DatasetLanguageRecord, agreement: AnnotatorAgreement, scale: LinearScale
 ) -> PairAgreementRow:
     bar = agreement.value
+    # The script of the page sorts by exact numbers; people see rounded ones.
     ends = [f"{end:.6g}" for end in (bar.value, bar.low, bar.high) if end is not None]
     return PairAgreementRow(
         name=pair.name,

@@ -451,6 +451,7 @@ def _find_ablations(
         of_means, margin, left_out = (
             where.value(dataset, system.name, name, kind) for kind in (OF_MEANS, HEADLINE, EXCLUDED)
         )
+        # With few items a value can come without an interval.
         has_ends = row.value is not None and row.ci_low is not None and row.ci_high is not None
         yield NameAblationCondition(
             name,

@@ -255,6 +255,7 @@ def find_board_changes(old: Leaderboard | None, new: Leaderboard, since: str) ->
 
 def _board_difference(old: Leaderboard, new: Leaderboard, since: str) -> BoardChanges:
     order = tuple(system.name for system in new.systems)
+    # None means unchanged: pages ask often, and most answers are nearly empty.
     return BoardChanges(
         since, new.stamp, False, new.status, new.updated,
         None if old.verdict == new.verdict else new.verdict,

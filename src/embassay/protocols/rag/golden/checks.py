@@ -378,6 +378,7 @@ def score_human_check(
     tables = [count_grade_transitions(_list_grade_pairs(listed)) for listed in pairs.values()]
     filled = np.array([table for table in tables if table.sum()])
     agreement = estimate_grade_agreement(filled, seed=seed) if len(filled) else {}
+    # What nobody could compute has a reason in place of a value; it is never 0.
     none = Estimate(None, reason="no grade was given")
     return HumanCheckOfJudge(
         file=file,

@@ -353,6 +353,7 @@ def people_agreement_by_dataset(board: Leaderboard) -> dict[str, str]:
 
 def describe_complete_systems(board: Leaderboard) -> str:
     """How many systems have all that the board asks."""
+    # Reference systems are there for comparison; nobody waits for them.
     asked = [system for system in board.systems if system.kind != "reference"]
     done = sum(row.state == "done" for row in asked)
     if done == len(asked):

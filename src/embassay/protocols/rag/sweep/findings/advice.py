@@ -274,6 +274,7 @@ def _make_routing_result(
         _list_numbers_of_stack_pair(ground, route, lambda stack: stack.cost),
         _list_numbers_of_stack_pair(ground, route, _average_query_median_ms),
     )
+    # Each query pays for the stack that it is routed to.
     usd_routed, ms_routed = (float(compute_routing_costs(part, shares).mean()) for part in (costs, times))
     return RoutingResult(
         family=name_stack_family(ground.configurations[route.less]),

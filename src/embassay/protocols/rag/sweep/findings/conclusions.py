@@ -475,6 +475,7 @@ def _measure_index_quality(ground: StackArrays, index: str, pairs: Pairs) -> Ind
     first, second = pairs[0]
     rows = [ground.rows[name][first] for name in ground.datasets]
     flat = [ground.rows[name][second] for name in ground.datasets]
+    # Each index is compared with flat search of the same vectors.
     p50, p95 = _average_retrieval_times(ground, [i for i, _ in pairs])
     flat_p50, flat_p95 = _average_retrieval_times(ground, [j for _, j in pairs])
     return IndexVersusFlat(
@@ -630,6 +631,7 @@ def _make_sweep_dataset_findings(
 ) -> SweepDatasetFindings:
     tunings = tuple(tune_fusions(ground))
     recommendation = recommend_stack(ground, tunings)
+    # Found once: each stack is told which frontiers it is on.
     drawn = tuple(find_tradeoff_frontiers(ground))
     shapes = [rows[0].times.total.shape for rows in ground.rows.values()]
     part = SweepDatasetFindings(
