@@ -90,12 +90,12 @@ def test_the_time_left_is_never_less_than_a_cell_in_work_needs(monkeypatch, caps
 def test_a_stage_counts_in_its_own_unit():
     """Of unknown length, without a total; what comes before any stage breaks nothing."""
     lines = ProgressLines()
-    lines.on_stage_advanced(1)
+    lines.advanced_by(1)
     lines.stage("S4 grades", 1200, "passages")
-    lines.on_stage_advanced(300)
+    lines.advanced_by(300)
     assert lines.describe_stage_progress() == "300 of 1,200 passages"
     lines.stage("S6 orders", 0, "calls")
-    lines.on_stage_advanced(7)
+    lines.advanced_by(7)
     assert (lines.describe_stage_progress(), lines.describe_remaining_time()) == ("7 calls", "")
     lines.stop()
 
@@ -109,7 +109,7 @@ def test_the_first_ten_answers_set_the_pace(monkeypatch, capsys):
     for answers in range(1, 11):
         assert lines.describe_remaining_time() == ""
         now[0] = 2.5 * answers
-        lines.on_stage_advanced(1)
+        lines.advanced_by(1)
     # 490 more at 2.5 s are 20 min, told from 0.7 to 1.5 times.
     assert capsys.readouterr().err == "paraphrasing: 10 of 500 texts  14 min to 31 min left\n"
     lines.stop()
@@ -123,11 +123,11 @@ def test_answers_kept_from_before_set_no_pace(monkeypatch):
     lines.stage("S4 grades", 46, "passages")
     for _ in range(16):
         now[0] += 0.01
-        lines.on_stage_advanced(1)
+        lines.advanced_by(1)
     assert lines.describe_remaining_time() == ""
     for _ in range(10):
         now[0] += 14.0
-        lines.on_stage_advanced(1)
+        lines.advanced_by(1)
     assert lines.describe_remaining_time() == "3 min to 7 min left"  # 280 s, from 0.7 to 1.5 times
     lines.stop()
 
@@ -141,7 +141,7 @@ def test_answers_of_the_cache_that_come_slowly_are_soon_forgotten(monkeypatch):
     lines.stage("paraphrases", 96)
     for place in range(68):
         now[0] += 0.5 if place < 48 else 3.0
-        lines.on_stage_advanced(1)
+        lines.advanced_by(1)
     assert lines.describe_remaining_time() == "59 s to 2 min left"  # 84 s, from 0.7 to 1.5 times
     lines.stop()
 
@@ -166,7 +166,7 @@ def test_answers_on_the_way_to_a_question_are_shown(monkeypatch, capsys):
     lines.stage("writing questions", 12, "questions")
     for second in (10, 31, 50, 62):
         now[0] = float(second)
-        lines.on_model_answered()
+        lines.heard()
     shown = capsys.readouterr().err.splitlines()
     assert shown == [f"writing questions: 0 of 12 questions, {n} answers" for n in (2, 4)]
     lines.stop()

@@ -112,7 +112,7 @@ class _ProgressTally(SilentListener):
         self.kept, self._settled = 0, False
         self._recent = deque([(self.asking, 0)], maxlen=RECENT)
 
-    def on_stage_advanced(self, texts: int) -> None:
+    def advanced_by(self, texts: int) -> None:
         self.answered += texts
         now = time.monotonic()
         if self._settled or now - self.asking >= BURST or now - self.begun_at >= SETTLED:
@@ -123,7 +123,7 @@ class _ProgressTally(SilentListener):
         self.kept, self.asking = self.answered, now
         self._recent = deque([(now, self.answered)], maxlen=RECENT)
 
-    def on_model_answered(self) -> None:
+    def heard(self) -> None:
         self.answers += 1
 
     def describe_remaining_time(self) -> str:
@@ -239,15 +239,15 @@ class ProgressLines(_ProgressTally):
         if not self._brief:
             self.print_line_if_still_waiting(f"{self.title}: {total:,} {unit}" if total else self.title)
 
-    def on_stage_advanced(self, texts: int) -> None:
+    def advanced_by(self, texts: int) -> None:
         before = self.answered
-        super().on_stage_advanced(texts)
+        super().advanced_by(texts)
         paced = before - self.kept < PACE <= self.answered - self.kept and self.answered < self.asked
         if time.monotonic() - self._last >= (PAUSE if paced else PERIOD):
             self._print_stage_progress()
 
-    def on_model_answered(self) -> None:
-        super().on_model_answered()
+    def heard(self) -> None:
+        super().heard()
         if time.monotonic() - self._last >= PERIOD:
             self._print_stage_progress()
 
@@ -261,7 +261,7 @@ class ProgressLines(_ProgressTally):
     def on_run_extended(self, added: Mapping[str, Sequence[str]]) -> None:
         _print_line(_describe_added_systems(added))
 
-    def on_stage_cost_estimated(self, line: str) -> None:
+    def reckoned(self, line: str) -> None:
         self.print_line_if_still_waiting()
         _print_line(f"{self.title}: {line}")
 
@@ -293,7 +293,7 @@ class ProgressLines(_ProgressTally):
         named = f"  {_format_cell_name(cell)}  {state}" if shown else ""
         _print_line(f"{self.ended_cells} of {self.cells}{named}  {self.left()}".rstrip())
 
-    def on_interim_result(self, line: str) -> None:
+    def interim(self, line: str) -> None:
         if not self._brief:
             _print_line(_shorten_stage_title(line))
 
@@ -318,10 +318,10 @@ class ProgressBars(_ProgressTally):
     def on_run_extended(self, added: Mapping[str, Sequence[str]]) -> None:
         self._progress.console.print(_describe_added_systems(added), markup=False, highlight=False)
 
-    def on_interim_result(self, line: str) -> None:
+    def interim(self, line: str) -> None:
         self._progress.console.print(_shorten_stage_title(line), markup=False, highlight=False)
 
-    def on_stage_cost_estimated(self, line: str) -> None:
+    def reckoned(self, line: str) -> None:
         self._progress.console.print(f"{self.title}: {line}", markup=False, highlight=False)
 
     def stage(self, title: str, total: int, unit: str = "texts") -> None:
@@ -332,12 +332,12 @@ class ProgressBars(_ProgressTally):
         )
         self._progress.start()
 
-    def on_stage_advanced(self, texts: int) -> None:
-        super().on_stage_advanced(texts)
+    def advanced_by(self, texts: int) -> None:
+        super().advanced_by(texts)
         self._show_stage_progress()
 
-    def on_model_answered(self) -> None:
-        super().on_model_answered()
+    def heard(self) -> None:
+        super().heard()
         self._show_stage_progress()
 
     def _show_stage_progress(self) -> None:

@@ -304,7 +304,7 @@ def _collect_judge_estimates(study: DrawnStudy, judges: Sequence[str], max_cost:
     heard.announce_paraphrasing("Estimates", len(study.items) * len(judges))
     with open_spending_ledger(study.path, max_cost) as ledger:
         try:
-            rate_pairs_by_models(study, judges, ledger=ledger, hear=heard.on_stage_advanced)
+            rate_pairs_by_models(study, judges, ledger=ledger, hear=heard.advanced_by)
         except KeyboardInterrupt:
             raise Interrupted(
                 "Stopped. The answers so far are kept.", mend=f"Resume with: {format_command_line()}"

@@ -42,7 +42,7 @@ def close_idle_readers_at_exit(processes: list[Any]) -> None:
 
     def close_forked_pipes() -> None:
         while processes:
-            processes.pop().forget()
+            processes.pop().close_process_pipes()
 
     atexit.register(close_all_processes)
     if hasattr(os, "register_at_fork"):
@@ -192,7 +192,7 @@ class ParquetReaderProcess:
         """End the process, in the midst of whatever it does."""
         end_process(self._process)
 
-    def forget(self) -> None:
+    def close_process_pipes(self) -> None:
         """Close the pipe ends of this process, and no more if the reader is another's."""
         close_process_pipes(self._process)
 

@@ -208,7 +208,7 @@ class Cosine(ShardSearch):
         accounts = find_encoder_part_with("add_encoding_counts", self.encoder)
         for ranked, account in run_over_shards(work, shards, spread):
             if account is not None and accounts is not None:
-                accounts.accept(account)
+                accounts.add_encoding_counts(account)
             yield ranked
 
     def _encode_unit_vectors(self, texts: Sequence[str], role: Role | None = None) -> NDArray[np.float32]:

@@ -629,7 +629,7 @@ class Hearer(SilentListener):
         self.lines: list[str] = []
         self.systems: list[str] = []
 
-    def on_interim_result(self, line: str) -> None:
+    def interim(self, line: str) -> None:
         """What stands already."""
         self.lines.append(line)
 

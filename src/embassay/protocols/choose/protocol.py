@@ -233,7 +233,7 @@ class SystemChoiceProtocol(RetrieverProtocol):
                 contending |= {
                     (standing.dataset, name): asked for name in find_possible_best_systems(standing)
                 }
-                listener.on_interim_result(announce_more_questions(standing, before, asked))
+                listener.interim(announce_more_questions(standing, before, asked))
             if not contending:
                 break
             is_fresh = not known.issuperset(session.records)
@@ -273,7 +273,7 @@ class SystemChoiceProtocol(RetrieverProtocol):
             answers = self._read_all_answers(plan, dataset.name, ended)
             missing = [name for name in _list_contender_names(plan) if name not in answers]
             if len(answers) > 1 and missing:
-                listener.on_interim_result(
+                listener.interim(
                     describe_likely_best(self._conclude_dataset(plan, dataset.name, answers), missing)
                 )
 

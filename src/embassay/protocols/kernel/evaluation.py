@@ -487,7 +487,7 @@ class TaskProtocol(EvaluationProtocol):
                             self._make_task_effort(plan, planned, dataset.source, tokenizer)
                         ):
                             yield forecast
-                            self.listener.on_stage_advanced(1)
+                            self.listener.advanced_by(1)
 
     def _make_task_effort(
         self, plan: Plan, planned: PlannedTask, source: str, tokenizer: Tokenizer

@@ -54,13 +54,13 @@ class SilentListener:
     def stage(self, title: str, total: int, unit: str = "texts") -> None:
         """Called when a stage of so many things begins (0: nobody knows how many)."""
 
-    def on_stage_advanced(self, texts: int) -> None:
+    def advanced_by(self, texts: int) -> None:
         """So many more of them are there."""
 
-    def on_model_answered(self) -> None:
+    def heard(self) -> None:
         """A model has answered on the way to the next of them: what is counted may take several answers."""
 
-    def on_stage_cost_estimated(self, line: str) -> None:
+    def reckoned(self, line: str) -> None:
         """What the stage will cost in all, by what it has cost so far."""
 
     def on_plan_made(self, plan: Plan, waiting: Sequence[RunCell], seconds: Mapping[str, float]) -> None:
@@ -75,7 +75,7 @@ class SilentListener:
     def ended(self, cell: RunCell, record: CellRecord) -> None:
         """Called when a cell is done or has failed."""
 
-    def on_interim_result(self, line: str) -> None:
+    def interim(self, line: str) -> None:
         """What the cells that have ended show already."""
 
     def announce_run_end(self) -> None:

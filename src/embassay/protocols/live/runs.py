@@ -281,7 +281,7 @@ class _RetrieverAnswers:
         self.listener.stage(f"asking {self.retriever.name}", len(waiting), "questions")
         with self.path.open("ab") as file:
             for query, answer in self._ask_questions_in_parallel(waiting):
-                self.listener.on_stage_advanced(1)
+                self.listener.advanced_by(1)
                 if isinstance(answer, ModelError):
                     failed[query] = self._format_error_reason(answer)
                     self._check_any_answered(failed, answer, least=min(GIVE_UP, len(waiting)))

@@ -748,6 +748,6 @@ class _WordedTextCounter(SilentListener):
     def __init__(self, advance: Callable[[int], None]) -> None:
         self._advance = advance
 
-    def on_stage_advanced(self, texts: int) -> None:
+    def advanced_by(self, texts: int) -> None:
         """So many more of them are there."""
         self._advance(texts)

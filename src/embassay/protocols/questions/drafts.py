@@ -478,7 +478,7 @@ def write_question_drafts(
     listener.stage("writing questions", len(asked), "questions")
     return asyncio.run(
         _write_missing_drafts(
-            replace(writer, heard=listener.on_model_answered), asked, path, drafts, listener, ledger
+            replace(writer, heard=listener.heard), asked, path, drafts, listener, ledger
         )
     )
 
@@ -505,7 +505,7 @@ async def _write_missing_drafts(
     with path.open("a", encoding="utf-8") as stream:
         for start, end in pairwise(_list_cost_review_points(len(asked))):
             jobs = (partial(writer.draft_question, kind, passage) for kind, passage in asked[start:end])
-            async for position, draft in run_concurrent_jobs(jobs, progress=listener.on_stage_advanced):
+            async for position, draft in run_concurrent_jobs(jobs, progress=listener.advanced_by):
                 kind, passage = asked[start + position]
                 if isinstance(draft, CallFailure):
                     failed[kind, passage.id] = draft.reason
@@ -519,7 +519,7 @@ async def _write_missing_drafts(
             if ledger is not None and usd and written and end < len(asked):
                 costs = [writer.costs.get(draft.key, 0.0) for draft in written]
                 most = None if ledger.max_usd is None else ledger.max_usd - before
-                listener.on_stage_cost_estimated(
+                listener.reckoned(
                     estimate_cost_outlook(costs, len(asked) - len(failed), usd).format_outlook_line(most)
                 )
     return failed

@@ -185,11 +185,11 @@ class VectorRespondent(_BaseRespondent):
             if isinstance(answer, TextRefused):
                 refused += chunks[place]
             else:
-                self.listener.on_stage_advanced(len(answer))
+                self.listener.advanced_by(len(answer))
                 yield from zip(chunks[place], answer, strict=True)
         # What a request was refused for is one of its texts.
         for place, answer in self._answer_chunks([[texts[row]] for row in refused], role):
-            self.listener.on_stage_advanced(1)
+            self.listener.advanced_by(1)
             yield refused[place], answer if isinstance(answer, TextRefused) else answer[0]
 
     def _answer_chunks(
@@ -317,7 +317,7 @@ class JudgeRespondent(_BaseRespondent):
                 (question, Passage(_make_passage_id(items[row], n), text))
                 for n, text in enumerate(items[row].others)
             ]
-        progress = self.listener.on_stage_advanced
+        progress = self.listener.advanced_by
         before = self._count_cached_answers()
         grading = wait_in_remote_loop(
             lambda: grade_all_pairs(self.judge, pairs, {}, _keep_nothing, draw=self.draws, progress=progress)
@@ -375,7 +375,7 @@ def _ask_items_one_by_one(
             failed[str(row)] = refusal.message
         if kept is not None and scores is None and row in rows:
             kept.keep_scores(identity, item.text, item.others, rows[row])
-        respondent.listener.on_stage_advanced(1)
+        respondent.listener.advanced_by(1)
     return _pad_answers(items, rows, failed)
 
 

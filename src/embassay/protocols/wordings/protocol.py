@@ -576,7 +576,7 @@ class WordingWriter:
         written = source.paraphraser.write(gap.asked, seed=gap.seed, run=gap.run, dataset=gap.dataset.name)
         for position, paraphrase in written:
             worded[position] = paraphrase
-            self.listener.on_stage_advanced(1)
+            self.listener.advanced_by(1)
         rows = [*gap.known, *(row for row in worded if row is not None)]
         dataset = gap.dataset
         self.paraphrases.keep(source.name, dataset.name, gap.seed, rows, fingerprint=dataset.fingerprint)

@@ -240,7 +240,7 @@ class Hearing(SilentListener):
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def on_stage_cost_estimated(self, line: str) -> None:
+    def reckoned(self, line: str) -> None:
         """Keep it."""
         self.lines.append(line)
 

@@ -74,7 +74,7 @@ class Tally(SilentListener):
     def stage(self, title, total, unit="texts"):
         self.stages.append([title, total, 0, unit])
 
-    def on_stage_advanced(self, texts):
+    def advanced_by(self, texts):
         self.stages[-1][2] += texts
 
 

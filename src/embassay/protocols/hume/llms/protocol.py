@@ -473,7 +473,7 @@ def _ask_missing_answers(
     kept = f", {len(asks) - len(left)} of {len(asks)} answered before" if len(left) < len(asks) else ""
     if left:
         listener.stage(f"asking {annotator.name}{kept}", len(left), "answers")
-    for row in annotator.answers(left, listener.on_stage_advanced):
+    for row in annotator.answers(left, listener.advanced_by):
         file.append(row)
 
 

@@ -96,7 +96,7 @@ class QuestionRewritingStage:
         async def rewrite_all_questions() -> None:
             jobs = [partial(work.rewriter.rewrite, Question(query.id, query.text)) for query in asked_for]
             async for position, outcome in run_concurrent_jobs(
-                jobs, progress=work.listener.on_stage_advanced
+                jobs, progress=work.listener.advanced_by
             ):
                 key = asked_for[position].id
                 if isinstance(outcome, CallFailure):
@@ -273,7 +273,7 @@ class RetrievalStage:
                     for rank, hit in enumerate(hits, start=1)
                 ]
             )
-            self.work.listener.on_stage_advanced(1)
+            self.work.listener.advanced_by(1)
         return rankings
 
     def _make_passage_row(self, place: int) -> Row:

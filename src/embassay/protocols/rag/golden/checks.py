@@ -307,7 +307,7 @@ def judge_sample_again(
     work.listener.stage(f"judged again by {work.judge.name}", len(pairs) + len(orders), "items")
     with work.charge_calls_to("repeat", work.judge.name):
         second = wait_in_remote_loop(
-            lambda: repeat_judge_calls(work.judge, pairs, orders, progress=work.listener.on_stage_advanced)
+            lambda: repeat_judge_calls(work.judge, pairs, orders, progress=work.listener.advanced_by)
         )
     return compare_judgements_with_repeat(
         {key: first[key] for key in first if key in chosen}, orders, second, seed=work.request.seed

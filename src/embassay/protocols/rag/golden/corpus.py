@@ -478,7 +478,7 @@ class GoldenRunResources:
     @cached_property
     def encoder(self) -> CachedGoldenEncoder:
         """The encoder that makes vectors of texts."""
-        return CachedGoldenEncoder(self.request, self.ledger, self.listener.on_stage_advanced)
+        return CachedGoldenEncoder(self.request, self.ledger, self.listener.advanced_by)
 
     @cached_property
     def rewriter(self) -> QuestionRewriter:

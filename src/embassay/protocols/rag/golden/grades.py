@@ -246,7 +246,7 @@ class PassageGradingStage:
         }
         wanted = [pair for of_query in pairs.values() for pair in of_query]
         work.listener.stage(f"S4 grades by {work.judge.name}", len(wanted), "passages")
-        work.listener.on_stage_advanced(len(kept))
+        work.listener.advanced_by(len(kept))
         folders = {asked.id: asked.folder for asked in waiting}
         verdicts = dict(kept)
 
@@ -258,7 +258,7 @@ class PassageGradingStage:
             with work.charge_calls_to("S4", work.judge.name):
                 grading = wait_in_remote_loop(
                     lambda: grade_all_pairs(
-                        work.judge, wanted, kept, store_verdict, progress=work.listener.on_stage_advanced
+                        work.judge, wanted, kept, store_verdict, progress=work.listener.advanced_by
                     )
                 )
         # Whatever ended it, the limit of cost or Ctrl-C: questions that are graded whole are not lost.
@@ -679,7 +679,7 @@ class PassageOrderingStage:
                 )
 
         hooks = RefinementListener(
-            self.work.listener.on_stage_advanced, write_query_checkpoint, save_finished_query, self._warn_once
+            self.work.listener.advanced_by, write_query_checkpoint, save_finished_query, self._warn_once
         )
         with self.work.charge_calls_to("S6", self.work.judge.name):
             outcomes = wait_in_remote_loop(

@@ -360,7 +360,7 @@ class RewritingStore:
 
         async def rewrite_missing_texts() -> None:
             jobs = [partial(rewriter.rewrite, Question(str(i), text)) for i, text in enumerate(waiting)]
-            async for place, outcome in run_concurrent_jobs(jobs, progress=listener.on_stage_advanced):
+            async for place, outcome in run_concurrent_jobs(jobs, progress=listener.advanced_by):
                 if isinstance(outcome, CallFailure):
                     failed[waiting[place]] = outcome.reason
                 else:

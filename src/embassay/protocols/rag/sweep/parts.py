@@ -75,7 +75,7 @@ class OpenedSweepParts:
     def encoder(self, name: str, dims: int | None = None) -> SweepEncoder:
         """The encoder of this name, by its own parameter for vectors of `dims` where it has one. UsageError for a spec
         that is none, ModelError for one that cannot be had."""
-        make = partial(SweepEncoder, name, dims, self.request, self.ledger, self.listener.on_stage_advanced)
+        make = partial(SweepEncoder, name, dims, self.request, self.ledger, self.listener.advanced_by)
         sweep_encoder: SweepEncoder = self._open_part_once("encoder", add_dims_to_spec(name, dims), make)
         return sweep_encoder
 
@@ -105,7 +105,7 @@ class OpenedSweepParts:
 
         async def rewrite_all_queries() -> None:
             async for position, outcome in run_concurrent_jobs(
-                jobs, progress=self.listener.on_stage_advanced
+                jobs, progress=self.listener.advanced_by
             ):
                 if isinstance(outcome, CallFailure):
                     raise ModelError(f"{name} did not rewrite query {ids[position]!r}: {outcome.reason}")
@@ -128,7 +128,7 @@ class OpenedSweepParts:
         situator = self.open_chunk_context_writer(name)
         self.listener.stage(f"contexts by {name}", sum(map(len, cut)), "chunks")
         with self.charge_model_calls_to_account(name):
-            return situate_all_chunks(situator, titles, texts, cut, advance=self.listener.on_stage_advanced)
+            return situate_all_chunks(situator, titles, texts, cut, advance=self.listener.advanced_by)
 
     @cached_property
     def names(self) -> Mapping[str, tuple[AuthorName, str]]:

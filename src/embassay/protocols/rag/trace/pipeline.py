@@ -135,7 +135,7 @@ def run_retrieval_pipeline(
     for system in ("bm25", request.encoder):
         listener.stage(f"search by {system}", len(questions), "questions")
         runs.append(retrieve_passages(system, passages, questions, request.depth, tokenizer=tokenizer))
-        listener.on_stage_advanced(len(questions))
+        listener.advanced_by(len(questions))
     words, vectors = ({query: [key for key, _ in hits] for query, hits in run.items()} for run in runs)
     fused = {query: [key for key, _ in hits] for query, hits in fuse_runs(runs, 2 * request.depth).items()}
     cut = {query: ids[: request.k] for query, ids in fused.items()}
@@ -165,7 +165,7 @@ def _rerank_all_questions(
                 # At once: a reranker may be slow, or charge.
                 file.write((json.dumps([query, order[query]]) + "\n").encode())
                 file.flush()
-            listener.on_stage_advanced(1)
+            listener.advanced_by(1)
     return {query: order[query] for query in cut}
 
 
