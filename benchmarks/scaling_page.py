@@ -223,7 +223,7 @@ def page(told: dict[str, Any], checks: Sequence[dict[str, Any]]) -> str:
         "writing": money(paraphrased_tokens() / 1e6 * PRICES.million_tokens),
         **{f"worst_{what}": worst(own, what) for what in ("seconds", "memory", "disk")}, "growth": growth(own),
         "prices": f"${PRICES.cpu_hour} per core hour, ${PRICES.gpu_hour:.2f} per GPU hour, ${PRICES.gb_month} per GB "
-                  f"of disk and month, ${PRICES.million_tokens} per million tokens written by a language model. These "
+                  f"of disk per month, ${PRICES.million_tokens} per million tokens written by a language model. These "
                   f"are example prices from {PRICES.at}",
     }  # fmt: skip
     text = (HERE / "scaling_page.md").read_text("utf-8")

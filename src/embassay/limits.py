@@ -94,8 +94,8 @@ ROWS = SizeLimit(
     bytes=False
 )  # fmt: skip
 TIMES = SizeLimit(
-    "times", 100, "times a packed file's own size",
-    "text unpacks to 3 to 20 times its packed size, a zip bomb to 1,000 times",
+    "times", 100, "times a compressed file's own size",
+    "compressed text expands to 3 to 20 times its size, and a zip bomb to 1,000 times",
     bytes=False
 )  # fmt: skip
 TABLE = SizeLimit(
@@ -127,7 +127,7 @@ READING = SizeLimit(
     "twenty million rows take 15 minutes", bytes=False
 )  # fmt: skip
 NODES = SizeLimit(
-    "nodes", 100_000, "values in a YAML file, aliases written out,",
+    "nodes", 100_000, "values in a YAML file with its aliases expanded",
     "descriptions and configurations are written by hand",
     bytes=False
 )  # fmt: skip
@@ -412,7 +412,7 @@ def parse_bounded_json(content: str | bytes, *, halves: bool = False) -> Any:
     {'a': [1, 2.5]}
     >>> parse_bounded_json("[" * 101 + "]" * 101)
     Traceback (most recent call last):
-    ValueError: brackets are more than 100 deep
+    ValueError: brackets are nested more than 100 levels deep
     """
     value = _parse_json(content)
     # Most lines have too few brackets, digits and escapes to be looked through.
@@ -462,7 +462,7 @@ def _pattern_occurs(pattern: str, content: str | bytes) -> bool:
 
 
 def _make_depth_error() -> ValueError:
-    return ValueError(f"brackets are more than {DEPTH} deep")
+    return ValueError(f"brackets are nested more than {DEPTH} levels deep")
 
 
 def _check_nesting_depth(value: Any) -> None:

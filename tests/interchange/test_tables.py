@@ -87,7 +87,7 @@ def test_latex_says_rank_interval_first_and_reason(run: Path) -> None:
     text = write_latex_table(make_wide_table(read_run_tables(run)))
     assert r"1 & good & \textbf{0.800} {\scriptsize" in text
     assert "1--2 & " in text
-    assert "Bold: may be first." in text
+    assert "Bold: may be first according to the tests." in text
     assert "n/a" in text
     assert r"lost, robustness: it, ''broke'' here." in text
     assert r"\textbackslash{}input\{/etc/passwd\}" in text

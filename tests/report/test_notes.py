@@ -67,7 +67,7 @@ def test_the_texts_of_one_clustering_set_are_not_sets(make_run: MakeRun) -> None
     rows = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
     for row in rows:
         if row["task"] == "clustering" and row["dataset"]:
-            row["method"] = "bootstrap over 6 texts of the only set, clusters held"
+            row["method"] = "bootstrap over 6 texts of the only set, clusters held fixed"
     (run / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert not any(
         "set" in note.what for note in list_run_notes(read_run_record(run)) if note.kind == "small n"

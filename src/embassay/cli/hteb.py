@@ -230,7 +230,7 @@ class RatedPairOptions:
     )
     pairs: int = option(100, "Pairs per transformation.", least=1, group=DATA)
     raters: int = option(3, "Ratings per pair.", least=1)
-    dummies: int = option(2, "Pairs with a known rating in each file.", least=0)
+    dummies: int = option(2, "Number of dummy pairs, whose rating is known, in each file.", least=0)
     seed: int = redeclare_option(HtebRequest, "seed")
     out: Path | None = option(None, "New or empty folder for the study.", group=OUTPUT)
 

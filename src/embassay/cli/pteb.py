@@ -103,7 +103,7 @@ def paraphrasers(request: ParaphraserSelectionRequest, running: RunOptions) -> N
 
 
 UNTIL_CI = (
-    "--until-ci narrows only the noise of paraphrasing: the interval over runs. It does not compensate for few "
+    "--until-ci reduces only the noise of paraphrasing: the interval over runs. It does not compensate for few "
     "items; both intervals are shown at the end."
 )
 

@@ -90,7 +90,7 @@ class TableFileEntry(_DescriptionModel):
         if self.pairs and self.shapes != ["comparisons"]:
             raise ValueError("pairs requires shapes: [comparisons]")
         if self.axes and "ratings" not in self.shapes:
-            raise ValueError("axes requires the shape ratings")
+            raise ValueError("axes requires ratings in shapes")
         if self.gains is not None and self.shapes != ["qrels"]:
             raise ValueError("gains requires shapes: [qrels]")
         return self

@@ -427,7 +427,7 @@ def read_labelled_pairs(
         label = read_binary_label(
             row, "label",
             "If labels are words, give the label of pairs that mean the same: --map same=VALUE (all "
-            "others count as different). If it is a typo, correct it or remove the row."
+            "others count as different). If this value is a typo, correct it or remove the row."
         )  # fmt: skip
         if texts is not None and label is None:
             intake.tally.count_skipped_item("no label", key)

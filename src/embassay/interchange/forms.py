@@ -343,7 +343,9 @@ def make_mteb_run_documents(run: LoadedRunFolder, left_out: list[LeftOut]) -> It
         else:
             over += 1
     if over:
-        left_out.append(LeftOut(run.name, over, "over several datasets, but MTEB has one file per dataset"))
+        left_out.append(
+            LeftOut(run.name, over, "that cover several datasets, but MTEB has one file per dataset")
+        )
     headless = 0
     for rows in groups.values():
         document = _make_mteb_document(run, rows)

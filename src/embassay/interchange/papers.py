@@ -136,9 +136,11 @@ def _write_table_caption(table: SystemScoreTable, unit: MeasureFormat, of: str) 
     if unit.factor != 1:
         sentences.append(rf"Values are times {unit.factor:g}.")
     if any(table.ranks):
-        sentences.append("Rank: the ranks that the tests allow, among systems between the same two rules.")
+        sentences.append(
+            "Rank: the ranks that the tests allow, among the systems between two horizontal lines."
+        )
     if any(table.first):
-        sentences.append("Bold: may be first.")
+        sentences.append("Bold: may be first according to the tests.")
     return " ".join(sentences)
 
 

@@ -130,7 +130,7 @@ def precision(qrels: AllGains, retrieved: AllRetrieved, k: int) -> Values:
 def _ndcg(judged: Judged, *, cutoff: int | None = None, gain: Gain = "linear") -> NDArray[np.float64]:
     """Discounted gain of the ranking over that of the best possible one."""
     if gain not in ("linear", "exponential"):
-        raise UsageError(f"There is no gain {gain!r}.", mend="Use 'linear' or 'exponential'.")
+        raise UsageError(f"There is no gain function {gain!r}.", mend="Use 'linear' or 'exponential'.")
     check_cutoff(cutoff)
     best = _sum_discounted_gain(judged, judged.ideal, cutoff, gain)
     reached = _sum_discounted_gain(judged, judged.found, cutoff, gain)

@@ -46,7 +46,7 @@ from embassay.stats.few_labels import MoreLabelsOutlook, forecast_extra_labels
 MORE = (50, 400)
 """How many more items are told of where a bar is undecided."""
 
-_NOT_THERE = "not in this run (-s tests only the systems it names; --as NEW=OLD maps a renamed one)"
+_NOT_THERE = "not in this run (-s tests only the systems it names; --as NEW=OLD maps a renamed system)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,7 +227,7 @@ def format_verdicts_as_markdown(verdicts: Sequence[ThresholdVerdict]) -> str:
     lines = [
         f"### Embassay gate: {summarise_bar_verdicts(verdicts)}",
         "",
-        "| Threshold | Value, 95% | n | Verdict | Why |",
+        "| Threshold | Value, 95% CI | n | Verdict | Why |",
         "|---|---:|---:|---|---|",
     ]
     lines += [
@@ -466,7 +466,7 @@ def describe_judge_offsets(folder: Path) -> Iterator[str]:
             + ("" if off.low is None else f" ({off.low:+.2f} to {off.high:+.2f})")
             for off in corrections.off
         )
-        yield f"{path.name}: the judge minus people: {', '.join(kinds)}. {corrections.use}"
+        yield f"{path.name}: the judge's grades minus people's: {', '.join(kinds)}. {corrections.use}"
 
 
 @dataclass(frozen=True)

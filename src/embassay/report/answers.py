@@ -132,9 +132,9 @@ class ReportAnswer:
         if self.percentile is None:
             return self.caption or self.question.means
         return (
-            "half of queries take less"
+            "half of the queries take less"
             if self.percentile == 50
-            else f"{self.percentile:g}% of queries take less"
+            else f"{self.percentile:g}% of the queries take less"
         )
 
     @property

@@ -303,7 +303,7 @@ SCALES = {
         "Five tasks from 0 to 1; higher is better. Overall is their unweighted mean; a system with a missing task has "
         "no overall score.",
         (
-            "A robustness of 0.333 is the floor for a system that only ignores noise. See the shares.",
+            "A system that only ignores noise already has a robustness of 0.333. See the shares.",
             "Sensitivity does not start at 0: the baseline constant, which always answers 1, scores 0.683.",
             "A preference of 0.5 is chance, not half of the maximum.",
             "Retrieval is a share of the system’s own clean result, so a poor retriever can keep all of it. With few "
@@ -378,8 +378,8 @@ SCALES = {
     "score": ProtocolReadingGuide(
         "Do the K passages in the prompt contain the decisive evidence?",
         "RA-nWG from 0 to 1: the value of the first K passages as a share of the best possible K. "
-        "N-Recall4+ is the share found of the good passages that fit; Harm is the share of poor passages, lower is "
-        "better. PROC is the best value that the pool allows, and %PROC is the share of PROC that is reached.",
+        "N-Recall4+ is the good passages found, as a share of those that fit; Harm is the share of poor passages, "
+        "lower is better. PROC is the best value that the pool allows, and %PROC is the share of PROC that is reached.",
         (
             "The order within the first K does not count.",
             "A value of 1 does not mean that an answer is right, only that the evidence is in the prompt.",

@@ -162,7 +162,7 @@ def _say_server_calls(spent: Mapping[str, Any] | None) -> str:
         return ""
     parts = [
         numbers.format_noun_count(spent["retries"], "retry"),
-        f"{numbers.format_noun_count(spent['failed'], 'call')} failed finally",
+        f"{numbers.format_noun_count(spent['failed'], 'call')} failed permanently",
         f"{numbers.format_duration(spent['seconds'])} of waiting, summed over parallel requests",
     ]
     return ", ".join(parts)

@@ -93,7 +93,7 @@ def _say_highest_mean(record: RunRecord, claims: Sequence[Claim]) -> Iterator[Se
             SCORE.format_value_in_text(claim.value or 0.0),
         )
         who = SystemNameInSentence(label[claim.subject], record.systems_by_name[claim.subject].index)
-        yield (f"Among {of} with every task, ", who, f" has the highest mean: {value}.")
+        yield (f"Among {of} with a score on every task, ", who, f" has the highest mean: {value}.")
 
 
 def _list_task_types(record: RunRecord) -> tuple[str, ...]:

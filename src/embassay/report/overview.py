@@ -525,8 +525,8 @@ def _count_measured_items(record: RunRecord, task: str) -> int:
 
 def _too_few_items_verdict(record: RunRecord, board: SystemBoard, items: int) -> VerdictText:
     """The verdict where items are too few: the ranks stay, but no system is said to beat another."""
-    said = numbers.format_noun_count(items, "item")
-    heading = f"{said} {'is' if items == 1 else 'are'} too few to show which is first{_say_where_ranked(record, board)}"
+    said = f"{numbers.format_noun_count(items, 'item')} {'is' if items == 1 else 'are'}"
+    heading = f"{said} too few to show which system is first{_say_where_ranked(record, board)}"
     rest = tuple(row.system.name for row in board.ranked[2:])
     claims = [
         replace(_state_system_score(board, row), relation="most", others=rest) for row in board.ranked[:2]

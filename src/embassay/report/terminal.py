@@ -393,9 +393,11 @@ def _describe_p_value(contrast: SystemContrast) -> str:
     if contrast.tests == 1:
         return corrected
     alone = (
-        f"; alone p {numbers.format_p_value(contrast.p)}" if contrast.p < ALPHA <= contrast.p_adjusted else ""
+        f"; uncorrected p {numbers.format_p_value(contrast.p)}"
+        if contrast.p < ALPHA <= contrast.p_adjusted
+        else ""
     )
-    return f"{corrected} among {contrast.tests} (Holm){alone}"
+    return f"{corrected} for {contrast.tests} tests (Holm){alone}"
 
 
 def _say_if_run_test_differs(told: bool, among: RankedPairTest | None) -> str:

@@ -150,7 +150,7 @@ def parse_fusion_rule(text: str) -> FusionRule:
     kind = next((kind for kind in kinds if kind == spec.name), None)
     if kind is None or spec.target:
         raise UsageError(
-            f"There is no fusion {text!r}.", mend=f"Use {', '.join(kinds)}, if needed with ?weight=0.3."
+            f"There is no fusion rule {text!r}.", mend=f"Use {', '.join(kinds)}, if needed with ?weight=0.3."
         )
     allowed = ("weight", "c") if spec.name == "rrf" else ("weight",)
     if unknown := [name for name in spec.params if name not in allowed]:

@@ -68,8 +68,9 @@ def estimate_dawid_skene_classes(
     """
     table = _check_votes(votes)
     if table.shape[1] < 2 or not (table != MISSING).any() or table.max() >= classes or smoothing < 0:
+        most = table.max(initial=MISSING)
         raise UsageError(
-            f"Votes of shape {table.shape} up to {table.max(initial=MISSING)} do not fit {classes} classes.",
+            f"Votes of shape {table.shape} with values up to {most} do not fit {classes} classes.",
             mend=f"Give votes of two or more judges, with classes from 0 to {classes - 1}.",
         )
     one_hot = _encode_votes_one_hot(table, classes)

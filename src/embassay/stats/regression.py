@@ -37,7 +37,7 @@ def estimate_least_squares_slopes(x: Values, y: Values, *, confidence: float = 0
     # What an observation that stands alone pulls towards itself.
     leverage = np.einsum("ij,ji->i", design, weights)
     if leverage.max() > _DECIDES:
-        raise UsageError("One observation decides a slope.", mend="Leave the column out.")
+        raise UsageError("A single observation determines a slope.", mend="Leave the column out.")
     left = (y - design @ slopes) / (1 - leverage)
     errors = np.sqrt(np.einsum("ji,i->j", weights**2, left**2))
     reach = t_quantile(0.5 + confidence / 2, n - k - 1) * errors

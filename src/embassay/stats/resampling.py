@@ -204,7 +204,7 @@ def percentile_interval(replicates: ArrayLike, confidence: float = 0.95) -> tupl
     return float(low), float(high)
 
 
-UNVARIED = "no interval: every resample gives the same"
+UNVARIED = "no interval: every resample gives the same value"
 
 
 def are_replicates_constant(replicates: NDArray[np.float64]) -> bool:

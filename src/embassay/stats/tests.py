@@ -133,7 +133,7 @@ def compute_walsh_averages(d: ArrayLike) -> Floats:
     values = check_sample(d, "d")
     if len(values) > _MOST_WALSH:
         raise UsageError(
-            f"There are {len(values)} differences, but at most {_MOST_WALSH} are possible.",
+            f"There are {len(values)} differences, but at most {_MOST_WALSH} are supported.",
             mend="Average within groups first, or use bootstrap_ci of the mean or median.",
         )
     first, second = np.triu_indices(len(values))

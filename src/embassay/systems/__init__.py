@@ -32,7 +32,7 @@ SYSTEMS: Registry[Encoder | Similarity] = Registry(
 SYSTEMS.add(
     "levenshtein",
     "embassay.systems.lexical.levenshtein:LevenshteinSimilarity",
-    "share of characters kept, with insertions and deletions only",
+    "share of characters kept when insertions and deletions turn one text into the other",
     kind="classical",
 )
 SYSTEMS.add(
@@ -169,7 +169,7 @@ SYSTEMS.add(
 SYSTEMS.add(
     "constant",
     "embassay.systems.reference:ConstantSimilarity",
-    "gives any two texts 1: the baseline that ignores the text",
+    "similarity 1 for every pair of texts: the baseline that ignores the text",
     kind="reference",
 )
 SYSTEMS.add(

@@ -555,7 +555,9 @@ def _make_facts_edit() -> Perturbation:
     return Perturbation("facts", "semantic", f"facts/{FACTS_VERSION}", replace_facts_in_text)
 
 
-@PERTURBATIONS.register("insertion", "needle tokens, p of the text's length, added at q", kind="insertion")
+@PERTURBATIONS.register(
+    "insertion", "needle tokens inserted at position q, p times as many as the text has", kind="insertion"
+)
 def _make_insertion_edit(
     tokenizer: Tokenizer, p: float | None = None, q: float | None = None, needle_text: str = ""
 ) -> Perturbation:

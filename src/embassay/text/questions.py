@@ -137,7 +137,7 @@ class _PseudoQuestionMaker:
             if self._take_out_question(question, i):
                 self.asked.append(question)
             else:
-                rejected["too little would be left"] += 1
+                rejected["too little text would be left"] += 1
         self.rejected[kind] = dict(rejected)
 
     def _find_title_questions(self, rejected: Counter[str]) -> Iterator[Found]:
@@ -177,7 +177,7 @@ class _PseudoQuestionMaker:
                 if times[_plain_words(match["asked"])] > 1:
                     rejected["in two places"] += 1
                 elif len(_WORD.findall(text.body[match.end() : end])) < _LEFT:
-                    rejected["too little would be left"] += 1
+                    rejected["too little text would be left"] += 1
                 else:
                     yield _make_question(text, "faq", match.start("asked"), match.end("asked")), i
 
@@ -196,7 +196,7 @@ class _PseudoQuestionMaker:
             ]
             once = [(a, b) for a, b in fit if times[_plain_words(text.body[a:b])] == 1]
             if not once:
-                rejected["no sentence of its own of 6 to 40 words"] += 1
+                rejected["no unique sentence of 6 to 40 words"] += 1
                 continue
             drawn = int.from_bytes(draw_random_bytes(8, self.seed, "sentence", text.id), "big") % len(once)
             yield _make_question(text, "sentence", *once[drawn]), i

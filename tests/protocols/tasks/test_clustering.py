@@ -77,7 +77,7 @@ def test_a_single_set_is_resampled_over_its_texts(sample, context):
     (row,) = outcome.scores
     assert row.n == 40
     assert 0 <= row.ci_low < row.value < row.ci_high <= 1
-    assert row.method == "k-means, bootstrap over 40 texts of the only set, clusters held"
+    assert row.method == "k-means, bootstrap over 40 texts of the only set, clusters held fixed"
     again = clustering.evaluate_system(system, extra, context()).components["v_measure"]
     assert (outcome.components["v_measure"].replicates == again.replicates).all()
     assert [(left.reason, left.count, left.examples) for left in outcome.skipped] == [

@@ -197,7 +197,9 @@ def test_scripts_are_never_called_people(tmp_path, simulated, word, label):
     assert {one.name: one.label for one in board.systems}["Human"] == label
     told = [one for one in board.care if "simulated" in one]
     assert told == (
-        [f"{word} annotators are simulated: scripts answered. Their scores say nothing about people."]
+        [
+            f"{word} annotators are simulated: scripts answered, not people. Their scores say nothing about people."
+        ]
         * bool(word)
     )
     assert not word or board.care[0] == told[0]

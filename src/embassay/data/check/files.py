@@ -394,7 +394,7 @@ def list_file_oddities(file: CheckedFile) -> Iterator[str]:
             )
     if "not UTF-8" in file.encoding:
         yield (
-            f"{path.name}: {file.encoding}. If all of it is in that encoding, run `iconv -f WINDOWS-1252 "
+            f"{path.name}: {file.encoding}. If the whole file is in Windows-1252, run `iconv -f WINDOWS-1252 "
             f"-t UTF-8 {path.name} > new`; otherwise fix these lines."
         )
 

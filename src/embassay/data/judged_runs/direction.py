@@ -23,8 +23,8 @@ MOSTLY = 19
 LEAST_STEPS = 3
 """Rising steps from which on the order of a file's lines is worth a word."""
 RISING = (
-    "the scores increase from line to line in every query: if they are distances, the ranking is reversed. "
-    "Put a minus sign before each"
+    "the scores increase from line to line in every query. If they are distances, the ranking is reversed: "
+    "put a minus sign before each score"
 )
 
 
@@ -94,7 +94,7 @@ def _flip_distances_or_reject(
         steps.row, "the scores increase with the rank", expected="the highest score at rank 1",
         found=(f"an increase in {steps.rises:,} of {steps.rises + steps.falls:,} steps, such as to {value:g} "
             f"at rank {rank:g}"),
-        mend="If they are distances, put a minus sign before each; otherwise set all ranks to 0."
+        mend="If they are distances, put a minus sign before each score; otherwise set all ranks to 0."
     )  # fmt: skip
 
 

@@ -345,7 +345,7 @@ def _check_curve(curve: SamenessProbabilityCurve) -> None:
         raise ValueError("two thresholds for one measure")
     for threshold in curve.thresholds:
         if not 0 < threshold.confidence < 1 or not 0 <= threshold.aim <= 1:
-            raise ValueError(f"a promise of {threshold.aim:g} with {threshold.confidence:g} confidence")
+            raise ValueError(f"a guarantee of {threshold.aim:g} with {threshold.confidence:g} confidence")
         if not 0 <= threshold.right <= threshold.accepted <= threshold.n:
             raise ValueError(
                 f"{threshold.right} right of {threshold.accepted} accepted of {threshold.n} pairs"

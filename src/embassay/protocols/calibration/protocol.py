@@ -138,7 +138,7 @@ def _warn_about_pairs(
     data: PairsWithSliceColumns, n: int, units: int, same_from: float | None
 ) -> Iterator[str]:
     if units < n:
-        yield f"pairs that share a text count as one: guarantees are based on {units:,} groups of {n:,} pairs"
+        yield f"pairs that share a text count as one: {n:,} pairs form {units:,} groups, on which guarantees are based"
     if same_from is not None and not data.is_graded:
         yield f"pairs have labels, not grades, so --same-from {same_from:g} has no effect"
 
@@ -260,7 +260,7 @@ def explain_missing_threshold(threshold: AcceptanceThreshold, noun: str = "pairs
     """Why there is no threshold, and how many labels would do."""
     labelled = f"{threshold.n:,} labels are not enough"
     if threshold.is_withheld_as_lucky:
-        given = f"{threshold.chance:.0%} of such samples yield a threshold, so one found here could be luck"
+        given = f"{threshold.chance:.0%} of such samples yield a threshold, so a threshold found here could be luck"
         labelled = f"{labelled} ({given})"
     if threshold.labels is not None:
         more = threshold.labels - threshold.n
@@ -273,7 +273,7 @@ def explain_missing_threshold(threshold: AcceptanceThreshold, noun: str = "pairs
         f"the {count:,} {'most similar' if noun == 'pairs' else 'highest'} {noun} reach {threshold.best:.2f}"
     )
     if threshold.most >= threshold.aim:
-        return f"{labelled}, and it is unclear how many would be: {top}, at most {threshold.most:.2f}"
+        return f"{labelled}, and it is unclear how many would be enough: {top}, at most {threshold.most:.2f}"
     return f"no number of labels would be enough: {top}"
 
 
@@ -492,7 +492,7 @@ def make_probability_gap_table(rows: Sequence[ResultRow]) -> ColumnTable:
         *(Column(kind, "signed", decimals=3) for kind in kinds),
     )
     return ColumnTable(
-        "calibration_gaps", "Where the probability stops holding", columns,
+        "calibration_gaps", "Where the probability is too high or too low", columns,
         tuple((*cell, *(values.get((*cell, kind)) for kind in kinds)) for cell in cells),
         "Share of pairs that mean the same minus the mean probability; below 0, the system is overconfident."
     )  # fmt: skip

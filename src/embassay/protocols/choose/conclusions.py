@@ -246,7 +246,7 @@ def describe_likely_best(standing: ChoiceConclusions, missing: Sequence[str]) ->
 def announce_more_questions(standing: ChoiceConclusions, before: int, asked: int) -> str:
     """Announce who may be best after the first passages, and that these are asked about more."""
     chances = _format_best_chances(standing)
-    return f"Undecided after {before} passages: {chances}. Testing the likeliest systems on {asked}."
+    return f"Undecided after {before} passages: {chances}. Testing the likeliest systems on {asked} passages."
 
 
 def _format_best_chances(standing: ChoiceConclusions) -> str:
@@ -277,7 +277,7 @@ def make_choice_rows(one: ChoiceConclusions, seed: int) -> Iterator[ResultRow]:
     """P(best), P(near the best), expected regret and the difference to the pick of every system, as rows."""
     fit, belief = load_shipped_weights(), one.belief
     near, pick = belief.near(one.tolerance), belief.least_regret_system
-    method = f"weights of {len(fit.collections)} public collections, questions from {one.questions} passages"
+    method = f"weights fitted on {len(fit.collections)} public collections, questions from {one.questions} passages"
     if len(one.written):
         method += f", {len(one.written)} questions by a model"
     if len(one.judged):
@@ -334,7 +334,7 @@ def make_choice_tables(one: ChoiceConclusions) -> Iterator[ColumnTable]:
     system = text("system", one.systems.__getitem__)
     ahead = belief.mean - belief.mean[belief.least_regret_system]
     yield ColumnTable.of(
-        "choice", "Which system, and how sure", order, system, number_column("P(best)", belief.best.item),
+        "choice", "Which system to use", order, system, number_column("P(best)", belief.best.item),
         number_column(f"P(within {one.tolerance:g})", near.item),
         number_column("expected regret", belief.expected_regrets.item, 3),
         number_column("against the pick", ahead.item, 3, "signed"),

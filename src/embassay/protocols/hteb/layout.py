@@ -153,11 +153,11 @@ def _upgrade_metadata(metadata: Any) -> Any:
 
 def _find_layout_faults(told: Any) -> Iterator[MetadataLayoutFault]:
     if not isinstance(told, dict):
-        yield MetadataLayoutFault("the metadata are not an object", "a JSON object", type(told).__name__)
+        yield MetadataLayoutFault("the metadata is not an object", "a JSON object", type(told).__name__)
     elif missing := [name for name in REQUIRED if name not in told]:
-        yield MetadataLayoutFault("the metadata lack a key", missing[0], ", ".join(map(str, told)))
+        yield MetadataLayoutFault("the metadata lacks a key", missing[0], ", ".join(map(str, told)))
     elif more := [name for name in told if name not in (*REQUIRED, *OPTIONAL)]:
-        yield MetadataLayoutFault("the metadata have an extra key", "exactly HTEB's keys", more[0])
+        yield MetadataLayoutFault("the metadata has an extra key", "exactly HTEB's keys", more[0])
     else:
         yield from _find_required_field_faults(told)
         yield from _find_optional_field_faults(told)
@@ -360,7 +360,7 @@ def _read_metadata_file(path: Path, end: str) -> dict[str, Any]:
     folders = [path.parents[i].name for i in (3, 2, 1, 0)]
     places = [encode_generator_folder(told["generator_model"]), told["dataset"], told["transformation"]]
     places.append(str(told["seed_transform"]))
-    _require_equal("the metadata belong to another folder", path, "/".join(folders), "/".join(places))
+    _require_equal("the metadata belongs to another folder", path, "/".join(folders), "/".join(places))
     if end:
         _require_equal(
             "the file's name and its metadata have different hashes",

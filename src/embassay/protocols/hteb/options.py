@@ -199,7 +199,7 @@ class TransformOptions:
     """How texts are transformed: the authors' sampling, and what their code leaves open."""
 
     temperature: float = option(1.0, "The transformer's sampling temperature.", group=SYSTEMS)
-    top_p: float = option(0.95, "The transformer's nucleus sampling share (top-p).", group=SYSTEMS)
+    top_p: float = option(0.95, "The transformer's nucleus sampling threshold (top-p).", group=SYSTEMS)
     top_k: int = option(64, "Number of tokens to sample from (top-k); -1: all.")
     retries: int = option(3, "Retries after an unusable answer.", group=SYSTEMS)
     max_tokens: int = option(512, "Maximum tokens of an answer.")

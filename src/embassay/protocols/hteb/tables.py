@@ -240,7 +240,7 @@ def _make_axes_table(axes: Mapping[str, Any]) -> ColumnTable:
         "hteb_profiles", "HTEB: profile of each system", rows, text("system"), text("axis"),
         make_signed_points_column("change"), *_ENDS, make_signed_points_column("relative"),
         whole_number_column("rank"),
-        note="Relative: minus the system's mean over its axes. Rank 1 loses least; ranks are not tested.",
+        note="Relative: the change minus the system's mean over its axes. Rank 1 loses least; ranks are not tested.",
     )  # fmt: skip
 
 
@@ -323,7 +323,7 @@ def _make_languages_table(texts: Sequence[TransformedTextCounts]) -> ColumnTable
     return ColumnTable.of(
         "hteb_languages", "HTEB: languages drawn", drawn, *_TEXTS,
         *(_make_count_column(name, attrgetter("languages")) for name in names),
-        note="Texts by the language they were translated into or, for back-translation, via.",
+        note="Texts by target language or, for back-translation, by intermediate language.",
     )  # fmt: skip
 
 

@@ -329,7 +329,7 @@ def check_nobody_answered(folder: StudyFolder) -> None:
     people = sorted({annotation.annotator_id for annotation in answers if annotation.kind == "person"})
     if people:
         raise UsageError(
-            f"People have answered this study ({', '.join(people)}), and scripts would count in every score.",
+            f"People have answered this study ({', '.join(people)}), and simulated answers would count in every score.",
             mend="Sample the study again into another folder and simulate there.",
         )
 

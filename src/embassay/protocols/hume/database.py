@@ -219,7 +219,7 @@ class SqliteStudyDatabase:
         except (OSError, sqlite3.Error) as error:
             raise ModelError(
                 f"The answers in {self.place} cannot be read or written: {error}.",
-                mend="Free disk space, or check the file and its permissions. Acknowledged answers are kept.",
+                mend="Free up disk space, or check the file and its permissions. Acknowledged answers are kept.",
             ) from error
 
 

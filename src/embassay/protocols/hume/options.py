@@ -56,7 +56,7 @@ class LlmAnswerAcceptanceOptions:
     least: int = option(10, "Minimum number of items in that sample; all, if there are fewer.")
     most_wrong: float = option(
         0.1,
-        "Maximum share that people may contradict; if the interval is above it, people do the whole task.",
+        "Maximum share of contradicted answers; if the interval is above it, people do the whole task.",
     )
     tolerance: float = option(1.0, "Maximum difference between ratings that still count as equal.")
     seed: int = option(1337, "Random seed of the sample.", group=STATISTICS)
@@ -166,7 +166,7 @@ class StudyDataOptions:
     mapping: Mapping[str, str] = redeclare_option(RunRequest, "mapping")
     split: str | None = redeclare_option(RunRequest, "split")
     grades: str | None = redeclare_option(RunRequest, "grades")
-    ask: tuple[Question, ...] = option((), "Ask annotators about this. Default: no questions.")
+    ask: tuple[Question, ...] = option((), "What to ask annotators about themselves. Default: nothing.")
     limit: int | None = option(None, "Maximum number of items per task, for a trial.", least=2, group=DATA)
     seed: int | None = redeclare_option(RunRequest, "seed", default=None, help="Random seed. Default: 1337.")
     own: TaskDrawOptions = field(default_factory=TaskDrawOptions)
@@ -280,7 +280,7 @@ class AnnotationExportOptions:
     )  # fmt: skip
     gold: GoldKind | None = option(
         None,
-        "Write a dataset and a study with gold: unchanged, as adjudicated, or also corrected by consensus.",
+        "Write a dataset and a study whose gold is original, adjudicated, or adjudicated plus consensus.",
         group=DATA,
     )
     tasks: tuple[str, ...] = option((), "Only this task.", name="--task -t")
@@ -288,7 +288,7 @@ class AnnotationExportOptions:
     profiles: bool = option(
         False, "Include what annotators said about themselves (csv, jsonl).", name="--profiles"
     )
-    revision: str = option("1", "Revision of the MTEB baseline Human.", group=OUTPUT)
+    revision: str = option("1", "Revision of MTEB's baseline Human to write.", group=OUTPUT)
     exposed: bool = option(
         False,
         "Include answers given in a browser that had shown someone else's answers.",
@@ -414,7 +414,7 @@ class PublishedRequest(_HumeRequest):
         name="--from-mteb", value="FILE|FOLDER", group=DATA
     )  # fmt: skip
     llm_scores: tuple[str, ...] = option(
-        (), "With --from-mteb: CSV with columns dataset, lang, human and one per language model.",
+        (), "With --from-mteb: CSV with columns dataset, lang and human, plus one per language model.",
         value="FILE|FOLDER", group=DATA
     )  # fmt: skip
     models: Models = option(

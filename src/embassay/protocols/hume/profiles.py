@@ -232,6 +232,6 @@ def _estimate_group_mean(scores: Sequence[float]) -> Estimate:
     # fsum gives the same sum in any order of the scores.
     mean, n = math.fsum(scores) / len(scores), len(scores)
     if n < 2:
-        return Estimate(value=mean, reason="no interval over annotators for only one annotator")
+        return Estimate(value=mean, reason="no interval over annotators because there is only one")
     half = t_quantile(0.975, n - 1) * statistics.stdev(scores) / math.sqrt(n)
     return Estimate(value=mean, low=mean - half, high=mean + half)

@@ -412,7 +412,7 @@ def model_spread_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
         points_column("min", "worst"), points_column("median"),
         points_column("max", "best"), *interval_columns("pair.human", ("human", "human_low", "human_high")),
         number_column("position"), whole_number_column("human_rank", "rank"),
-        note="Position is 0 at the lowest model and 1 at the best.",
+        note="Position is 0 for the worst model and 1 for the best.",
     )  # fmt: skip
 
 
@@ -469,7 +469,7 @@ def model_range_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
         7, "range of the models", sorted(ranks, key=lambda rank: -rank.spread), *OF_PAIR,
         points_column("range", "spread"), points_column("best"),
         points_column("lowest", "worst"), points_column("sd"), whole_number_column("models", "n_models"),
-        note="Best minus lowest model. The higher this is, the less consistent the models are.",
+        note="Best minus worst model. The higher this is, the less consistent the models are.",
     )  # fmt: skip
 
 

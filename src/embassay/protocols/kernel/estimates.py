@@ -167,7 +167,7 @@ def bootstrap_v_measure_over_texts(
     ]
     draws = np.array([compute_v_measure_from_counts(table) for table in tables])
     value = compute_v_measure_from_counts(np.bincount(cells, minlength=1 + shape[0] * k)[1:].reshape(shape))
-    method = f"bootstrap over {int(kept.sum()):,} {ONE_SET}, clusters held"
+    method = f"bootstrap over {int(kept.sum()):,} {ONE_SET}, clusters held fixed"
     return Estimate(value, int(kept.sum()), draws - (np.nanmean(draws) - value), method)
 
 

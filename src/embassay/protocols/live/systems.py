@@ -445,7 +445,7 @@ class _RetrieverAndPassages:
             len(hits) < self.call.depth for query, hits in lists.items() if make_question_id(query) in ranked
         ):
             notes.append(
-                f"{short:,} of its lists have under {self.call.depth} passages; the rest count as not found"
+                f"{short:,} of its lists have fewer than {self.call.depth} passages; the rest count as not found"
             )
         failed = {texts[key]: reason for key, reason in run.failed.items()}
         _write_answer_summary(summary, lists, failed, [f"{run.name}: {note}" for note in notes], "")

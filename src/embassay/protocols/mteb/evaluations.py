@@ -58,7 +58,7 @@ def read_evaluation_documents(body: Mapping[str, Any], where: Path, tell: Tell) 
     results = body["evaluation_results"]
     if not isinstance(results, list) or len(results) > _MOST:
         raise DataError(
-            "The evaluation_results are not a list or have too many entries", path=where,
+            "evaluation_results is not a list, or it has too many entries", path=where,
             expected=f"a list of at most {_MOST:,} results", found=type(results).__name__
         )  # fmt: skip
     tasks: dict[str, list[_StatedScore]] = {}

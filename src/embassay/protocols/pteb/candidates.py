@@ -218,7 +218,7 @@ class ParaphraserSelectionOptions(RatingOptions):
         0.1, "Minimum edit distance of a candidate; below it, the candidate counts as copying."
     )
     cross_check: Literal["selected", "all"] = option(
-        "selected", "Have the other judges rate only the selected candidate, or all of them."
+        "selected", "Have the other judges rate only the selected candidate, or all candidates."
     )
 
     def __post_init__(self) -> None:

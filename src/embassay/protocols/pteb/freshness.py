@@ -45,7 +45,7 @@ METHOD = "95% percentile bootstrap over items within bins"
 EXCESS = (("excess", "value"), ("low", "low"), ("high", "high"))
 BEYOND = (("beyond", "value"), ("beyond_low", "low"), ("beyond_high", "high"))
 LIMITS = (
-    "Old and fresh texts differ in more than age (topic, style, difficulty, people), so a positive difference "
+    "Old and fresh texts differ in more than age (topic, style, difficulty, annotators), so a positive difference "
     "suggests memorisation but does not prove it, and 0 does not rule it out."
 )
 

@@ -38,7 +38,7 @@ class RatingOptions:
     judge_temperature: float = option(
         0.8, "The judge's sampling temperature; 0 picks the most likely answer.", point="A13", group=SYSTEMS
     )
-    judge_top_p: float = option(0.9, "The judge's nucleus sampling share (top-p).", group=SYSTEMS)
+    judge_top_p: float = option(0.9, "The judge's nucleus sampling threshold (top-p).", group=SYSTEMS)
     answers: Literal["free", "schema"] = option(
         "free", "Parse the judge's free-text answer, or enforce a JSON schema (for small models)."
     )
@@ -188,7 +188,7 @@ class Request(request.RunRequest):
     )  # fmt: skip
     """Items of each group that `pteb_to_rate` has, for people to say whether their paraphrases are valid."""
     ratings: tuple[str, ...] = option(
-        (), "A completed copy of the --to-rate sheet, one per rater. Adds the change on valid paraphrases only.",
+        (), "A completed copy of the --to-rate sheet, one per rater. Also gives the change on valid paraphrases alone.",
         name="--ratings", value="FILE", group=DATA
     )  # fmt: skip
     """Filled-in sheets, from which the change on valid paraphrases is estimated."""

@@ -206,7 +206,7 @@ def _open_copier() -> Paraphraser:
 
 @PARAPHRASERS.register(
     "permuted",
-    "the words in a different order (control); permuted:FOLDER permutes as many words as that set changed",
+    "the words in a different order (control); permuted:FOLDER permutes as many words as the set in FOLDER changed",
 )
 def _open_permuting_paraphraser(name: str, target: str = "", source: str = "") -> Paraphraser:
     return PermutingParaphraser(name, open_stored_source(name, target, source) if target else None)

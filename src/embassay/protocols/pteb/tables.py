@@ -40,7 +40,9 @@ from embassay.protocols.wordings.tables import make_points_column, make_signed_p
 from embassay.records import ResultRow
 from embassay.stats import Estimate
 
-OPTIMISTIC = "Optimistic, because the runs of a dataset share their data and so are not independent."
+OPTIMISTIC = (
+    "Intervals and p values are optimistic because a dataset's runs share data and are not independent."
+)
 
 
 def make_comparison_tables(given: PtebRunRows) -> Iterator[ColumnTable]:

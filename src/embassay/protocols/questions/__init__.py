@@ -30,7 +30,7 @@ class QuestionsOptions:
     near: float = option(0.8, "Minimum Jaccard index at which a question counts as a repeat.")
     words: int = option(25, "Minimum words in a passage to write a question from it.")
     temperature: float = option(0.7, "The writer's sampling temperature.", group=SYSTEMS)
-    top_p: float = option(0.95, "The writer's nucleus sampling share (top-p).", group=SYSTEMS)
+    top_p: float = option(0.95, "The writer's nucleus sampling threshold (top-p).", group=SYSTEMS)
 
     def __post_init__(self) -> None:
         check_option_values(self)

@@ -477,9 +477,7 @@ def write_question_drafts(
     asked = _alternate_kinds(list_missing_drafts(writer, drawn, drafts))
     listener.stage("writing questions", len(asked), "questions")
     return asyncio.run(
-        _write_missing_drafts(
-            replace(writer, heard=listener.heard), asked, path, drafts, listener, ledger
-        )
+        _write_missing_drafts(replace(writer, heard=listener.heard), asked, path, drafts, listener, ledger)
     )
 
 

@@ -82,7 +82,10 @@ def _score_signal_silence(entry: SignalSilence) -> Iterator[Score]:
     n = 0 if silence.silent is None else silence.silent.n
     where: dict[str, Any] = {"variant": entry.signal, "subset": entry.kind}
     yield Score(LOSS, entry.loss, n, **where, method="mean over five held-out parts")
-    promise = f"silent on at least {aims.silent:g} with {aims.confidence:.0%} confidence, exact binomial"
+    promise = (
+        f"silent on at least {100 * aims.silent:g}% of unanswerable questions with {aims.confidence:.0%} confidence, "
+        "exact binomial"
+    )
     value = None if silence.verdict == "none works" else silence.above
     reason = explain_missing_threshold(silence, entry.kind) if value is None else ""
     yield Score(SILENT_BELOW, value, n, **where, method=promise, reason=reason)

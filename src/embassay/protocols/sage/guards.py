@@ -344,7 +344,7 @@ def make_guard_table(
         number_column("high", "kept.ci_high", 3), number_column("ms per question", "milliseconds", 3),
         text("cheapest"),
         note=("kept: share of the unguarded system's clean nDCG. cheapest: the fastest guard that keeps enough and "
-            "answers every question, or else a threshold that keeps enough; sure if the whole interval does.")
+            "answers every question, or else a threshold that keeps enough; sure: the whole interval is high enough.")
     )  # fmt: skip
 
 

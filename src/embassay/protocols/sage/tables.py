@@ -211,7 +211,7 @@ def _make_robustness_tables(look: _SageResultRows, table: Make) -> Iterator[Sage
     ]
     yield table(
         "robustness_against_summary",
-        "Share of documents with the edit on the right side of the summary",
+        "Share of documents with the edit on the correct side of the summary",
         columns,
     )
 
@@ -244,7 +244,7 @@ def _make_sensitivity_tables(look: _SageResultRows, table: Make) -> Iterator[Sag
     ]
     yield table(
         "sensitivity_monotone",
-        "Share that falls at every step, and score after the best monotone rescaling",
+        "Share of documents whose similarity falls at every step, and score after the best monotone rescaling",
         extra,
     )
 
@@ -389,7 +389,7 @@ def make_best_systems_table(
             number_column("times"),
             number_column("times low", "low"), number_column("times high", "high"),
             number_column("percent higher", _compute_lead_in_percent, 1, "signed"),
-            note="Times: the first divided by the second, with the 95% interval from paired draws. Both were "
+            note="Times: the first value divided by the second, with the 95% interval from paired draws. Both were "
                 "chosen as the best on these items, so both values are slightly too high.",
         )  # fmt: skip
 

@@ -269,7 +269,7 @@ def _check_own_lists(made: SystemFingerprint, lists: OwnTopLists) -> None:
     if not all(0 <= row < len(made.items) for row in lists.questions) or lists.outside < 0:
         raise ValueError("lists.questions: a row that does not exist")
     if len(lists.best_gains) != asked:
-        raise ValueError("lists.best_gains: not one for each question")
+        raise ValueError("lists.best_gains: expected one entry for each question")
     for question, place, gain in lists.relevant:
         if not (0 <= question < asked and 0 <= place < pool and 0 <= gain < np.inf):
             raise ValueError(f"lists.relevant: {question}, {place}, {gain}")

@@ -65,8 +65,8 @@ def list_check_findings(check: FingerprintCheck) -> Iterator[WatchFinding]:
             )
     if (golden := check.golden) is not None:
         told = (
-            f"{format_share_with_interval(golden.now)} would change, "
-            f"{format_share_with_interval(golden.then)} did when recorded"
+            f"{format_share_with_interval(golden.now)} would change now, compared with "
+            f"{format_share_with_interval(golden.then)} when recorded"
         )
         why = f"change {format_share_with_interval(golden.change, signed=True)}"
         yield WatchFinding(f"labels of {golden.name}", golden.do_labels_hold, told, golden.questions, why)
@@ -99,7 +99,7 @@ def format_check_as_markdown(check: FingerprintCheck) -> str:
     lines = [
         f"### Embassay watch: {escape_markdown_cell(check.system)} is {check.verdict}",
         "",
-        "| What | Found, 95% | n | Verdict | Why |",
+        "| What | Found, 95% CI | n | Verdict | Why |",
         "|---|---:|---:|---|---|",
     ]
     lines += [

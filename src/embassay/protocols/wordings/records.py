@@ -148,7 +148,7 @@ class ParaphraseSamplingOptions:
     answer may have 5 times the characters of its text at most (`strict_length`), or 40 where that is more."""
 
     temperature: float = option(0.8, "The paraphraser's sampling temperature.", group=SYSTEMS)
-    top_p: float = option(0.9, "The paraphraser's nucleus sampling share (top-p).", group=SYSTEMS)
+    top_p: float = option(0.9, "The paraphraser's nucleus sampling threshold (top-p).", group=SYSTEMS)
     retries: int = option(5, "Retries after an unusable answer.", group=SYSTEMS)
     strict_length: bool = option(
         False, "Reject paraphrases over 5 times as long as their texts, even short ones.", group=SYSTEMS

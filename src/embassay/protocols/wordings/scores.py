@@ -400,7 +400,9 @@ def average_runs_and_sources(
     return SystemScoreLevel(
         system,
         SystemHeadlineValue.of(system, score, words, n, bounds),
-        SystemHeadlineValue.of(system, original, f"the original items of every run; {words}", n, bounds),
+        SystemHeadlineValue.of(
+            system, original, f"the original items that every run has; {words}", n, bounds
+        ),
         SystemHeadlineValue.of(
             system, delta, f"paired by item; {words}", n, (bounds[0] - bounds[1], bounds[1] - bounds[0])
         ),

@@ -184,7 +184,7 @@ class ParaphraseSet:
         return [
             (
                 f"The paraphrases in {self.path} were written for different data of {dataset!r} (fingerprint "
-                f"{kept[dataset].fingerprint[:12]}, now {now[:12]}). Texts without one count as missing."
+                f"{kept[dataset].fingerprint[:12]}, now {now[:12]}). Texts without a paraphrase count as missing."
             )
             for dataset, now in fingerprints.items()
             if dataset in kept and kept[dataset].fingerprint and kept[dataset].fingerprint != now
@@ -196,7 +196,7 @@ class ParaphraseSet:
                 return file
         raise UsageError(
             f"{self.path} has no paraphrases of {dataset!r} by {source!r} with seed {seed}.",
-            mend=f"Datasets: {', '.join(self.source(source).datasets) or 'none'}; seeds of this one: "
+            mend=f"Datasets: {', '.join(self.source(source).datasets) or 'none'}; seeds of {dataset}: "
             f"{', '.join(map(str, self.list_kept_seeds(source, dataset))) or 'none'}.",
         )
 

@@ -100,7 +100,9 @@ def _explain_best_silence_signal(
     if answered is None or answered.ci_low is None:
         return f"{said}."
     confidence = numbers.format_percent(arguments["options"]["confidence"])
-    short = f" It is not certain that {aim} do." if answered.ci_low < arguments["answered"] else ""
+    short = (
+        f" It is not certain that {aim} of them get one." if answered.ci_low < arguments["answered"] else ""
+    )
     least = numbers.format_percent(answered.ci_low)
     return f"{said}, and at least {least} of questions with evidence get an answer ({confidence} confidence).{short}"
 

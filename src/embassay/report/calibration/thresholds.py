@@ -145,7 +145,7 @@ def _say_precision_promise(record: RunRecord, best: BoardRow, claim: Claim) -> S
     aim, name = numbers.format_percent(claim.margin), SystemNameInSentence(best.label, best.system.index)
     if claim.relation == "misses":
         of_one = ("No threshold of ", name, f" guarantees {aim} precision")
-        of_all = (f"None of {claim.of} systems has a threshold that guarantees {aim} precision",)
+        of_all = (f"None of the {claim.of} systems has a threshold that guarantees {aim} precision",)
         return of_one if claim.of == 1 else of_all
     if claim.value is not None:
         words = _pick_calibration_wording(record)
@@ -196,7 +196,7 @@ def find_threshold_strengths(run: ReportRun, system: str) -> Iterator[SystemFind
         said = (
             f"guarantees {aim} precision at {SCORE.text(held[0].value or 0.0)} or above ({held[0].dataset})"
         )
-        more = f", and on {len(held)} of {len(datasets)} datasets in total" if len(datasets) > 1 else ""
+        more = f"; it has a threshold on {len(held)} of {len(datasets)} datasets" if len(datasets) > 1 else ""
         yield make_finding(run, f"{said}{more}", weight=2)
 
 
@@ -259,9 +259,9 @@ def _explain_threshold_confidence(record: RunRecord, system: str, threshold: Res
     )
     share = (
         f"{numbers.format_percent(seen.value)}{interval} of the {seen.n:,} accepted "
-        f"{_pick_calibration_wording(record).are}"
+        f"{_pick_calibration_wording(record).units} {_pick_calibration_wording(record).are}"
     )
-    return f"The confidence is over samples of labels: {gives}, and {breaks}. Here, {share}."
+    return f"The confidence refers to repeated samples of labels: {gives}, and {breaks}. Here, {share}."
 
 
 def _format_percent_range(low: float, high: float) -> str:

@@ -231,7 +231,8 @@ def _sweep_evidence(run: ReportRun, *, labels: bool) -> RunEvidenceOnQuestion | 
             figure.value, figure.low, figure.high, name=name, kind=kinds.get(name, "embedding")
         )
         for name, stack in best.items()
-        if (quality := stack.find_measured_quality(measure)) is not None and (figure := quality.value).value is not None
+        if (quality := stack.find_measured_quality(measure)) is not None
+        and (figure := quality.value).value is not None
     ]
     ordered = tuple(sorted(contenders, key=lambda contender: (-contender.point, contender.name)))
     if len(ordered) < 2:

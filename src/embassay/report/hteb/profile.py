@@ -191,7 +191,7 @@ def _say_highest_total(
         change = next(row.changes[TOTAL] for row in profiles if row.row.system.name == claim.subject)
         has = "has the highest total: " if claim.others else "has a total of "
         yield (
-            board.name_system_in_sentence(claim.subject), f" {has}", POINTS.text(claim.value or 0.0), ", ",
+            board.name_system_in_sentence(claim.subject), f" {has}", POINTS.text(claim.value or 0.0), ", a change of ",
             format_score_change(change),
             " from its original score."
         )  # fmt: skip

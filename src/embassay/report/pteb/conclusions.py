@@ -441,7 +441,9 @@ def _say_order_changes(claims: Sequence[Claim]) -> list[Sentence]:
     tau = numbers.format_score(held.value or 0.0, 2)
     if not moved.n:
         return [(f"Their order is the same as on the original texts (Kendall’s τ {tau}).",)]
-    return [(f"{moved.n} of {moved.of} rank differently than on the original texts (Kendall’s τ {tau}).",)]
+    return [
+        (f"The rank of {moved.n} of {moved.of} differs from that on the original texts (Kendall’s τ {tau}).",)
+    ]
 
 
 def _state_largest_loss(losses: ParaphraseLosses, board: SystemBoard) -> tuple[Claim, ...]:

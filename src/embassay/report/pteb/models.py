@@ -350,7 +350,7 @@ def selection_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
         )
     row = board.row(chosen.selected)
     front = ", ".join(board.row(name).label for name in chosen.front)
-    why = f"It has {chosen.because}. No other candidate is better than {front} in all three criteria."
+    why = f"It has {chosen.because}. On the front (no other candidate is better on all three criteria): {front}."
     claims = tuple(
         Claim(name, "keeps", "front", kind="chosen" if name == chosen.selected else "")
         for name in chosen.front

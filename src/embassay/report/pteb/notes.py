@@ -119,7 +119,7 @@ def _until_ci_notes(record: RunRecord) -> Iterator[Found]:
             "until-ci",
             f"On {where}, the change of {system} is known to within ±{POINTS.format_value_in_text(runs)} points "
             f"over runs, and to within ±{POINTS.format_value_in_text(both)} over items and runs.",
-            "--until-ci narrows only the noise of paraphrasing.",
+            "--until-ci reduces only the noise of paraphrasing.",
             "More items narrow the rest.",
         )
 

@@ -257,8 +257,8 @@ def find_choice_strengths(run: ReportRun, system: str) -> Iterator[SystemFinding
                 if choice["judged"]
                 else "without labels"
             )
-            chance = numbers.format_percent(choice["p_best"])
-            clause = f"is the pick on {dataset}, with a {chance} chance of being best ({basis})"
+            chance = _add_article_to_percentage(numbers.format_percent(choice["p_best"]))
+            clause = f"is the pick on {dataset}, with {chance} chance of being best ({basis})"
             yield make_finding(run, clause, weight=1.5)
 
 

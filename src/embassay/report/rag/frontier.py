@@ -105,9 +105,7 @@ def undecided_stacks_table(
         and low <= 0 <= high > low
     }
     measure = part.recommendation.measure
-    title = (
-        f"What more queries would achieve: the chance to distinguish {measure} from the recommended stack's"
-    )
+    title = f"What more queries would achieve: the chance of distinguishing {measure} from the recommended stack's"
     table = undecided_outlook_table(title, "Queries", [*opens.values()], price=price, chance="Chance")
     return replace(table, id="sweep-next") if opens else None
 

@@ -104,7 +104,8 @@ def golden_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     if stages := golden_stages_table(golden):
         yield Heading("From questions to ordered passages", "golden-funnel")
         yield ParagraphBlock(
-            "Bars: passages of all questions after each stage, from 0. S5 keeps the best grades whole; S6 orders them."
+            "Bars: passages left after each stage, over all questions; the axis starts at 0. S5 keeps all "
+            "passages of the best grades; S6 orders them."
         )
         yield stages
         if tokens := _say_tokens_per_candidate(golden):

@@ -465,8 +465,8 @@ def _say_recall_changes(where: ProbeRecord, claims: Sequence[Claim]) -> Iterator
     if sure:
         most = sure[0]
         by = SCORE.text(-(most.value or 0.0))
-        who = "most " if most is claims[0] else "certainly "
-        yield (f"{RECALL} falls {who}for {where.labels[most.subject]} on {most.kind}, by {by}.",)
+        who = "falls most" if most is claims[0] else "certainly falls"
+        yield (f"{RECALL} {who} for {where.labels[most.subject]} on {most.kind}, by {by}.",)
     elif (claims[0].value or 0.0) < 0:
         yield (f"No drop in {RECALL} is distinguishable from 0.",)
     else:

@@ -63,7 +63,7 @@ def _write_check_lede(check: FingerprintCheck) -> Iterator[str]:
     if check.golden is not None:
         yield from _write_golden_label_lede(check.golden)
     if check.part:
-        yield f"Re-embed in an index: {check.part}."
+        yield f"What to re-embed in an index: {check.part}."
 
 
 def _write_panel_lede(panel: ScoreOrGradeChange) -> Iterator[str]:
@@ -91,7 +91,7 @@ def _write_golden_label_lede(golden: GoldenLabelEffect) -> Iterator[str]:
         f"{golden.of_questions:,} questions, {golden.passages:,} of {golden.of_passages:,} graded passages)."
     )
     yield (
-        "Share of relevant passages, now minus in the golden set: "
+        "Share of relevant passages, now minus that in the golden set: "
         f"{format_share_with_interval(golden.relevant, signed=True)}."
     )
     if golden.do_labels_hold:

@@ -318,7 +318,7 @@ class ActorPoolEncoder:
             if isinstance(answer, TextRefused):
                 raise answer
             return answer
-        raise AssertionError("a chunk has an answer")
+        raise AssertionError("the chunk has no answer")
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         """Count the texts that the encoder cuts; that of the chunk given last is known."""

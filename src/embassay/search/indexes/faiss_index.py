@@ -416,7 +416,7 @@ def _check_code_index_options(kind: str, n: int, dim: int, *, m: int, nbits: int
         )
     if not 1 <= nbits <= 12:
         raise UsageError(
-            f"The index {kind!r} cannot use parts of {nbits} bits.", mend="Use nbits from 1 to 12."
+            f"The index {kind!r} cannot use codes of {nbits} bits.", mend="Use nbits from 1 to 12."
         )
     if min(n, sample) < 2**nbits:
         fits = max(0, min(n, sample).bit_length() - 1)

@@ -86,7 +86,8 @@ def find_smallest_search_width(
     """
     if not 0 <= gap < 1 or most < 1:
         raise UsageError(
-            f"Cannot find a width up to {most} with a gap of {gap:g}.", mend="Use a gap from 0 to 1."
+            f"Cannot find a search width up to {most} with a gap of {gap:g}.",
+            mend="Use a gap of at least 0 and below 1, and a width of at least 1.",
         )
 
     def is_enough(ef: int) -> bool:
@@ -148,8 +149,8 @@ def tune_width(
     """
     if not ladder or sorted(set(ladder)) != list(ladder) or ladder[0] < 1 or gap < 0 or not flat:
         raise UsageError(
-            f"Cannot tune over the widths {list(ladder)} to a gap of {gap} in {len(flat)} metrics.",
-            mend="Pass ascending widths from 1, a gap of at least 0, and at least one metric.",
+            f"Cannot tune over the search widths {list(ladder)} to a gap of {gap} in {len(flat)} metrics.",
+            mend="Pass widths of 1 or more in ascending order, a gap of at least 0, and at least one metric.",
         )
     steps: list[SearchWidthTrial] = []
     for ef in ladder:
@@ -162,13 +163,13 @@ def tune_width(
 def _try_search_width(ef: int, values: Mapping[str, float], flat: Mapping[str, float]) -> SearchWidthTrial:
     if values.keys() != flat.keys():
         raise UsageError(
-            f"ef={ef} has {', '.join(sorted(values)) or 'no metrics'}, flat has {', '.join(sorted(flat))}.",
+            f"ef={ef} has {', '.join(sorted(values)) or 'nothing'}, but flat has {', '.join(sorted(flat))}.",
             mend="Measure the same metrics with both.",
         )
     undefined = [name for name in flat if not (isfinite(values[name]) and isfinite(flat[name]))]
     if undefined:
         raise UsageError(
-            f"{undefined[0]} is not a number at ef={ef} or with flat.", mend="Remove it from the rule."
+            f"{undefined[0]} is not a number at ef={ef} or with flat.", mend="Leave this metric out."
         )
     return SearchWidthTrial(
         ef, values, {name: _relative_gap(value, flat[name]) for name, value in values.items()}

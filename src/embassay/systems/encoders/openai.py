@@ -104,7 +104,7 @@ class OpenAIEncoder(ServedEncoder):
             self._bytes = _guess_number_type_of_bytes(sent)
             if self._bytes is None:
                 raise ModelError(
-                    f"{self.name} sends base64 instead of numbers, and their number type is unclear.",
+                    f"{self.name} sends vectors as base64, and their number type is unclear.",
                     mend="Pass the number of dimensions: dimensions=N.",
                 )
         else:

@@ -118,7 +118,7 @@ def make_booked_usage(
 
 def _warn_of_server_token_count(said: object, booked: int, why: str = "which is impossible") -> None:
     warnings.warn(
-        f"A server reported {str(said)[:40]} tokens, {why}; {booked:,} are booked instead.",
+        f"A server reported {str(said)[:40]} tokens, {why}; {booked:,} are counted instead.",
         RuntimeWarning,
         stacklevel=3,
     )

@@ -222,7 +222,7 @@ def _write_board_warnings(
 ) -> Iterator[str]:
     if scripts := say_simulated_share(board):
         yield (
-            f"{scripts} annotators are simulated: scripts answered. Their scores say nothing about people."
+            f"{scripts} annotators are simulated: scripts answered, not people. Their scores say nothing about people."
         )
     failed = [work for member in members for work in member.entrant.system_cells if work.status == "failed"]
     if failed:
@@ -235,7 +235,7 @@ def _write_board_warnings(
         yield f"{numbers.format_count(len(waiting))} {what} incomplete and listed without a rank below the others."
     stale = [run.name for run in runs if run.status == "stale"]
     if stale:
-        yield f"No updates for a long time, possibly killed: {_join_some_names(stale)}."
+        yield f"Runs without updates for a long time, possibly killed: {_join_some_names(stale)}."
     twice = [member.name for member in members if member.entrant.others]
     if twice:
         who = "is" if len(twice) == 1 else "are"

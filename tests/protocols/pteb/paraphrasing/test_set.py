@@ -134,7 +134,7 @@ def test_no_set(tmp_path):
 
 def test_what_the_set_does_not_have(kept):
     """The datasets and seeds that there are."""
-    with pytest.raises(UsageError, match=r"seed 7.*Datasets: d/e; seeds of this one: 1337, 1338"):
+    with pytest.raises(UsageError, match=r"seed 7.*Datasets: d/e; seeds of d/e: 1337, 1338"):
         kept.rows("a model", "d/e", 7)
 
 

@@ -487,7 +487,7 @@ def test_far_questions_of_ones_own(corpus: Path, tmp_path: Path) -> None:
     assert [row["text"] for row in lines(run.path / "export" / "no_answer.jsonl")] == [
         "How long does sourdough rise?"
     ]
-    assert told(run)["far"] == {"kept": 1, "a passage shares its words": 1}
+    assert told(run)["far"] == {"kept": 1, "a passage has most of its words": 1}
     with pytest.raises(UsageError, match="--far"):
         QuestionsRequest(str(corpus), far=str(far))
     with pytest.raises(UsageError, match="nigh"):

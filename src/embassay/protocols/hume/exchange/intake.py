@@ -411,7 +411,7 @@ def _save_answers_and_decisions(
     people = before | {row.annotator_id for row in rows}
     if both := sorted({row.annotator_id for row in decided} & people):
         raise UsageError(
-            f"{both[0]} annotated this study, so cannot also adjudicate it.",
+            f"{both[0]} annotated this study and therefore cannot adjudicate it.",
             mend="Have someone else adjudicate, or use another name: --annotator OLD=NEW.",
         )
     replaced = count_overwritten_rows(folder, rows, replace=replace)

@@ -60,7 +60,7 @@ from embassay.protocols.kernel.tables import (
 )
 
 AVERAGE = "Average"
-_MEND = "Use columns dataset, lang, human and one per language model, with scores x 100. An Average row is ignored."
+_MEND = "Use columns dataset, lang and human, plus one per language model; scores x 100. An Average row is ignored."
 
 
 def read_llm_scores(paths: Sequence[Path], study: PublishedStudy | None = None) -> ModelAndPeopleScores:
@@ -388,7 +388,7 @@ def model_sizes_table(study: PublishedStudy | None = None) -> ColumnTable:
     return ColumnTable.of(
         "hume_table9", "HUME table 9: models", (study or load_hume_paper_study()).models, text("model", "name"),
         number_column("parameters_millions", decimals=1),
-        note="The paper's table omits stella_en_1.5B_v5, which is in all its results but whose size it does not state.",
+        note="The paper's table omits stella_en_1.5B_v5: it is in all results, but the paper does not state its size.",
     )  # fmt: skip
 
 
@@ -485,7 +485,7 @@ def pair_gaps_and_ranks_table(ranks: Sequence[PeopleRank]) -> ColumnTable:
         whole_number_column("human_rank", "rank"), number_column("position"),
         number_column("best_percent_of_human", decimals=1),
         points_column("model_range", "spread"), points_column("model_sd", "sd"), text("difficulty"),
-        note="Gaps are Human minus the model. Position is 0 at the worst model and 1 at the best.",
+        note="Gaps are Human minus the model. Position is 0 for the worst model and 1 for the best.",
     )  # fmt: skip
 
 

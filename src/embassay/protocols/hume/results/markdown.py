@@ -222,8 +222,8 @@ def _list_models_beyond_people(every: Sequence[PairStanding], who: str) -> Itera
     if noise:
         little = make_count_claim("low", len(noise), len(above))
         yield PeopleFinding(
-            f"On {little.n} of the pairs above it, annotator agreement is low: {name_first_pairs(noise)}. A model "
-            "that outscores people who disagree may have learned labels that they do not share.",
+            f"Agreement is low on {little.n} of the pairs with a model above the interval: {name_first_pairs(noise)}. "
+            "A model that outscores people who disagree may have learned labels that they do not share.",
             (little,),
         )
 

@@ -118,7 +118,9 @@ class _PairRows:
             yield self.row(score.system, "soft", measure, score.soft)
         if score.among_people is not None:
             share = Estimate(
-                value=score.among_people, n=len(self.pair.annotators), method="share of annotators below"
+                value=score.among_people,
+                n=len(self.pair.annotators),
+                method="share of annotators who score lower",
             )
             yield self.row(score.system, "among_people", measure, share)
 

@@ -413,7 +413,7 @@ def _list_study_warnings(
     told = []
     if not judges:
         told.append(
-            "No language model has estimated the pairs, so step 2 is skipped and causes no rejections in step 5."
+            "No language model has rated the pairs, so no rater can be rejected for deviating ratings."
         )
     if study.system in judges:
         told.append(f"{study.system} rates its own paraphrases.")

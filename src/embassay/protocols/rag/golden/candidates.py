@@ -95,9 +95,7 @@ class QuestionRewritingStage:
 
         async def rewrite_all_questions() -> None:
             jobs = [partial(work.rewriter.rewrite, Question(query.id, query.text)) for query in asked_for]
-            async for position, outcome in run_concurrent_jobs(
-                jobs, progress=work.listener.advanced_by
-            ):
+            async for position, outcome in run_concurrent_jobs(jobs, progress=work.listener.advanced_by):
                 key = asked_for[position].id
                 if isinstance(outcome, CallFailure):
                     failed[key] = f"not rewritten: {outcome.reason}"

@@ -638,8 +638,8 @@ def note_unjudged_and_odd_values(
                 yield ScoringNote("above_one", text, run.name, over, len(board.queries))
             if measure.is_ratio_of_means and (over := _count_queries_above_ceiling(values, measure.name)):
                 text = (
-                    f"{run.name}: {format_noun_count(over, 'query')} above the ceiling "
-                    f"{measure.name.removeprefix('%')}, because the run was not drawn from this pool."
+                    f"{run.name} exceeds the ceiling {measure.name.removeprefix('%')} on "
+                    f"{format_noun_count(over, 'query')}, because the run was not drawn from this pool."
                 )
                 yield ScoringNote("above_ceiling", text, run.name, over, len(board.queries))
 

@@ -262,7 +262,7 @@ class PeopleAndJudgeGrades:
         if spearmanr(place, means).pvalue < DRIFTING:
             parts = np.array_split(means, 3)
             yield (
-                f"The judge drifts: its grades minus people's are {parts[0].mean():+.2f} in the first "
+                f"The judge drifts: its grades differ from people's by {parts[0].mean():+.2f} on average in the first "
                 f"third of its file and {parts[2].mean():+.2f} in the last. Grading randomly drawn queries still "
                 "corrects for this; grading only the first queries does not."
             )

@@ -104,9 +104,7 @@ class OpenedSweepParts:
         self.listener.stage(f"rewriting by {name}", len(jobs), "queries")
 
         async def rewrite_all_queries() -> None:
-            async for position, outcome in run_concurrent_jobs(
-                jobs, progress=self.listener.advanced_by
-            ):
+            async for position, outcome in run_concurrent_jobs(jobs, progress=self.listener.advanced_by):
                 if isinstance(outcome, CallFailure):
                     raise ModelError(f"{name} did not rewrite query {ids[position]!r}: {outcome.reason}")
                 texts[position] = outcome

@@ -283,7 +283,10 @@ def system_facts(known: SystemFacts) -> list[tuple[str, str]]:
         ("Input limit", known.max_tokens is not None and f"{numbers.format_count(known.max_tokens)} tokens"),
         ("Parameters", known.parameters is not None and format_parameter_count(known.parameters)),
         ("Memory for weights", known.weights_mb is not None and format_megabytes(known.weights_mb)),
-        ("Vectors for a million texts", known.vectors_mb is not None and format_megabytes(known.vectors_mb)),
+        (
+            "Memory for vectors of a million texts",
+            known.vectors_mb is not None and format_megabytes(known.vectors_mb),
+        ),
         ("Memory for the index", known.index_mb is not None and format_megabytes(known.index_mb)),
         ("Price per million tokens", _money_cell(known.usd_per_million_tokens)),
         ("Price per thousand queries", _money_cell(known.usd_per_thousand_queries)),

@@ -72,7 +72,7 @@ export const FACTS = new Map([
   ["dims", ["Dimensions", count, false, "", 1, "dimensions"]],
   ["parameters", ["Parameters", parameters, false, "million", 1e6, "a parameter count"]],
   ["weights_mb", ["Memory for weights", megabytes, false, "MB", 1, "a weight size"]],
-  ["vectors_mb", ["Vectors for a million texts", megabytes, false, "MB", 1, "a vector size"]],
+  ["vectors_mb", ["Memory for vectors of a million texts", megabytes, false, "MB", 1, "a vector size"]],
   ["index_mb", ["Memory for the index", megabytes, false, "MB", 1, "an index size"]],
   ["max_tokens", ["Input limit, tokens", count, true, "tokens", 1, "an input limit"]],
 ]);
