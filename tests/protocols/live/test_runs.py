@@ -169,7 +169,7 @@ def test_the_scores_are_those_of_the_exported_file(files: Path) -> None:
     assert values["ids"] == values["texts"] == values["pairs"] == values["file"]
     notes = [note.text for note in found.record.notes if note.kind == "live"]
     assert sum("median" in note for note in notes) == 3
-    assert sum("20 of 20 answers contain fewer than 30" in note for note in notes) == 3
+    assert sum("20 of 20 lists contain fewer than 30" in note for note in notes) == 3
 
 
 def test_failed_questions_do_not_count(files: Path) -> None:

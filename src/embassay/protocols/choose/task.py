@@ -83,12 +83,10 @@ def evaluate_found_passages(system: Similarity, data: TitledPassages, context: C
     rankings = _TopTenRankings(drawn.ids)
     by_passage: dict[str, list[float]] = {}
     scores = []
-    is_missed = missed.lost_mask
+    gone = missed.lost_mask
     for name in dict.fromkeys(name for name, _ in families):
         # A question that failed has no answer, which is not a wrong one.
-        rows = [
-            place for place, (family, _) in enumerate(families) if family == name and not is_missed[place]
-        ]
+        rows = [place for place, (family, _) in enumerate(families) if family == name and not gone[place]]
         ids = [drawn.ids[families[place][1].row] for place in rows]
         items.add(ids, values[rows], HEADLINE, name)
         # The rank itself too: `conclusions` makes nearness of it.

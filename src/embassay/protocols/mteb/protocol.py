@@ -110,11 +110,8 @@ def make_result_rows(
                 ResultRow(*where, MAIN, None, 0, reason=f"published {times} times, with different values")
             ]
         else:
-            values = list(
-                _read_entry_values(
-                    where, entry, wanted, _describe_score_method(document, entry), own[there[0]]
-                )
-            )
+            method = _describe_score_method(document, entry)
+            values = list(_read_entry_values(where, entry, wanted, method, own[there[0]]))
         values = [_check_value_range(value, task.shares) for value in values]
         if told is not None and values[0].reason.endswith(OTHER_SCALE):
             told(

@@ -199,7 +199,7 @@ class ItemTextsAndWordings:
         return [[i for i, text in enumerate(group) if text is not None] for group in self.after]
 
     def lost(self) -> tuple[SkippedItems, ...]:
-        """List the texts without another wording, as left out."""
+        """List the texts that were not paraphrased, as left out."""
         flat = [text for group in self.after for text in group]
         kept = [row for row, text in enumerate(flat) if text is not None]
         return skip_rows_without_wording(self.noun, make_numbered_text_ids(self.ids, self.before), kept)

@@ -26,7 +26,7 @@ CHANGE, PER_DISTRACTOR = "change by distractors", "accuracy per distractor"
 DISTRACTED = "distracted"
 UNKNOWN = "there is no reference answer"
 """Why a question is not asked: no passage of grade 4 or 5, and no answer by people."""
-EQUAL = "the number per prompt never varies within a question"
+EQUAL = "the number of distractors per prompt never varies within a question"
 
 
 @dataclass(frozen=True)

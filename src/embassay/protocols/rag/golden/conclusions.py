@@ -382,7 +382,7 @@ def phrase_golden_verdict(queries: Sequence[QueryProgress], labels: Mapping[str,
         return f"{said}.{failed}"
     none = claims["without good"].n
     lacking = f" {none} {'question has' if none == 1 else 'questions have'} none." if none else ""
-    return f"{said}, with a median of {claims['good'].value:g} per question graded 4 or 5.{lacking}{failed}"
+    return f"{said}, with {claims['good'].value:g} graded 4 or 5 per question (median).{lacking}{failed}"
 
 
 TASK = "golden"

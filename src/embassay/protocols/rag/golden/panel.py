@@ -282,7 +282,7 @@ def build_judge_panel_tables(panel: JudgePanelResult) -> Iterator[ColumnTable]:
     yield ColumnTable.of(
         "rag_judges", "Judges and panels", [*judges, *teams], text("Judge", "judge.name"), text("Kind", "kind"),
         whole_number_column("Grades", "judge.items"), number_column("Mean grade", "judge.mean"), *figures,
-        number_column("Right, by the model", "right", 3), number_column("USD", "judge.usd", 4),
+        number_column("Estimated accuracy", "right", 3), number_column("USD", "judge.usd", 4),
         number_column("USD per 1,000", "judge.per_thousand", 4), note=note
     )  # fmt: skip
     yield ColumnTable.of(

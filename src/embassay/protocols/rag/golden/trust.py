@@ -184,8 +184,8 @@ def _note_generous_grades(golden: GoldenRunRecord) -> Iterator[str]:
     share = golden.labels.get("grade4plus5_pool_prevalence_median_percent")
     if share is not None and share > MOST:
         yield (
-            f"The judge gives grade 4 or 5 to {share:.0f}% of the median pool. Such grades barely distinguish "
-            "passages, and measures that count them are near their maximum for any system."
+            f"In the median pool, the judge gives grade 4 or 5 to {share:.0f}% of the passages. Such grades barely "
+            "distinguish passages, and measures that count them are near their maximum for any system."
         )
 
 

@@ -254,7 +254,7 @@ def read_known_grades(path: Path, grades: str = "identity", column: str = "") ->
             raise entries.make_entry_error(
                 row, "the judgement is not in the grade map",
                 expected=", ".join(f"{level:g}" for level in values), found=f"{value:g}",
-                mend="Choose a map that fits with grades=, or write one as value=grade,..."
+                mend="Use grades= to choose a map that fits, or write one as value=grade,..."
             )  # fmt: skip
         grade = values[value]
         if grade is not None and judged.setdefault(query, {}).setdefault(doc, grade) != grade:

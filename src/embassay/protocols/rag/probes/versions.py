@@ -85,7 +85,7 @@ def evaluate(system: Similarity, data: RetrievalSet, context: TaskContext) -> Ta
     known = estimate_column_statistic(
         values[HEADLINE, ""][:, None], lambda means: means[..., 0], context, HEADLINE, share=False
     )
-    warnings = [f"{left:,} questions have no passage of their own to change"] if left else []
+    warnings = [f"skipped {left:,} questions without an unused passage that could be changed"] if left else []
     return make_task_outcome(
         HEADLINE, known if head.value is not None else head.reason, items, n=head.n,
         scores=[score for score in scores if score is not head], skipped=lost.skipped, warnings=warnings,
@@ -299,8 +299,8 @@ def build_version_remedies_table(rows: Sequence[ResultRow]) -> ColumnTable:
         number_column("current first", f"{HEADLINE}.value", 3), number_column("low", f"{HEADLINE}.ci_low", 3),
         number_column("high", f"{HEADLINE}.ci_high", 3), number_column("only old", f"{ONLY_OLD}.value", 3),
         whole_number_column("questions", f"{HEADLINE}.n"),
-        note="Share of questions whose current passage ranks above its old version (chance: 0.5), and whose list "
-            "has only the old version. Questions whose list has neither are left out."
+        note="current first: share of questions whose current passage ranks above its old version (chance: 0.5); only "
+            "old: share whose list has only the old version. Questions whose list has neither version are left out."
     )  # fmt: skip
 
 

@@ -309,7 +309,7 @@ class BayesRankingOptions:
             if not low <= value <= high:
                 raise UsageError(
                     f"The ranking engine 'bayes' needs {name} from {low:g} to {high:g}, found {value!r}.",
-                    mend=f"Use a value in that range, or omit it for {getattr(BayesRankingOptions, name)!r}.",
+                    mend=f"Use a value in that range, or omit it to use {getattr(BayesRankingOptions, name)!r}.",
                 )
 
     def limits(self, n: int, *, graded: bool) -> BayesCallLimits:

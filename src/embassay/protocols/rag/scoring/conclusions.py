@@ -103,8 +103,8 @@ MARGIN = 0.01
 """What is less than this of a score is nothing to act on."""
 
 NEXT = {
-    "pool": "Next, improve the pool: try hybrid retrieval (words and vectors), index recall or query rewriting.",
-    "ordering": "Next, improve the ordering: try a reranker, removing near-duplicates, metadata or shorter chunks.",
+    "pool": "Next, improve the pool: try hybrid retrieval (words and vectors), better index recall or query rewriting.",
+    "ordering": "Next, improve the ordering: try a reranker, shorter chunks, better metadata or deduplication.",
 }
 
 

@@ -486,9 +486,7 @@ def _phrase_use_of_judge(rows: Sequence[CorrectedRunEstimate], headline: str) ->
     if best.slope == 0.0:
         return "The judge does not help here: people's grades alone are as informative."
     gained = best.effective / best.n
-    return (
-        f"With the judge, the {best.n:,} {best.unit} graded by people are worth up to {best.n * gained:,.0f}."
-    )
+    return f"The {best.n:,} {best.unit} graded by people are worth up to {best.n * gained:,.0f} with the judge's help."
 
 
 def _list_uncorrected_measures(

@@ -231,11 +231,11 @@ def score_all_runs(
     taken = _measure_runs(inputs, board, measures, request, right)
     untested = {run.run for run in taken if run.reason}
     tested = replace(board, runs=tuple(run for run in board.runs if run.name not in untested))
-    cutoffs = {measure.facts.cutoff for measure in measures if measure.facts.cutoff}
-    ks = tuple(sorted(cutoffs)) or request.cutoffs
+    ks = tuple(sorted({one.facts.cutoff for one in measures if one.facts.cutoff})) or request.cutoffs
     extra = compute_interpretation_columns(tested, ks, request.unjudged)
     groups = group_related_queries(judgements, board.queries, inputs.questions)
     resampled = _resample_scoring(taken, measures, extra, request, groups)
+    compared = _compare_runs(resampled, taken, measures, request, groups)
     facts = build_run_count_facts(inputs, board, ks)
     record = ScoringRecord(
         make_scoring_settings(request, ks),
@@ -244,9 +244,7 @@ def score_all_runs(
         tuple(measure.facts for measure in measures),
         measures[0].name,
         compute_run_values(resampled, taken, measures, total=len(board.queries), resamples=request.resamples),
-        spare_runs_less_judged(
-            _compare_runs(resampled, taken, measures, request, groups), board, measures, ks, request.unjudged, right,
-        ),
+        spare_runs_less_judged(compared, board, measures, ks, request.unjudged, right),
         measure_run_likeness(tested, ks, resamples=request.resamples, seed=request.seed, groups=groups),
         compute_ra_nwg_sensitivity(tested, ks, request.unjudged) if request.sensitivity and tested.runs else (),
         readings=make_run_interpretations(tested, facts, ks, resampled),
@@ -304,7 +302,7 @@ def _note_live_runs(inputs: ScoringInputs) -> Iterator[ScoringNote]:
         short = len(run.seconds) - int((lengths >= run.depth).sum())
         if short > 0:
             text = (
-                f"{name}: {short:,} of {len(run.seconds):,} answers contain fewer than {run.depth} documents."
+                f"{name}: {short:,} of {len(run.seconds):,} lists contain fewer than {run.depth} documents."
             )
             yield ScoringNote("live", text, name, short, total)
 

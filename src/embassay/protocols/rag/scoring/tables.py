@@ -125,7 +125,7 @@ def _explain_untestable_pair(gaps: Sequence[ResampledQuantity]) -> str:
     """Why some pair has no test."""
     if min(gap.units for gap in gaps) < 2 <= min(gap.n for gap in gaps):
         return "all queries share a relevant document, so they count as one"
-    return "too few queries where both are defined"
+    return "too few queries where both runs have a value"
 
 
 def _test_run_pairs(
@@ -409,7 +409,7 @@ def _build_run_pairs_table(score: ScoringRecord) -> ColumnTable:
 
 def _build_run_overlap_table(score: ScoringRecord) -> ColumnTable:
     return ColumnTable.of(
-        "rag_overlap", "Similarity of the first K documents", score.likeness,
+        "rag_overlap", "Similarity of two runs' first K documents", score.likeness,
         whole_number_column("K", "cutoff"), text("A", "a"),
         text("B", "b"), number_column("Overlap", "overlap", 3), number_column("95% low", "overlap_low", 3),
         number_column("95% high", "overlap_high", 3), number_column("tau-b", "tau", 3, "signed"),
@@ -428,7 +428,7 @@ def _build_sensitivity_table(score: ScoringRecord) -> ColumnTable:
         *(number_column(run.name, ("values", run.name), 3) for run in score.runs),
         text("Order", lambda cell: " > ".join(cell.order)), number_column("tau-b", "tau", 3, "signed"),
         number_column("Largest change", "largest_change", 3),
-        note="RA-nWG; order, tau-b and change relative to the default cell (alpha 1, cap4 1, cap3 0.25)."
+        note="Run columns show RA-nWG; tau-b and change compare with the defaults (alpha 1, cap4 1, cap3 0.25)."
     )  # fmt: skip
 
 

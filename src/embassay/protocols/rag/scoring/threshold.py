@@ -281,7 +281,7 @@ class _RunCalibration:
         if self.silence is not None:
             mix = f"{self.of.unanswerable:,} of {len(self.of.ids) + self.of.empty:,} questions have no answer"
             said.append(
-                f"{mix}; precision, unlike silence, applies only if the same share of your questions has none"
+                f"{mix}; precision, unlike silence, applies only if the same share of your questions has no answer"
             )
             said += self.silence.notes
         return said

@@ -120,7 +120,7 @@ def describe_trace_plan(request: TraceRequest, out: Path | None) -> Iterator[str
     kept = (out / ORDERS).read_bytes().count(b"\n") if out is not None and (out / ORDERS).exists() else 0
     left = max(0, questions - kept)
     pairs = left * min(request.k, passages)
-    yield f"Reranking by {request.reranker}: {pairs:,} pairs of {left:,} questions; {kept:,} are already ordered."
+    yield f"Reranking by {request.reranker}: {pairs:,} pairs of {left:,} questions (already ordered: {kept:,})."
     spec = RERANKERS.parse_spec(request.reranker)
     is_remote = "embassay[llm]" in dict(RERANKERS.get(spec.name).facts).get("needs", "")
     if is_remote and "price" not in spec.params:

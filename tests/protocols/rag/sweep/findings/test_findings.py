@@ -188,13 +188,13 @@ def test_limits_that_nothing_keeps() -> None:
     assert found.nearest.startswith("voyage-3.5/1024d/flat/k50")
     assert found.misses == pytest.approx({"milliseconds": 32.9, "usd": 0.25})
     assert part.verdict == "No stack meets the limits"
-    assert "To qualify, it needs 32.9 ms and $0.25 per 1,000 queries more." in part.lede
+    assert "It would qualify with limits 32.9 ms and $0.25 per 1,000 queries higher." in part.lede
 
 
 def test_a_target_that_nothing_reaches() -> None:
     part = compute_sweep_findings(scenarios(target=0.9, sla_ms=300.0), resamples=10).parts[0]
     assert part.recommendation.stack == ""
-    assert "To qualify, it needs 32.9 ms more and a target 0.096 lower." in part.lede
+    assert "It would qualify with limits 32.9 ms higher and a target 0.096 lower." in part.lede
 
 
 def test_the_folder_has_the_record_and_tables(sweep: SweepMeasurements, tmp_path: Path) -> None:

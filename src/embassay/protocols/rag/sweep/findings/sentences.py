@@ -264,7 +264,7 @@ def list_sweep_notes(
     yield from map(_phrase_fusion_tuning, part.tunings)
     if (total := part.stacks[0].time("total")) is not None:
         few = " (too few for a 95th percentile)" if total.few else ""
-        measured = " (the 95th percentile between two sessions)" if asked.jitter_measured else ""
+        measured = " (95th percentile of differences between two sessions)" if asked.jitter_measured else ""
         yield (
             f"Times cover {numbers.format_noun_count(part.timed, 'query')} in "
             f"{numbers.format_noun_count(part.sessions, 'session')}, "
@@ -284,9 +284,9 @@ def list_sweep_notes(
     yield _note_machine_load(asked)
     if part.recommendation.near:
         near = len(part.recommendation.near)
-        lie = "lies" if near == 1 else "lie"
+        differ = "differs" if near == 1 else "differ"
         stacks = numbers.format_noun_count(near, "feasible stack")
-        yield f"{stacks} {lie} within {describe_latency_jitter(asked)} of the recommended stack."
+        yield f"{stacks} {differ} in latency from the recommended stack by at most {describe_latency_jitter(asked)}."
     qualities = [quality for stack in part.stacks for quality in stack.quality]
     undefined = {quality.value.n for quality in qualities if quality.measure == asked.measure}
     if undefined and min(undefined) < part.queries:
@@ -298,8 +298,8 @@ def list_sweep_notes(
     failed = sum(row.failed for row in mine)
     if mine:
         yield (
-            f"{numbers.format_noun_count(len(mine), 'combination')} not measured ({len(mine) - failed} "
-            f"make no sense, {failed} failed)."
+            f"Not measured: {numbers.format_noun_count(len(mine), 'combination')} ({len(mine) - failed} "
+            f"invalid, {failed} failed)."
         )
 
 
@@ -314,7 +314,7 @@ def _phrase_fusion_tuning(tuning: FusionTuning) -> str:
         f". Gain over {first}, all compared at once: {format_score_with_interval(tuning.gain, signed=True)}"
     )
     return (
-        f"{of}: {tuning.chosen} is best on the {questions} used to choose it ({tuning.best:.3f}; chosen on others: "
+        f"{of}: {tuning.chosen} is best on the {questions} used to choose it ({tuning.best:.3f}; cross-validated: "
         f"{tuning.honest:.3f}){gain if tuning.chosen != first else ''}: {tuning.verdict}{only}."
     )
 
@@ -395,7 +395,7 @@ def _phrase_choice_certainty(recommendation: StackRecommendation) -> str:
         )
     if recommendation.tied:
         n = numbers.format_noun_count(len(recommendation.tied), "stack")
-        text += f". It ranks above {n} of equal quality only by prompt length, price or time"
+        text += f". Only prompt length, price or time ranks it above {n} of equal quality"
     return text + "."
 
 
@@ -439,9 +439,9 @@ def _phrase_infeasible_lede(part: SweepDatasetFindings, asked: SweepRulesPricesA
 def _phrase_needed_limits(misses: Mapping[str, float]) -> str:
     """Phrase what the limits would have to be for the nearest stack."""
     limits = {name: value for name, value in misses.items() if name != "quality"}
-    more = [f"{_phrase_missed_limits(limits)} more"] if limits else []
+    more = [f"limits {_phrase_missed_limits(limits)} higher"] if limits else []
     lower = [f"a target {numbers.format_score(misses['quality'])} lower"] if "quality" in misses else []
-    return f"To qualify, it needs {' and '.join([*more, *lower])}."
+    return f"It would qualify with {' and '.join([*more, *lower])}."
 
 
 def _phrase_missed_limits(misses: Mapping[str, float]) -> str:
