@@ -401,7 +401,7 @@ FAULTS = [
         "needs corpus, queries, qrels, not only corpus",
     ),
     described("YAML pairs misplaced", TABLE + "    pairs: {group: [a], rank: r}\n", "pairs requires shapes"),
-    described("YAML axes misplaced", TABLE + "    axes: {a: b}\n", "axes requires the shape ratings"),
+    described("YAML axes misplaced", TABLE + "    axes: {a: b}\n", "axes requires ratings in shapes"),
     described("YAML gains misplaced", TABLE + "    gains: {1: 2}\n", "gains requires shapes: [qrels]"),
     described("YAML column missing", TABLE + "    map: {text: body}\n", "rows.jsonl", "no column 'body'"),
     described(

@@ -41,5 +41,5 @@ def test_what_has_no_slope_is_refused() -> None:
         estimate_least_squares_slopes(X[:3, :1], Y[:3])
     with pytest.raises(UsageError, match="depends linearly"):
         estimate_least_squares_slopes(np.column_stack([X[:, 0], 2 * X[:, 0]]), Y)
-    with pytest.raises(UsageError, match="decides a slope"):
+    with pytest.raises(UsageError, match="determines a slope"):
         estimate_least_squares_slopes((np.arange(8) == 3).astype(float)[:, None], Y)

@@ -79,7 +79,7 @@ def test_a_parameter_that_does_not_exist_is_refused(tokenizer):
         UsageError, match=r"has no parameter 'dim'. Did you mean dims\? Its parameters: dims, normalize, q"
     ):
         open_system("wordllama?dim=64", tokenizer=tokenizer)
-    with pytest.raises(UsageError, match=r"'constant' has no parameter 'dim'. It takes clean"):
+    with pytest.raises(UsageError, match=r"'constant' has no parameter 'dim'. Its parameters: clean"):
         open_system("constant?dim=64", tokenizer=tokenizer)
 
 

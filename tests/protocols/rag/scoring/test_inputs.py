@@ -294,7 +294,7 @@ def test_python_takes_what_it_says(tmp_path: Path) -> None:
     assert one.values["value"].to_list() == [1.0]
     assert two.values["run"].to_list() == ["r", "x"]
     assert len(two.pairs) == 0
-    assert two.record.comparisons[0].reason == "too few queries where both are defined"
+    assert two.record.comparisons[0].reason == "too few queries where both runs have a value"
     assert one.verdict == "r scores 1.000 on R@1"
 
 
