@@ -260,7 +260,7 @@ def test_the_recommendation_goes_by_what_is_decided() -> None:
     fast = ReportAnswer(BY_NAME["price"], "sure", ("b",))
     neither, rest = recommend_systems([unsure, fast, ReportAnswer(BY_NAME["groups"], "not run")])
     assert "do not decide between a or b" in neither.replace("and", "or")
-    assert neither.endswith("b.")
+    assert neither.endswith("choose b, the fastest.")
     assert "search" in rest
     assert "groups" in rest
     assert recommend_systems([]) == ("", "")

@@ -259,7 +259,7 @@ def test_a_calibration_says_that_no_threshold_holds_only_where_none_does(tmp_pat
     assert "No threshold" not in heading
     assert "0.700" in heading
     none = record("calibration", [one for one in rows if one.value != 0.7], tmp_path)
-    assert "any of 2 systems" in str(calibration_verdict(none, build_record_board(none)).heading)
+    assert "None of the 2 systems" in str(calibration_verdict(none, build_record_board(none)).heading)
 
 
 def test_a_percent_of_people_needs_people_who_agree() -> None:

@@ -113,7 +113,7 @@ def test_what_one_system_lost_is_said_of_it(make_run: MakeRun) -> None:
             cell["skipped"] = [{"reason": "could not be encoded: too long", "count": 2, "examples": ["a"]}]
     (run / "manifest.json").write_text(json.dumps(manifest))
     plain = [note.plain for note in list_run_notes(read_run_record(run))]
-    what = "2 items of sample left out of sensitivity for birch-base alone"
+    what = "2 items of sample left out of sensitivity for birch-base only"
     assert f"{what}: could not be encoded: too long." in plain
 
 

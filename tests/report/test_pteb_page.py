@@ -202,7 +202,7 @@ def test_scopes_of_one_dataset_are_not_plotted_beside_others(pteb_run: Path) -> 
 def test_stability_says_how_often_a_system_stands_above_another(pteb_run: Path) -> None:
     """A heat cell per pair, none on the diagonal; tau-b in words."""
     first = page(pteb_run).stability[0]
-    assert "original and paraphrased scores 1.00" in first.said
+    assert "original and paraphrased scores: 1.00" in first.said
     for i, row in enumerate(first.rows):
         assert row.beats[i] == (numbers.NONE, 0, None)
     assert [table.title for table in page(pteb_run).stability] == [
@@ -257,7 +257,7 @@ def test_runs_of_controls_are_no_part_of_the_ticks(make_pteb: MakePteb) -> None:
     manifest["paraphrases"]["sources"][1]["paraphraser"] = "copied"
     (run / "manifest.json").write_text(json.dumps(manifest))
     assert {len(one.loss.runs) for one in page(run).dumbbells[0].rows} == {3}
-    assert "(4 of 492) paraphrases cannot be used" in " ".join(
+    assert "(4 of 492) of the paraphrases cannot be used" in " ".join(
         note.what for note in list_run_notes(read_run_record(run))
     )
 

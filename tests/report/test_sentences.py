@@ -241,10 +241,10 @@ def hold_sweep(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> in
             for stack in part.stacks
             if stack is not chosen and keeps(stack) and abs(stack.latency - chosen.latency) <= asked.jitter_ms
         ]
-        return int(n) == len(close) and (noun, verb) == (("stack", "lies") if n == "1" else ("stacks", "lie"))
+        return int(n) == len(close) and (noun, verb) == (("stack", "differs") if n == "1" else ("stacks", "differ"))
 
     return held(
-        iter(part.notes), {r"^(\d+) feasible (stacks?) (lies?) within": near}, passing="too few|machine"
+        iter(part.notes), {r"^(\d+) feasible (stacks?) (differs?) in latency": near}, passing="too few|machine"
     )
 
 
@@ -362,7 +362,7 @@ def test_the_largest_loss_is_one(drops: tuple[float, ...], said: str) -> None:
         rows=[SimpleNamespace(name=name, system=SimpleNamespace(ranked=True)) for name, _ in points],
         board=SimpleNamespace(tasks=[SimpleNamespace(name="sts")]),
         record=SimpleNamespace(datasets=lambda task: [dataset for _, dataset in points]),
-        on_dataset=lambda row, task, dataset: points.get((row.name, dataset), missing),
+        find_dataset_loss=lambda row, task, dataset: points.get((row.name, dataset), missing),
     )
     found = plot_change_by_original_score(cast(Any, losses))
     assert found is not None

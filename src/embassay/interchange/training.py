@@ -3,7 +3,9 @@
     from embassay.interchange.training import TrainingProgress
 
     progress = TrainingProgress(model, task="clustering", datasets=["tickets.csv"], out="runs/training")
-    trainer = SentenceTransformerTrainer(model, ..., evaluator=progress.evaluator(), callbacks=[progress.stopping()])
+    trainer = SentenceTransformerTrainer(
+        model, ..., evaluator=progress.make_trainer_evaluator(), callbacks=[progress.make_stopping_callback()]
+    )
 
 Every evaluation is a run of its own below `out`, and is compared with that of the model before training by a paired
 test on the same items. Since a trainer looks again and again, the k-th look has the level 0.05 / (k (k + 1)): over all
