@@ -308,7 +308,7 @@ def test_a_command_without_cells_is_stopped_where_it_holds_more(tmp_path, embass
     (tmp_path / "qrels").write_text("".join(graded))
     (tmp_path / "run").write_text("".join(found))
     done = embassay("rag", "score", "--qrels", "qrels", "--run", "run", "--memory", "512MiB", check_code=2)
-    assert "more than the limit of 512 MiB, and was stopped." in done.stderr
+    assert "over the limit of 512 MiB, and was stopped." in done.stderr
     assert "raise --memory" in done.stderr
 
 

@@ -38,7 +38,7 @@ def test_run_and_compare(embassay, mirror, tmp_path):
     words = ("-s", "jaccard", "-t", "robustness", "--text-tokens=64", *FEW)
     done = embassay("reproduce", "sage", *words, "--run", "--out", tmp_path / "run", env=mirror)
     assert "SAGE table 4: robustness" in done.stdout
-    assert "2 of 3 datasets of sage" in done.stdout
+    assert "2 of 3 sets of sage" in done.stdout
     assert "here: jaccard" in done.stdout
     assert "difference" in done.stdout
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())

@@ -62,7 +62,7 @@ def test_values_carry_intervals_and_ranks() -> None:
     assert rows["a-long-name"] == "0.456 0.432–0.477 1 70.00 –"
     assert rows["b"] == "0.400 0.350–0.450 2 85.50 80.00–90.00 1–2*"
     assert "(100 times the measure): HUME" in text
-    assert "* ranked separately" in text
+    assert "* Ranked separately" in text
     assert "HUME: mean of 3 pairs; people 81.0, rank 1 of 2 by the mean." in text
 
 

@@ -238,7 +238,7 @@ def main(
 START = {
     "See it work, 1 minute": "embassay demo",
     "Which model for my texts?": "embassay sage run -s minilm -s bm25 -d my.jsonl",
-    "Which system for my documents?": "embassay choose docs/ -s minilm -s bm25",
+    "Which system for documents?": "embassay choose docs/ -s minilm -s bm25",
     "Which stack for my questions?": "embassay rag sweep sweep.yaml",
     "What do my files contain?": "embassay data check my.jsonl",
 }
@@ -265,7 +265,7 @@ def format_start_page() -> str:
     rooms = [("Measure", *measure), *((room, "   ".join(names)) for room, names in ROOMS.items())]
     listed = [f"{room if i == 0 else '':<11}{line}" for room, *lines in rooms for i, line in enumerate(lines)]
     head = f"Embassay {__version__}: which model fits your texts, and how sure is the answer?"
-    tail = "Add -h to any command to see its options. Protocols from other packages: embassay run"
+    tail = "Add -h to any command for its options. Other packages' protocols: embassay run"
     return "\n".join((head, "", *questions, "", *listed, "", tail))
 
 

@@ -482,10 +482,8 @@ def _warn_of_import_faults(done: Imported) -> None:
         typer.echo(f"left out: {_describe_fault(fault.path, fault.reason)}", err=True)
     if done.faults:
         more = f", {_SHOWN} shown" if len(done.faults) > _SHOWN else ""
-        typer.echo(
-            f"{format_noun_count(len(done.faults), 'problem')}{more}; all are in {done.folder / 'faults.jsonl'}.",
-            err=True,
-        )
+        where = f"{'it is' if len(done.faults) == 1 else 'all are'} in {done.folder / 'faults.jsonl'}"
+        typer.echo(f"{format_noun_count(len(done.faults), 'problem')}{more}; {where}.", err=True)
     if done.rows > _MANY:
         typer.echo(
             f"{done.rows:,} rows are slow to read. Use -m main_score to keep only the main scores; the documents keep "

@@ -76,7 +76,7 @@ def test_what_each_address_gives(server) -> None:
     new, old = server.boards()
     assert (new["protocol"], new["systems"], new["runs"], new["newer"]) == ("sage", 6, 2, None)
     assert (old["systems"], old["newer"], old["status"]) == (1, new["id"], "done")
-    assert (new["differs"], old["differs"]) == ("", "the data of sample differ")
+    assert (new["differs"], old["differs"]) == ("", "the runs have different data for sample")
     (broken,) = server.get("/api/boards").json["broken"]
     assert broken["name"] == "torn"
     assert broken["reason"].startswith("the manifest cannot be read")
