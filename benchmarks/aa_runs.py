@@ -32,15 +32,15 @@ from embassay.protocols.kernel.comparisons import (
     summarise_rows_over_datasets,
     write_standings,
 )
-from embassay.protocols.kernel.estimates import Estimate, average_estimates, estimate_column_statistic
+from embassay.protocols.kernel.estimates import Estimate, average_estimates, estimate
 from embassay.protocols.kernel.groups import describe_bootstrap_units
 from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.sage.options import SageOptions
 from embassay.protocols.sage.preference import compute_choice_scores
 from embassay.protocols.sage.protocol import SageProtocol
-from embassay.protocols.sage.retrieval import compute_ndcg_retention
+from embassay.protocols.sage.retrieval import compute_retention
 from embassay.protocols.sage.tasks import TASK_NAMES, TASKS, SageContext
-from embassay.records import ResultRow, SummaryComparisons, TaskOutcome
+from embassay.records import Result, SummaryComparisons, TaskOutcome
 from embassay.runs.folder import CellRecord, RunCell, RunFolder, make_finished_record
 from embassay.text import open_tokenizer
 
@@ -175,10 +175,10 @@ def written(path: Path, easy: Easy, rng: np.random.Generator, *, fall: float = 0
     return path
 
 
-def _rows(records: Sequence[CellRecord]) -> Iterator[ResultRow]:
+def _rows(records: Sequence[CellRecord]) -> Iterator[Result]:
     for one in records:
         for row in one.scores:
-            yield ResultRow(
+            yield Result(
                 "sage", one.task, DATASET, "", "", "", SYSTEM, row.measure, row.value, row.n, row.ci_low,
                 row.ci_high, row.method, 1337,
             )  # fmt: skip
@@ -216,12 +216,12 @@ def _estimates(
         "robustness": _mean((documents > 0.7).astype(np.float64), context, "documents"),
         "sensitivity": _mean(easy.documents - fall + noise(DOCUMENTS), context, "documents"),
         "clustering": _mean(easy.sets + noise(SETS), context, "sets"),
-        "retrieval": estimate_column_statistic(kept, compute_ndcg_retention, context, "queries"),
+        "retrieval": estimate(kept, compute_retention, context, "queries"),
     }
 
 
 def _mean(values: Floats, context: SageContext, purpose: str) -> Estimate:
-    return estimate_column_statistic(values[:, None], lambda means: means[..., 0], context, purpose)
+    return estimate(values[:, None], lambda means: means[..., 0], context, purpose)
 
 
 def _preference(right: NDArray[np.bool_], context: SageContext) -> Estimate:
@@ -232,7 +232,7 @@ def _preference(right: NDArray[np.bool_], context: SageContext) -> Estimate:
     groups = np.repeat(np.arange(SOURCES), EACH)
     method = describe_bootstrap_units("comparisons", SummaryComparisons, groups)
     figures = [
-        estimate_column_statistic(columns, partial(_figure, i), context, "comparisons", method, groups=groups)
+        estimate(columns, partial(_figure, i), context, "comparisons", method, groups=groups)
         for i in range(4)
     ]
     return average_estimates(figures, method)

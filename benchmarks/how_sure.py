@@ -28,7 +28,7 @@ from embassay.protocols.kernel.comparisons import (
     SystemStanding,
     average_headline_components,
 )
-from embassay.protocols.kernel.estimates import average_estimates, estimate_column_statistic
+from embassay.protocols.kernel.estimates import average_estimates, estimate
 from embassay.protocols.rag.probes.resampling import SharedResamplesContext
 from embassay.protocols.rag.scoring.quantities import ResampledQuantity
 from embassay.protocols.rag.scoring.quantities import compute_quantity_interval as rag_interval
@@ -381,22 +381,18 @@ def _two_runs(
 
 def mean_of(items: Floats, context: PtebContext) -> Score:
     """The mean of the first column."""
-    return estimate_column_statistic(items[:, [0]], lambda means: means[..., 0], context, "items").score("")
+    return estimate(items[:, [0]], lambda means: means[..., 0], context, "items").score("")
 
 
 def share_of(items: Floats, context: PtebContext) -> Score:
     """The share of the items that are right."""
-    return estimate_column_statistic(
-        items[:, [0]], lambda means: means[..., 0], context, "items", share=True
-    ).score("")
+    return estimate(items[:, [0]], lambda means: means[..., 0], context, "items", share=True).score("")
 
 
 def over_groups(items: Floats, context: PtebContext) -> Score:
     """The mean of the first column, rows of one group (second column) drawn together."""
     groups = items[:, 1].astype(np.int64)
-    return estimate_column_statistic(
-        items[:, [0]], lambda means: means[..., 0], context, "items", groups=groups
-    ).score("")
+    return estimate(items[:, [0]], lambda means: means[..., 0], context, "items", groups=groups).score("")
 
 
 def ratings(items: Floats, context: PtebContext) -> Score:
@@ -405,9 +401,7 @@ def ratings(items: Floats, context: PtebContext) -> Score:
     x, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
     groups = items[:, 2].astype(np.int64) if items.shape[1] > 2 else None
     columns = np.stack([x, y, x * x, y * y, x * y], axis=1)
-    return estimate_column_statistic(
-        columns, compute_mapped_pearson, context, "ratings", groups=groups
-    ).score("")
+    return estimate(columns, compute_mapped_pearson, context, "ratings", groups=groups).score("")
 
 
 def choices(items: Floats, context: PtebContext) -> Score:
@@ -417,9 +411,7 @@ def choices(items: Floats, context: PtebContext) -> Score:
         np.float64
     )
     figures = [
-        estimate_column_statistic(
-            columns, lambda means, i=i: compute_choice_scores(means)[..., i], context, "choices"
-        )  # type: ignore[misc]
+        estimate(columns, lambda means, i=i: compute_choice_scores(means)[..., i], context, "choices")  # type: ignore[misc]
         for i in range(4)
     ]
     return average_estimates(figures, "").score("")
@@ -427,9 +419,7 @@ def choices(items: Floats, context: PtebContext) -> Score:
 
 def retained(items: Floats, context: PtebContext) -> Score:
     """SAGE's retention: mean of the damaged over mean of the clean."""
-    return estimate_column_statistic(
-        items, lambda means: means[..., 0] / means[..., 1], context, "queries"
-    ).score("")
+    return estimate(items, lambda means: means[..., 0] / means[..., 1], context, "queries").score("")
 
 
 def spearman(items: Floats, context: PtebContext) -> Score:

@@ -120,7 +120,7 @@ def test_what_is_missing_is_told(
 ) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     monkeypatch.setitem(sys.modules, "transformers", None)
-    for make in (progress.make_trainer_evaluator, progress.make_stopping_callback):
+    for make in (progress.evaluator, progress.stopping):
         with pytest.raises(UsageError, match=r"embassay\[train\]"):
             make()
     with pytest.raises(UsageError, match="sage or pteb"):
@@ -166,7 +166,7 @@ def test_minilm_is_trained_and_ruined(tmp_path: Path, monkeypatch: pytest.Monkey
     )  # fmt: skip
     trainer = library.SentenceTransformerTrainer(
         model=model, args=arguments, train_dataset=pairs, loss=losses.MultipleNegativesRankingLoss(model),
-        evaluator=progress.make_trainer_evaluator(), callbacks=[progress.make_stopping_callback()]
+        evaluator=progress.evaluator(), callbacks=[progress.stopping()]
     )  # fmt: skip
     trainer.train()
     logged = [entry for entry in trainer.state.log_history if "eval_embassay_sensitivity" in entry]

@@ -70,7 +70,7 @@ import numpy
 from embassay.interchange.training import TrainingProgress
 flat = lambda texts: numpy.ones((len(texts), 4))
 progress = TrainingProgress(flat, task="clustering", datasets=["sample"], tokenizer="words", out="training")
-print(type(progress.make_trainer_evaluator()).__name__, type(progress.make_stopping_callback()).__name__)
+print(type(progress.evaluator()).__name__, type(progress.stopping()).__name__)
 """
 _INDEX = """
 import numpy as np

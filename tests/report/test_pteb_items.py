@@ -11,10 +11,9 @@ import polars as pl
 import pytest
 
 from embassay.report.board import build_record_board
-from embassay.report.items import make_item_pages
+from embassay.report.items import item_page
 from embassay.report.pteb import drops as module
 from embassay.report.record import read_run_record
-from embassay.report.runs import ReportRun
 from embassay.runs.folder import RunFolder
 
 from .pteb_run import text_of
@@ -24,7 +23,7 @@ MakePteb = Callable[..., Path]
 
 def groups(run: Path) -> tuple[list[dict[str, Any]], list[str]]:
     record = read_run_record(run)
-    made = make_item_pages((ReportRun(record, build_record_board(record)),))
+    made = item_page(record, build_record_board(record))
     assert made is not None
     texts = [made.data["texts"][place] for place in made.data["places"]]
     return made.data["groups"], texts

@@ -34,7 +34,7 @@ def test_the_test_exists(path: str, name: str) -> None:
 
 def test_every_line_names_one() -> None:
     """A threat without a test is a promise."""
-    threats = [row for row in ROWS if len(row.split(" | ")) == 3 and "Shown by" not in row]
+    threats = [row for row in ROWS if len(row.split(" | ")) == 3 and not row.endswith("| Tests |")]
     assert [row for row in threats if "::" not in row] == []
     assert len(threats) > 35
 

@@ -11,7 +11,7 @@ Tell = Callable[[str], None]
 
 
 def _ignore_event(_: str) -> None:
-    """Ignore an event: nobody listens."""
+    """Nobody listens."""
 
 
 def write_report(

@@ -53,9 +53,7 @@ class ReportSection:
         entry = find_declared_kind_page(kind)
         facts = dict(entry.facts) if entry else {}
         builder = (
-            str(entry.factory)
-            if entry and kind in KINDS
-            else "embassay.report.overview:build_external_protocol_page"
+            str(entry.factory) if entry and kind in KINDS else "embassay.report.overview:build_external_page"
         )
         return cls(
             kind,
@@ -67,7 +65,7 @@ class ReportSection:
         )
 
     def pages(self, runs: Sequence[ReportRun]) -> list[ReportPage]:
-        """List the pages, one per run of its kind or one of all; none where there is nothing to show."""
+        """The pages, one per run of its kind or one of all; none where there is nothing to show."""
         if not self.kind:
             made = [(runs[0], self._build_page_content(runs))]
         else:
@@ -104,7 +102,7 @@ class ReportPage:
 
     @property
     def slug(self) -> str:
-        """The slug of the page: its place in the address."""
+        """Its place in the address."""
         return self.section.slug + self.ending
 
     @property
@@ -146,7 +144,7 @@ def write_report_page(runs: Sequence[ReportRun], target: Path) -> Path:
 
 
 def list_report_sections(runs: Sequence[ReportRun]) -> tuple[ReportSection, ...]:
-    """List the sections of a report, in the order of the navigation: other packages' after ours."""
+    """Those of a report, in the order of the navigation: the kinds of other packages after ours."""
     kinds = dict.fromkeys(run.record.kind for run in runs)
     ours, others = filter(kinds.__contains__, KINDS), (kind for kind in kinds if kind not in KINDS)
     return (FIRST, *map(ReportSection.of, (*ours, *others)), *LAST)
@@ -161,7 +159,7 @@ def group_navigation_entries(pages: Sequence[ReportPage]) -> dict[str, list[Repo
 
 
 def render_report_page(runs: Sequence[ReportRun]) -> str:
-    """Render the whole report as one page."""
+    """The whole page."""
     pages = [page for section in list_report_sections(runs) for page in section.pages(runs)]
     html = minify_html(
         make_template_environment()

@@ -16,6 +16,7 @@ from embassay.parquet import read_parquet
 from embassay.protocols.kernel import tables as numbers
 from embassay.randomness import make_seeded_generator
 from embassay.registry import import_attribute
+from embassay.report.board import SystemBoard
 from embassay.report.record import RunRecord, SystemOfRun
 from embassay.report.runs import ReportRun
 from embassay.runs.folder import RunFolder
@@ -293,11 +294,11 @@ class JudgedTexts:
             )
 
     def text(self, field: str, item: str) -> str | None:
-        """Find the text of an item's field; None where the run kept none."""
+        """The text, None where the run kept none."""
         return self._fields.get(field, {}).get(item)
 
     def items(self, field: str) -> Iterable[str]:
-        """List the items that have the field, in their order."""
+        """The items that have the field, in their order."""
         return self._fields.get(field, {})
 
 
@@ -316,7 +317,7 @@ class ItemSource:
     excerpts: ExcerptStore
 
     def texts(self, field: str) -> list[int]:
-        """List the number of the excerpt of each item's field."""
+        """The excerpt of each item's field, by number."""
         return [self.excerpts.add(self.judged.text(field, item) or "", LENGTHS[field]) for item in self.ids]
 
 
@@ -407,7 +408,7 @@ def _field_title(field: str) -> str:
 
 
 def _read_item_texts(source: ItemSource) -> dict[str, dict[str, str]]:
-    """Read the texts of items, by field and item."""
+    """By field and item."""
     if source.record.kind != "hume":
         return {}
     by_id: dict[str, dict[str, str]] = {}
@@ -427,7 +428,7 @@ def _list_payload_texts(payload: Mapping[str, Any]) -> Iterator[tuple[str, str]]
 
 @lru_cache(maxsize=4)
 def _read_study_items(path: str) -> tuple[Any, ...]:
-    """Read the items of the study beside the run; none where it is missing or cannot be read."""
+    """The items of the study beside the run; none where it is not there or cannot be read."""
     from embassay.protocols.hume.study import read_study
 
     try:
@@ -512,7 +513,7 @@ class WorstItem:
 
 
 @dataclass(frozen=True)
-class ItemsPage:
+class ItemPage:
     """The content of the page: what is left out, the worst items, and the data of the explorer."""
 
     facts: tuple[str, ...]
@@ -521,8 +522,13 @@ class ItemsPage:
     data: dict[str, Any]
 
 
-def make_item_pages(runs: Sequence[ReportRun]) -> ItemsPage | None:
-    """Make the page of items of all runs; None when none kept items."""
+def item_page(record: RunRecord, board: SystemBoard) -> ItemPage | None:
+    """The page of a record; None when the run kept no items."""
+    return make_item_pages((ReportRun(record, board),))
+
+
+def make_item_pages(runs: Sequence[ReportRun]) -> ItemPage | None:
+    """The page of all runs; None when none kept items."""
     offered = [(run, group) for run in runs for group in read_item_groups(run.record) if group.ids]
     if not offered:
         return None
@@ -545,7 +551,7 @@ def make_item_pages(runs: Sequence[ReportRun]) -> ItemsPage | None:
     ]
     total = sum(len(group.ids) for group in groups)
     systems = {system.name for group in groups for system in group.systems}
-    return ItemsPage(
+    return ItemPage(
         facts=(numbers.format_noun_count(total, "item"), numbers.format_noun_count(len(systems), "system")),
         left_out=tuple(
             _describe_partial_groups(groups, chosen)
@@ -566,7 +572,7 @@ def make_item_pages(runs: Sequence[ReportRun]) -> ItemsPage | None:
 def _pack_group_for_script(
     run: ReportRun, group: ItemGroup, rows: NDArray[np.int64], excerpts: ExcerptStore, *, several: bool
 ) -> dict[str, Any]:
-    """Pack a group of items as the script reads it."""
+    """A group as the script reads it."""
     record = run.record
     folder = RunFolder(record.path)
     ids = [group.ids[row] for row in rows.tolist()]
@@ -589,24 +595,23 @@ def _pack_group_for_script(
 
 
 def _find_item_part_builder(name: str) -> Callable[[ItemSource], Part]:
-    """Find what makes the part of a kind of item; of SAGE's by the kind's name."""
+    """What makes the part of a kind of item; of SAGE's by the kind's name."""
     module = {"reworded": "pteb.drops", "values": "items"}.get(name, "sage.edits")
-    # Each kind of item has its builder in the module of its page, under its own name.
     return import_attribute(f"embassay.report.{module}:make_{name}_part")  # type: ignore[no-any-return]
 
 
 def _scale_to_ten_thousandths(column: Sequence[float]) -> list[int | None]:
-    """Scale values to whole ten-thousandths, None where missing."""
+    """Ten-thousandths, None where missing."""
     return [None if value != value else round(value * SCALE) for value in column]
 
 
 def _describe_partial_groups(groups: Sequence[ItemGroup], chosen: Sequence[NDArray[np.int64]]) -> list[str]:
-    """Describe which groups are shown in part, and which part."""
+    """Which groups are shown in part, and which part."""
     return [
         (
             f"{group.kind.title}, {group.dataset}: {numbers.format_count(len(rows))} of "
             f"{numbers.format_noun_count(len(group.ids), group.kind.noun)}, half of them the worst by every "
-            "measure, half sampled at random with the seed. All are in items/."
+            "measure, half drawn at random with the seed. All are in items/."
         )
         for group, rows in zip(groups, chosen, strict=True)
         if len(rows) < len(group.ids)
@@ -614,15 +619,15 @@ def _describe_partial_groups(groups: Sequence[ItemGroup], chosen: Sequence[NDArr
 
 
 def _summarise_partial_groups(groups: Sequence[ItemGroup], chosen: Sequence[NDArray[np.int64]]) -> list[str]:
-    """Say in one sentence which groups are shown in part."""
+    """The same in one sentence."""
     shown, total = sum(map(len, chosen)), sum(len(group.ids) for group in groups)
     if shown == total:
         return []
     return [
         (
             f"This report of several runs shows {numbers.format_count(shown)} of "
-            f"{numbers.format_noun_count(total, 'item')}. Where some are left out, half are the worst by every measure "
-            "and half a random sample. The report of each run shows more; its folder items/ has all."
+            f"{numbers.format_noun_count(total, 'item')}: where not all, half of them the worst by every measure, "
+            "half drawn at random with the seed. The report of each run has more; its folder items/ has all."
         )
     ]
 

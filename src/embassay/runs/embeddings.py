@@ -219,11 +219,10 @@ class CachedEncoder(EncoderStandIn):
         """What a copy has counted since it was last asked; None of the original, which has counted it."""
         if not self._away:
             return None
-        # A copy starts at 0 again, so that nothing is counted twice.
         counts, self.counts = self.counts, EncodingCounts()
         return RemoteEncodingCounts(counts, dict(self.failures))
 
-    def add_encoding_counts(self, account: RemoteEncodingCounts) -> None:
+    def accept(self, account: RemoteEncodingCounts) -> None:
         """Count what a copy did, and tell of it."""
         done, mine = account.counts, self.counts
         mine.encoded += done.encoded
@@ -251,7 +250,7 @@ class CachedEncoder(EncoderStandIn):
         return vectors.take([row[text] for text in texts], axis=0)
 
     def _allocate_vectors(self, distinct: int, texts: int) -> Vectors:
-        """Allocate the vectors of so many distinct texts."""
+        """Where the vectors of so many distinct texts go."""
         # As they are made, and in the order of the texts.
         check_memory_fits(
             WorkMemoryEstimate({f"the vectors of {texts:,} texts": 4 * (distinct + texts) * self.dim})
@@ -265,7 +264,7 @@ class CachedEncoder(EncoderStandIn):
         self.cache.write(key, self.identity, vectors)
 
     def _make_missing_vector(self) -> Vectors:
-        """Make what stands in place of the vector of a text that cannot be encoded."""
+        """In place of the vector of a text that cannot be encoded."""
         return np.full((1, self.dim), np.nan, dtype=np.float32)
 
     def prefetch_embeddings(self, calls: Iterable[tuple[Sequence[str], Role | None]]) -> None:
@@ -286,7 +285,7 @@ class CachedEncoder(EncoderStandIn):
     def missing(
         self, texts: Sequence[str], *, role: Role | None = None
     ) -> Iterator[tuple[bytes, Sequence[str]]]:
-        """The missing chunks, which `encode` would have to make, with their keys."""
+        """The chunks that `encode` would have to make, with their keys: what is not in the cache."""
         role = role if self.uses_roles else None
         for chunk in self._cut_texts_into_chunks(texts)[1]:
             key = make_chunk_cache_key(self.identity, role, chunk)
@@ -327,7 +326,7 @@ class CachedEncoder(EncoderStandIn):
     def _ask_encoder(
         self, chunks: Sequence[Sequence[str]], role: Role | None
     ) -> Iterator[tuple[int, Vectors | TextRefused]]:
-        """Ask the encoder for the vectors of each chunk: many at once where it can."""
+        """What the encoder says to each chunk: many at once where it can."""
         many = getattr(self.encoder, "encode_chunks", None)
         if many is not None and len(chunks):
             yield from many(chunks, role=role)
@@ -368,7 +367,7 @@ class CachedEncoder(EncoderStandIn):
     def _note_failed_text(self, text: str, refusal: TextRefused) -> None:
         self.failures[text] = refusal.message
         if len(self.failures) >= _HOPELESS and not self.counts.encoded + self.counts.cached:
-            raise ModelError(f"The model refuses every text: {refusal.message}")
+            raise ModelError(f"No text is taken: {refusal.message}")
 
     def _time_encoding(
         self, steps: Iterator[tuple[int, Vectors | TextRefused]]
@@ -405,7 +404,7 @@ class CachedEncoder(EncoderStandIn):
         return vectors
 
     def _count_truncated_texts(self, key: bytes, texts: Sequence[str]) -> int:
-        """Count how many of the chunk's texts are too long; the count is kept beside its vectors."""
+        """How many of the chunk's texts are too long: counted once, then kept beside its vectors."""
         if self.max_tokens is None:
             return 0
         cut = self.cache.read_truncated_count(key)
@@ -468,7 +467,7 @@ class CachedRaggedEncoder(CachedEncoder):
 
     @property
     def width(self) -> int:
-        """The width of a row: how many values it has."""
+        """Values of a row."""
         return int(self.encoder.width)  # type: ignore[attr-defined]
 
     @property

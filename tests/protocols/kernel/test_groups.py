@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.kernel.estimates import estimate_column_statistic
+from embassay.protocols.kernel.estimates import estimate
 from embassay.protocols.kernel.groups import (
     describe_bootstrap_units,
     find_item_groups,
@@ -107,7 +107,7 @@ def test_summaries_of_one_source_are_no_items_of_their_own() -> None:
         values = np.repeat(rng.normal(0, 1, 40), 8) + rng.normal(0, 1, 320)
         context = PtebContext(f"{world}", open_tokenizer("words"), 1, PtebOptions(resamples=300))
         for place, groups in enumerate((None, labels)):
-            row = estimate_column_statistic(
+            row = estimate(
                 values[:, None], lambda means: means[..., 0], context, "items", groups=groups
             ).score("m")
             assert row.ci_low is not None
@@ -121,11 +121,7 @@ def test_summaries_of_one_source_are_no_items_of_their_own() -> None:
 def test_lost_items_leave_their_group() -> None:
     values = np.array([[1.0], [np.nan], [3.0], [5.0]])
     context = PtebContext("d", open_tokenizer("words"), 1, PtebOptions(resamples=50))
-    found = estimate_column_statistic(
-        values, lambda means: means[..., 0], context, "items", groups=np.array([0, 1, 2, 2])
-    )
+    found = estimate(values, lambda means: means[..., 0], context, "items", groups=np.array([0, 1, 2, 2]))
     assert (found.n, found.units, found.value) == (3, 2, 3.0)
-    one = estimate_column_statistic(
-        values, lambda means: means[..., 0], context, "items", groups=np.array([0, 0, 0, 0])
-    )
+    one = estimate(values, lambda means: means[..., 0], context, "items", groups=np.array([0, 0, 0, 0]))
     assert not len(one.replicates)

@@ -196,7 +196,7 @@ def test_nothing_of_a_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     alone = SageProtocol().forecast_request_cost(replace(request, datasets=("cqadupstack",)))
     assert {cell.dataset for cell in alone.cells} == members
     for told in (foreseen, alone):
-        assert told.notes[0].startswith("0 of 1 datasets of cqadupstack are on this machine")
+        assert told.notes[0].startswith("0 of 1 sets of cqadupstack are on this machine")
         assert "embassay data fetch cqadupstack" in told.notes[0]
         assert "cqadupstack-android" in told.notes[1]
     with pytest.raises(DataError, match="nothing from the suite 'cqadupstack'") as caught:
@@ -214,7 +214,7 @@ def test_tasks_of_the_run_choose_members(mirror: Path) -> None:
     )
     assert [one.name for one in plan.datasets] == ["billsum", "cnn-dailymail", "sumpubmed"]
     assert plan.suites[0].count() == (3, 3)
-    with pytest.raises(UsageError, match="has no datasets for robustness"):
+    with pytest.raises(UsageError, match="has nothing for robustness"):
         SageProtocol().plan_run(
             Request(("jaccard",), ("robustness",), ("beir",), tokenizer="words", options=options)
         )
@@ -238,7 +238,7 @@ def test_a_dry_run_prices_and_counts(part: Path) -> None:
     shutil.rmtree(part / "nfcorpus")
     request = Request(("jaccard",), (), ("beir",), tokenizer="words", options=sage.SageOptions())
     foreseen = SageProtocol().forecast_request_cost(request)
-    assert "14 of 15 datasets of beir" in foreseen.notes[0]
+    assert "14 of 15 sets of beir" in foreseen.notes[0]
     assert foreseen.notes[1].endswith(": nfcorpus.")
     constant = next(c for c in foreseen.cells if (c.dataset, c.system) == ("nfcorpus", "constant"))
     assert (constant.items, constant.texts, constant.fetched) == (3_633, 19 * 3_633, False)
@@ -262,3 +262,12 @@ def test_the_cache_is_the_one_that_is_named_now(monkeypatch, tmp_path):
     other = open_embedding_cache(None)
     assert [cache.path.parent.name for cache in (one, other)] == ["one", "other"]
     assert open_embedding_cache(tmp_path / "own").path == tmp_path / "own"
+
+
+def test_a_set_without_the_columns_of_its_task_is_absent(part: Path) -> None:
+    """Its tables are there and lack the judgements: the other sets of the suite are planned all the same."""
+    (part / "nfcorpus" / "qrels.jsonl").unlink()
+    request = Request(("jaccard",), (), ("beir",), tokenizer="words", options=sage.SageOptions())
+    foreseen = SageProtocol().forecast_request_cost(request)
+    assert "14 of 15 sets of beir" in foreseen.notes[0]
+    assert foreseen.notes[1].endswith(": nfcorpus.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from embassay.protocols.kernel.estimates import estimate_column_statistic
+from embassay.protocols.kernel.estimates import estimate
 from embassay.protocols.sage import clustering, preference, retrieval, robustness, sensitivity
 from embassay.protocols.sage.preference import HumanPreferences
 from embassay.records import Documents, LabelledTexts, RetrievalSet, SummaryComparisons, SummaryRatings
@@ -77,8 +77,8 @@ def test_lost_rows_stay_paired(context):
     columns = np.random.default_rng(3).random((50, 2))
     broken = columns.copy()
     broken[[4, 9]] = np.nan
-    whole = estimate_column_statistic(columns, lambda means: means[..., 0], context(), "documents")
-    rest = estimate_column_statistic(broken, lambda means: means[..., 0], context(), "documents")
+    whole = estimate(columns, lambda means: means[..., 0], context(), "documents")
+    rest = estimate(broken, lambda means: means[..., 0], context(), "documents")
     assert rest.n == 48
     assert rest.value == pytest.approx(columns[np.isfinite(broken[:, 0]), 0].mean())
     assert np.corrcoef(whole.replicates, rest.replicates)[0, 1] > 0.9

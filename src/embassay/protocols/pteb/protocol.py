@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import starmap
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,18 +19,14 @@ from embassay.protocols.kernel.session import (
     make_unknown_price_error,
 )
 from embassay.protocols.kernel.tables import ColumnTable
-from embassay.protocols.pteb.conclusions import (
-    build_paraphrasing_record,
-    conclude_run,
-    conclude_run_of_originals,
-)
+from embassay.protocols.pteb.conclusions import build_paraphrase_record, conclude_originals, conclude_run
 from embassay.protocols.pteb.freshness import find_fresh_datasets, make_freshness_tables
 from embassay.protocols.pteb.options import Request
 from embassay.protocols.pteb.paraphrasing import LLMParaphraser
 from embassay.protocols.pteb.plan import (
     ParaphraseSource,
     PtebPlan,
-    add_cells_of_reworded_runs,
+    add_run_cells,
     make_plan,
     open_paraphrase_sources,
 )
@@ -44,7 +39,7 @@ from embassay.protocols.pteb.validity.sheet import (
     RatingSheetLine,
     collect_sheet_ratings,
     draw_rating_units,
-    make_blank_rating_sheet,
+    make_rating_table,
     read_rating_sheet,
 )
 from embassay.protocols.wordings.protocol import (
@@ -53,12 +48,12 @@ from embassay.protocols.wordings.protocol import (
     Seeds,
     WordedProtocol,
     WordingWriter,
-    forecast_evaluation_costs,
+    forecast_evaluations,
 )
 from embassay.protocols.wordings.records import SourceText
 from embassay.protocols.wordings.scores import ORIGINAL
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.records import ResultRow
+from embassay.records import Result
 from embassay.runs.execution import Workers
 from embassay.runs.folder import CellRecord
 from embassay.runs.forecast import CellForecast, RunForecast, estimate_server_seconds
@@ -95,8 +90,8 @@ def run(
         without = None if arguments.get("original_only") else _find_unparaphrased_dataset(sources, arguments)
         if without is not None:
             warnings.warn(
-                f"No paraphraser was given and {without} has no paraphrases, so only original texts get scores. "
-                "Pass one, such as paraphraser='ollama:gemma3:27b'.", stacklevel=2
+                f"No paraphraser is named and {without} has no paraphrases: only its original texts get scores. "
+                "Name one, such as paraphraser='ollama:gemma3:27b'.", stacklevel=2
             )  # fmt: skip
             arguments["original_only"] = True
         paraphraser = () if arguments.get("original_only") else "recorded"
@@ -130,7 +125,7 @@ class PtebProtocol(WordedProtocol):
     """The lines of filled-in sheets."""
 
     def plan_run(self, request: Request, cache: Path | None = None, ledger: Ledger | None = None) -> PtebPlan:
-        """Plan the cells of the texts as they are, and open the sources of their wordings."""
+        """The cells of the texts as they are, and the sources of their wordings, opened."""
         plan = make_plan(request, cache, ledger)
         find_fresh_datasets(plan)  # a wrong one is told before any work
         self.rated = [line for path in request.ratings for line in read_rating_sheet(Path(path))]
@@ -144,17 +139,17 @@ class PtebProtocol(WordedProtocol):
         return plan
 
     @property
-    def seeds_of_runs_so_far(self) -> Seeds:
+    def run_seeds(self) -> Seeds:
         """Those of the runs so far."""
         return self.growth.seeds if self.growth else {}
 
     def forecast_cost(self, plan: PtebPlan, *, measure: bool = True) -> RunForecast:
         """The cost of every source's wordings, then of every task on every dataset with every system, all runs
         together."""
-        return forecast_pteb_cost(plan, self.sources, self.seeds_of_runs_so_far, measure=measure)
+        return forecast_pteb_cost(plan, self.sources, self.run_seeds, measure=measure)
 
     def format_python_call(self, request: Request, out: Path) -> str:
-        """Format the call of `embassay.pteb.run` that makes the run, with the paraphrasers."""
+        """With `embassay.pteb.run`, and the paraphrasers."""
         how = "original_only=True" if request.original_only else f"paraphraser={list(request.paraphrasers)!r}"
         return (
             f"embassay.pteb.run({list(request.systems)!r}, {how}, datasets={list(request.datasets)!r}, "
@@ -162,73 +157,66 @@ class PtebProtocol(WordedProtocol):
         )
 
     def check_prices_known(self, plan: PtebPlan, max_usd: float | None) -> None:
-        """Check that the prices of systems and of paraphrasers are known where the cost is limited."""
+        """Of systems, and of paraphrasers."""
         super().check_prices_known(plan, max_usd)
         for source in self.sources if max_usd is not None else ():
             if isinstance(source.paraphraser, LLMParaphraser) and source.paraphraser.price is None:
                 raise make_unknown_price_error(source.name)
 
-    def list_own_manifest_fields(self, plan: PtebPlan) -> dict[str, Any]:
+    def describe_run(self, plan: PtebPlan) -> dict[str, Any]:
         """Which step it is, and what there is to say of the wordings."""
         if self.growth is None:
             return {"step": ORIGINAL}
         return {
             "step": "run",
-            "paraphrases": build_paraphrasing_record(self.folder, self.sources, self.growth, plan.datasets),
+            "paraphrases": build_paraphrase_record(self.folder, self.sources, self.growth, plan.datasets),
         }
 
     def run_cells(self, session: CellRunAttempt, listener: SilentListener) -> None:
-        """Run the cells of the texts as they are, then of round after round of wordings."""
+        """The texts as they are, then round after round: wordings first, then what follows from them."""
         if self.growth is None:
             session.do(listener)
             return
         plan: Any = session.plan
         session.whole = False
-        paraphrases = ParaphraseSet.create_in_folder(self.folder.path / PARAPHRASES)
+        paraphrases = ParaphraseSet.create(self.folder.path / PARAPHRASES)
         writer = WordingWriter(paraphrases, session.accounts.ledger, listener)
         session.do(listener)
         asked = {dataset.name: tuple(plan.list_texts_to_rewrite(dataset)) for dataset in plan.datasets}
         while self.growth.grows:
             writer.write(
-                plan.datasets,
-                self.sources,
-                self.seeds_of_runs_so_far,
-                lambda _, dataset, __: asked[dataset.name],
+                plan.datasets, self.sources, self.run_seeds, lambda _, dataset, __: asked[dataset.name]
             )
-            session.plan = add_cells_of_reworded_runs(
-                plan, self.folder, paraphrases, self.sources, self.seeds_of_runs_so_far
-            )
+            session.plan = add_run_cells(plan, self.folder, paraphrases, self.sources, self.run_seeds)
             session.do(listener)
             self.growth.add_needed_runs(session.list_ended_cells())
         session.whole = True
 
     def list_closing_manifest_fields(self, session: CellRunAttempt) -> Mapping[str, Any]:
-        """What closing manifests say besides: what became of the wordings."""
-        return self.list_own_manifest_fields(cast(PtebPlan, session.plan))
+        """What became of the wordings."""
+        return self.describe_run(cast(PtebPlan, session.plan))
 
     def draw_conclusions(
-        self, plan: PtebPlan, records: Sequence[CellRecord], rows: Sequence[ResultRow]
+        self, plan: PtebPlan, records: Sequence[CellRecord], rows: Sequence[Result]
     ) -> RunConclusions:
-        """Draw the run's conclusions: scores, drops, ranks and tables; of originals, their scores."""
+        """Scores, drops, ranks and tables; of the texts as they are, their scores."""
         if self.growth is None:
-            return conclude_run_of_originals(plan, records)
-        concluded = conclude_run(plan, self.folder, self.sources, self.seeds_of_runs_so_far, records, rows)
-        fresh = tuple(
-            make_freshness_tables(plan, self.folder, self.sources, self.seeds_of_runs_so_far, records)
-        )
+            return conclude_originals(plan, records)
+        concluded = conclude_run(plan, self.folder, self.sources, self.run_seeds, records, rows)
+        fresh = tuple(make_freshness_tables(plan, self.folder, self.sources, self.run_seeds, records))
         rated, tables = self._conclude_human_ratings(plan, records, concluded.rows)
         return replace(concluded, rows=[*concluded.rows, *rated], tables=(*concluded.tables, *fresh, *tables))
 
     def _conclude_human_ratings(
-        self, plan: PtebPlan, records: Sequence[CellRecord], rows: Sequence[ResultRow]
-    ) -> tuple[list[ResultRow], list[ColumnTable]]:
-        """Make the rating sheet for people and conclude from their ratings, where either is wanted."""
+        self, plan: PtebPlan, records: Sequence[CellRecord], rows: Sequence[Result]
+    ) -> tuple[list[Result], list[ColumnTable]]:
+        """The sheet for people, and what their ratings say, where either is wanted."""
         request = plan.request
         if not (request.to_rate or self.rated):
             return [], []
-        paraphrases = ParaphraseSet.create_in_folder(self.folder.path / PARAPHRASES)
-        drawn = draw_rating_units(plan, paraphrases, self.sources, self.seeds_of_runs_so_far)
-        tables = [make_blank_rating_sheet(drawn, request.to_rate)] if request.to_rate else []
+        paraphrases = ParaphraseSet.create(self.folder.path / PARAPHRASES)
+        drawn = draw_rating_units(plan, paraphrases, self.sources, self.run_seeds)
+        tables = [make_rating_table(drawn, request.to_rate)] if request.to_rate else []
         if not self.rated:
             return [], tables
         ratings = collect_sheet_ratings(self.rated, drawn)
@@ -251,7 +239,7 @@ def forecast_pteb_cost(
     return RunForecast(
         (
             *_forecast_paraphrases(plan, sources, seeds),
-            *forecast_evaluation_costs(plan, sources, seeds, measure=measure),
+            *forecast_evaluations(plan, sources, seeds, measure=measure),
         )
     )
 
@@ -267,19 +255,19 @@ def _forecast_paraphrases(
             )
             writer = source.paraphraser
             yield (
-                _forecast_paraphrase_answers(head, writer, plan.list_texts_to_rewrite(dataset), runs)
+                _forecast_model_answers(head, writer, plan.list_texts_to_rewrite(dataset), runs)
                 if isinstance(writer, LLMParaphraser)
                 else head
             )
 
 
-def _forecast_paraphrase_answers(
+def _forecast_model_answers(
     head: CellForecast, writer: LLMParaphraser, asked: Sequence[SourceText], runs: Sequence[int]
 ) -> CellForecast:
     """`head` with what the answers come to that the cache does not have."""
     missing = [(text, seed) for seed in runs for text in asked if not writer.is_text_free_of_cost(text, seed)]
     written = estimate_server_tokens([text.text for text, _ in missing])
-    questions = list(starmap(writer.question, missing))
+    questions = [writer.question(text, seed) for text, seed in missing]
     read = estimate_server_tokens(
         [message.content for question in questions for message in question.messages]
     )

@@ -18,10 +18,10 @@ from embassay.contracts import Similarity
 from embassay.protocols.kernel.estimates import (
     Estimate,
     Items,
-    LostItems,
+    Lost,
     Statistic,
     average_estimates,
-    estimate_column_statistic,
+    estimate,
     make_undefined_score,
 )
 from embassay.protocols.kernel.groups import describe_bootstrap_units, find_item_groups
@@ -59,7 +59,7 @@ class _TaskHalf:
 
 
 def evaluate_system(system: Similarity, data: HumanPreferences, context: SageContext) -> TaskOutcome:
-    """Evaluate a system on a dataset's comparisons, ratings or both."""
+    """Score one system on one dataset's comparisons, ratings or both."""
     items = Items()
     parts: dict[str, _TaskHalf] = {}
     if data.comparisons is not None and len(data.comparisons):
@@ -76,7 +76,7 @@ def evaluate_system(system: Similarity, data: HumanPreferences, context: SageCon
 
 
 def compute_choice_scores(means: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute accuracy, precision, recall, F1 from means of correct, true positive and the like.
+    """Accuracy, precision, recall, F1 from the means of (correct, true positive, predicted, actual): (..., 4).
 
     Precision and recall are 0 when nothing is predicted or nothing is positive, F1 when both are.
     """
@@ -89,7 +89,7 @@ def compute_choice_scores(means: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def compute_mapped_pearson(means: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute (r + 1) / 2 from the means of (x, y, xx, yy, xy), (..., 5); NaN for no variance."""
+    """(r + 1) / 2 from the means of (x, y, xx, yy, xy), (..., 5); NaN where x or y does not vary."""
     x, y, xx, yy, xy = np.moveaxis(means, -1, 0)
     # Rounding may leave the variance of a resample of equal values a little below 0.
     spread = np.clip(xx - x * x, 0, None) * np.clip(yy - y * y, 0, None)
@@ -109,7 +109,7 @@ def _score_choices(
     credit = (predicted == data.choice).astype(np.float64)
     if context.options.preference_ties == "half":
         predicted[tied == 1] = credit[tied == 1] = 0.5
-    lost = LostItems(system, data.ids, "comparisons")
+    lost = Lost(system, data.ids, "comparisons")
     lost.note_undefined_similarities(first, data.sources, data.first)
     lost.note_undefined_similarities(second, data.sources, data.second)
     credit[lost.rows] = tied[lost.rows] = np.nan
@@ -128,9 +128,7 @@ def _score_choices(
     method = describe_bootstrap_units("comparisons", SummaryComparisons, groups)
 
     def estimate_over_comparisons(columns: Columns, statistic: Statistic, *, share: bool) -> Estimate:
-        return estimate_column_statistic(
-            columns, statistic, context, "comparisons", method, share=share, groups=groups
-        )
+        return estimate(columns, statistic, context, "comparisons", method, share=share, groups=groups)
 
     figures = [
         estimate_over_comparisons(columns, partial(_select_choice_score, i), share=name == "accuracy")
@@ -149,12 +147,12 @@ def _select_choice_score(place: int, means: NDArray[np.float64]) -> NDArray[np.f
 def _score_ratings(system: Similarity, data: SummaryRatings, context: SageContext, items: Items) -> _TaskHalf:
     similarity = system.pairs(data.sources, data.summaries).astype(np.float64)
     items.add(data.ids, similarity, "similarity", "rating")
-    lost = LostItems(system, data.ids, "rated summaries")
+    lost = Lost(system, data.ids, "rated summaries")
     lost.note_undefined_similarities(similarity, data.sources, data.summaries)
     if lost.too_many_lost_reason:
         return _make_undefined_half(("score",), lost, len(data), *data.axes)
     # Standardised first, so that sums of squares of values around 0.99 lose no digits.
-    standard = _standardise_values(similarity)
+    standard = _standardise(similarity)
     scores, axes, skipped, groups = [], [], [*lost.skipped], find_item_groups(data)
     method = describe_bootstrap_units("ratings", SummaryRatings, groups)
     for axis, ratings in data.axes.items():
@@ -162,7 +160,7 @@ def _score_ratings(system: Similarity, data: SummaryRatings, context: SageContex
         items.add(data.ids, ratings, axis, "human")
         if missing := int((~rated).sum()):
             skipped.append(SkippedItems(f"no rating on {axis}", missing))
-        x, y = standard[rated], _standardise_values(ratings[rated])
+        x, y = standard[rated], _standardise(ratings[rated])
         kept = ~np.isnan(x)
         if kept.sum() < 2 or not x[kept].any() or not y[kept].any():
             reason = f"the {'similarity' if kept.sum() > 1 and not x[kept].any() else 'rating'} does not vary"
@@ -170,7 +168,7 @@ def _score_ratings(system: Similarity, data: SummaryRatings, context: SageContex
             continue
         columns = np.stack([x, y, x * x, y * y, x * y], axis=1)
         strata = None if groups is None else np.unique(groups[rated], return_inverse=True)[1]
-        figure = estimate_column_statistic(
+        figure = estimate(
             columns, compute_mapped_pearson, context, f"ratings:{len(x)}", method, groups=strata
         )
         scores.append(figure.score("score", variant=axis))
@@ -184,8 +182,8 @@ def _score_ratings(system: Similarity, data: SummaryRatings, context: SageContex
     return _TaskHalf(tuple(scores), whole.component(), whole, tuple(skipped))
 
 
-def _make_undefined_half(measures: Sequence[str], lost: LostItems, n: int, *variants: str) -> _TaskHalf:
-    """Make a half of the task that lost too many of its rows."""
+def _make_undefined_half(measures: Sequence[str], lost: Lost, n: int, *variants: str) -> _TaskHalf:
+    """A half that lost too many of its rows."""
     reason, left = lost.too_many_lost_reason, n - len(lost.rows)
     rows = [
         make_undefined_score(measure, left, reason, variant=variant)
@@ -209,7 +207,7 @@ def _make_headline_score(parts: dict[str, _TaskHalf]) -> Score:
     return Score(HEADLINE, score.value, n, score.ci_low, score.ci_high, method=whole.method)
 
 
-def _standardise_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _standardise(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Mean 0 and variance 1; all zeros if the values are constant to within float noise. NaN stays, and counts not."""
     defined = values[~np.isnan(values)]
     if not len(defined):

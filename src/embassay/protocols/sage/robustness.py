@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.protocols.kernel.estimates import Items, LostItems, estimate_column_statistic
+from embassay.protocols.kernel.estimates import Items, Lost, estimate
 from embassay.protocols.sage.options import parse_edit_names
 from embassay.protocols.sage.tasks import (
     EDITS,
@@ -45,7 +45,7 @@ def evaluate_system(system: Similarity, data: Documents, context: SageContext) -
     similarity = {
         name: system.pairs(data.texts, texts).astype(np.float64).round(6) for name, texts in variants.items()
     }
-    items, lost = Items(), LostItems(system, data.ids, "documents")
+    items, lost = Items(), Lost(system, data.ids, "documents")
     for name, texts in variants.items():
         lost.note_undefined_similarities(similarity[name], data.texts, texts)
     if lost.too_many_lost_reason:
@@ -65,7 +65,7 @@ def evaluate_system(system: Similarity, data: Documents, context: SageContext) -
         items.add(data.ids, column, measure, variant)
     not_shares = (HEADLINE, "similarity")
     estimates = [
-        estimate_column_statistic(
+        estimate(
             columns[:, [i]], lambda means: means[..., 0], context, "documents", share=name not in not_shares
         )
         for i, (name, _) in enumerate(names)

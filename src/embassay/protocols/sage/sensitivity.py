@@ -13,13 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.protocols.kernel.estimates import (
-    Estimate,
-    Items,
-    LostItems,
-    average_estimates,
-    estimate_column_statistic,
-)
+from embassay.protocols.kernel.estimates import Estimate, Items, Lost, average_estimates, estimate
 from embassay.protocols.sage.tasks import (
     INSERTED,
     INSERTIONS,
@@ -59,9 +53,9 @@ def evaluate_system(system: Similarity, data: Documents, context: SageContext) -
 
     Those of under two tokens, and those that lost a version, are skipped and counted.
     """
-    documents, skipped = _drop_too_short_documents(shorten_documents(data, context), context)
+    documents, skipped = _select_long_documents(shorten_documents(data, context), context)
     items, scores, wholes = Items(), [], []
-    lost = LostItems(system, documents.ids, "documents")
+    lost = Lost(system, documents.ids, "documents")
     similar = {kind: _measure_version_similarity(system, kind, documents, lost, context) for kind in KINDS}
     for kind, similarity in similar.items():
         for variant, column in zip(kind.variants, similarity.T, strict=True):
@@ -84,7 +78,7 @@ def evaluate_system(system: Similarity, data: Documents, context: SageContext) -
 
 
 def _measure_version_similarity(
-    system: Similarity, kind: _EditKind, documents: Documents, lost: LostItems, context: SageContext
+    system: Similarity, kind: _EditKind, documents: Documents, lost: Lost, context: SageContext
 ) -> NDArray[np.float64]:
     """Similarity of every document and its versions of one kind: (documents, variants)."""
     columns = []
@@ -116,9 +110,7 @@ def _score_edit_kind(
     names += [("similarity", variant) for variant in kind.variants]
     names += [("similarity", f"{kind.name}:p={size:g}") for size in kind.sizes]
     estimates = [
-        estimate_column_statistic(
-            columns[:, [i]], lambda means: means[..., 0], context, "documents", METHOD, share=i == FALLS
-        )
+        estimate(columns[:, [i]], lambda means: means[..., 0], context, "documents", METHOD, share=i == FALLS)
         for i in range(len(names))
     ]
     rows = [
@@ -128,9 +120,7 @@ def _score_edit_kind(
     # Fewer documents leave no two to each half that the map is fitted on.
     if estimates[0].n >= 4:
         close = 1 - np.abs(_calibrate_similarity(similarity, target, context) - target)
-        row = estimate_column_statistic(
-            close.mean(axis=1)[:, None], lambda means: means[..., 0], context, "documents", METHOD
-        )
+        row = estimate(close.mean(axis=1)[:, None], lambda means: means[..., 0], context, "documents", METHOD)
         rows.append(row.score("sensitivity_calibrated", variant=kind.name))
     return estimates[0], rows
 
@@ -170,7 +160,7 @@ def fit_isotonic_map(
     return curve
 
 
-def _drop_too_short_documents(
+def _select_long_documents(
     data: Documents, context: SageContext
 ) -> tuple[Documents, tuple[SkippedItems, ...]]:
     keep = [len(tokens) > 1 for tokens in context.tokenizer.encode_batch(data.texts)]

@@ -22,9 +22,9 @@ from embassay.measures.clusters import cluster_by_complete_linkage, restore_item
 from embassay.protocols.kernel.estimates import (
     Estimate,
     Items,
-    LostItems,
+    Lost,
     average_scores_over_sets,
-    bootstrap_v_measure_over_texts,
+    bootstrap_set_v_measure,
 )
 from embassay.protocols.tasks.task import (
     ParaphrasedData,
@@ -34,8 +34,8 @@ from embassay.protocols.tasks.task import (
     Wording,
     list_item_places,
     make_task_outcome,
+    replace_row_texts,
     reword_texts,
-    select_rows_and_replace_texts,
 )
 from embassay.records import LabelledTexts, Score, SkippedItems, TaskOutcome
 
@@ -64,7 +64,7 @@ def evaluate_system(
         how, clustered = "complete linkage", _make_distance_clusterer(system, data, context, give_k)
     if not give_k:
         how += ", number of clusters by silhouette"
-    lost = LostItems(system, data.ids, "texts")
+    lost = Lost(system, data.ids, "texts")
     lost.note_unencoded_texts(data.texts)
     if lost.too_many_lost_reason:
         return lost.make_outcome_without_score(HEADLINE, items)
@@ -77,13 +77,13 @@ def evaluate_system(
             continue
         drawn, clusters = clustered(kept)
         if len(drawn) < len(kept):
-            notes.append(f"set {name!r}: {len(drawn)} of {len(kept)} texts, sampled by label")
+            notes.append(f"set {name!r}: {len(drawn)} of {len(kept)} texts, drawn by label")
         labels = [data.labels[row] for row in drawn]
         kinds = len(set(labels))
         if 2 * kinds > len(labels):
             # A cluster for each text would be almost pure, and V-measure is not corrected for chance.
             notes.append(
-                f"set {name!r}: {len(labels)} texts have {kinds} labels, so random clusters also score high"
+                f"set {name!r}: {len(labels)} texts have {kinds} labels, so random clusters score high too"
             )
         value = v_measure(labels, clusters.tolist())
         items.add([name], np.array([value]), HEADLINE)
@@ -95,23 +95,21 @@ def evaluate_system(
             first = name, dict(zip(drawn, clusters.tolist(), strict=True))
     alone = len(scores) == 1
     estimate = (
-        bootstrap_v_measure_over_texts(data, *first, context)
-        if alone
-        else average_scores_over_sets(scores, context)
+        bootstrap_set_v_measure(data, *first, context) if alone else average_scores_over_sets(scores, context)
     )
-    return _make_outcome_over_sets(how, estimate, scores, items, skipped, notes)
+    return _make_mean_outcome(how, estimate, scores, items, skipped, notes)
 
 
 def list_texts(data: LabelledTexts) -> Iterator[Place]:
-    """List every text of the dataset with its place."""
+    """Every text."""
     return list_item_places("text", data.ids, data.texts)
 
 
 def replace_texts(data: LabelledTexts, wording: Wording) -> ParaphrasedData:
-    """Replace every text by its paraphrase; one that has none drops out of its set."""
+    """Every text paraphrased; one that has none drops out of its set."""
     wordings = reword_texts(list_texts(data), wording)
     rows = [row for row, text in enumerate(wordings) if text is not None]
-    return select_rows_and_replace_texts(data, {"texts": wordings}, rows, "texts")
+    return replace_row_texts(data, {"texts": wordings}, rows, "texts")
 
 
 def cluster_by_k_means(vectors: NDArray[np.float32], n_clusters: int, seed: int) -> Clusters:
@@ -196,7 +194,7 @@ def _group_rows_by_set(data: LabelledTexts, kept: NDArray[np.bool_]) -> dict[str
     return rows
 
 
-def _make_outcome_over_sets(
+def _make_mean_outcome(
     how: str,
     estimate: Estimate | None,
     scores: list[Score],

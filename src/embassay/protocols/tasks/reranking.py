@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
 from embassay.measures import average_precision, pair_average_precision
-from embassay.protocols.kernel.estimates import Items, LostItems, estimate_column_statistic
+from embassay.protocols.kernel.estimates import Items, Lost, estimate
 from embassay.protocols.tasks.task import (
     ItemTextsAndWordings,
     ParaphrasedData,
@@ -24,15 +24,15 @@ from embassay.protocols.tasks.task import (
     PtebContext,
     Wording,
     list_left_out_rows,
-    list_numbered_text_places,
-    make_numbered_text_ids,
+    list_numbered_places,
     make_task_outcome,
-    measure_similarity_to_anchors,
+    measure_nearest_anchor,
+    number_texts,
 )
 from embassay.records import RerankingSet, TaskOutcome
 
 HEADLINE = "map"
-ONE_SIDED = "queries left without a relevant or an irrelevant candidate"
+ONE_SIDED = "queries left without a relevant or without an irrelevant candidate"
 
 Values = NDArray[np.float64]
 
@@ -46,12 +46,12 @@ def evaluate_system(
 ) -> TaskOutcome:
     """Score one system; items are the average precision, `ap`, of each query, by default
     `average_precision_of_worst_order`."""
-    return evaluate_known_similarities(
-        system, data, measure_similarity_to_anchors(system, data.queries, data.candidates), context, precision
+    return score_similarities(
+        system, data, measure_nearest_anchor(system, data.queries, data.candidates), context, precision
     )
 
 
-def evaluate_known_similarities(
+def score_similarities(
     system: Similarity,
     data: RerankingSet,
     similar: Sequence[Values],
@@ -60,11 +60,11 @@ def evaluate_known_similarities(
 ) -> TaskOutcome:
     """`evaluate_system` where the similarity of every query's candidates, (candidates,) each, is known already."""
     items = Items()
-    queries, candidates = _find_unencodable_texts(system, data)
+    queries, candidates = _find_lost_texts(system, data)
     for lost in (queries, candidates):
         if lost.too_many_lost_reason:
             return lost.make_outcome_without_score(HEADLINE, items)
-    values = _compute_average_precisions(data, similar, precision or average_precision_of_worst_order)
+    values = _compute_query_precisions(data, similar, precision or average_precision_of_worst_order)
     items.add(data.ids, values, "ap")
     left = list_left_out_rows(
         ONE_SIDED, data.ids, np.flatnonzero(~np.isnan(values) | queries.lost_mask).tolist()
@@ -75,17 +75,17 @@ def evaluate_known_similarities(
     if not n:
         reason = "no query has both a relevant and an irrelevant candidate"
         return make_task_outcome(HEADLINE, reason, items, n=0, skipped=skipped, counts=counts)
-    mean = estimate_column_statistic(
+    mean = estimate(
         values[:, None], lambda means: means[..., 0], context, "queries", "bootstrap over queries"
     )
     return make_task_outcome(HEADLINE, mean, items, n=n, skipped=skipped, counts=counts)
 
 
 def list_texts(data: RerankingSet) -> Iterator[Place]:
-    """List every query's texts, then its candidates, each with its place."""
+    """Every query's texts, then its candidates."""
     for row, key in enumerate(data.ids):
-        yield from list_numbered_text_places("query", (key,), (data.queries[row],))
-        yield from list_numbered_text_places("candidate", (key,), (data.candidates[row],))
+        yield from list_numbered_places("query", (key,), (data.queries[row],))
+        yield from list_numbered_places("candidate", (key,), (data.candidates[row],))
 
 
 def replace_texts(data: RerankingSet, wording: Wording) -> ParaphrasedData:
@@ -114,7 +114,7 @@ class _KeptQueries:
     candidates: Sequence[Sequence[int]]
 
     def of(self, data: RerankingSet, queries: Any, candidates: Any) -> RerankingSet:
-        """Make the data with these texts only."""
+        """The data with these texts."""
         return RerankingSet(
             tuple(data.ids[row] for row in self.rows),
             tuple(tuple(queries[row][i] for i in self.queries[row]) for row in self.rows),
@@ -123,22 +123,20 @@ class _KeptQueries:
         )
 
 
-def _find_unencodable_texts(system: Similarity, data: RerankingSet) -> tuple[LostItems, LostItems]:
+def _find_lost_texts(system: Similarity, data: RerankingSet) -> tuple[Lost, Lost]:
     """The queries of which no text could be encoded, and the candidates that could not."""
     failures = getattr(system, "failures", {})
-    queries = LostItems(system, data.ids, "queries")
+    queries = Lost(system, data.ids, "queries")
     # A query with a text that was encoded is not lost, so it is shown as that text.
     queries.note_unencoded_texts(
         [next((text for text in group if text not in failures), group[0]) for group in data.queries]
     )
-    candidates = LostItems(system, make_numbered_text_ids(data.ids, data.candidates), "candidates")
+    candidates = Lost(system, number_texts(data.ids, data.candidates), "candidates")
     candidates.note_unencoded_texts([text for group in data.candidates for text in group])
     return queries, candidates
 
 
-def _compute_average_precisions(
-    data: RerankingSet, similar: Sequence[Values], precision: Precision
-) -> Values:
+def _compute_query_precisions(data: RerankingSet, similar: Sequence[Values], precision: Precision) -> Values:
     """The average precision of every query, (queries,); NaN where no relevant or no irrelevant candidate is left."""
     values = np.full(len(data.relevance), np.nan)
     for row, (scores, gains) in enumerate(zip(similar, data.relevance, strict=True)):
@@ -168,5 +166,5 @@ def average_precision_by_steps(gains: Values, scores: Values) -> float:
 
 
 def _has_both_relevances(gains: Values) -> bool:
-    """Whether the query has both a relevant and an irrelevant candidate."""
+    """Whether there is a relevant and an irrelevant candidate."""
     return bool((gains > 0).any() and (gains == 0).any())

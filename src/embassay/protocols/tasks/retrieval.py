@@ -15,7 +15,7 @@ import numpy as np
 
 from embassay.contracts import RankedCandidates, Similarity
 from embassay.measures import ndcg
-from embassay.protocols.kernel.estimates import Items, LostItems, estimate_column_statistic
+from embassay.protocols.kernel.estimates import Items, Lost, estimate
 from embassay.protocols.kernel.groups import describe_bootstrap_units
 from embassay.protocols.tasks.task import (
     ParaphrasedData,
@@ -49,8 +49,8 @@ def evaluate_system(system: Similarity, data: RetrievalSet, context: PtebContext
     # One more than is scored, because the query's own document may be left out.
     ranked = system.search(data.queries.texts, data.corpus.texts, K + 1)
     documents, queries = (
-        LostItems(system, data.corpus.ids, "documents"),
-        LostItems(system, data.queries.ids, "queries"),
+        Lost(system, data.corpus.ids, "documents"),
+        Lost(system, data.queries.ids, "queries"),
     )
     documents.note_unencoded_texts(data.corpus.texts)
     queries.note_unencoded_texts(data.queries.texts)
@@ -77,9 +77,7 @@ def evaluate_system(system: Similarity, data: RetrievalSet, context: PtebContext
     groups = context.number_item_groups(data.queries.ids)
     method = describe_bootstrap_units("queries", RetrievalSet, groups)
     method += f", own document left out {context.options.own_document}" if own else ""
-    mean = estimate_column_statistic(
-        values[:, None], lambda means: means[..., 0], context, "queries", method, groups=groups
-    )
+    mean = estimate(values[:, None], lambda means: means[..., 0], context, "queries", method, groups=groups)
     return make_task_outcome(HEADLINE, mean, items, n=n, skipped=skipped, counts=counts)
 
 
@@ -89,12 +87,12 @@ def is_own_document_excluded(context: PtebContext) -> bool:
 
 
 def list_texts(data: RetrievalSet) -> Iterator[Place]:
-    """List the texts of the queries, each with its place."""
+    """The queries."""
     return list_item_places("query", data.queries.ids, data.queries.texts)
 
 
 def replace_texts(data: RetrievalSet, wording: Wording) -> ParaphrasedData:
-    """Replace the queries by paraphrases; one that has none drops out. The corpus is the same object."""
+    """The queries paraphrased; one that has none drops out. The corpus is the same object."""
     wordings = reword_texts(list_texts(data), wording)
     rows = [row for row, text in enumerate(wordings) if text is not None]
     queries = data.queries if len(rows) == len(data) else select_record_rows(data.queries, rows)

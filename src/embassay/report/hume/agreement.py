@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import starmap
 
 from markupsafe import Markup
 
@@ -97,7 +96,7 @@ class FamilyDifficulties:
     said: str
 
 
-def all_pairs_agreement_table(pairs: Sequence[DatasetLanguageRecord]) -> AgreementTable:
+def full_agreement_table(pairs: Sequence[DatasetLanguageRecord]) -> AgreementTable:
     """Agreement in full."""
     agreements = [pair.agreement for pair in pairs if pair.agreement is not None]
     ends = [
@@ -116,7 +115,7 @@ def all_pairs_agreement_table(pairs: Sequence[DatasetLanguageRecord]) -> Agreeme
 
 
 def agreement_scale(values: Sequence[float], factor: float = 1.0) -> LinearScale:
-    """The scale of agreement: from 0 to 1, or as far below 0 as the values go."""
+    """From 0 to 1, or as far below 0 as the values go (a hair below stops at 0), so thresholds keep their place."""
     low = min([0.0, *(value for value in values if value < -HAIR)])
     return LinearScale(math.floor(low / 0.2) * 0.2, 1.0, 0.2, factor)
 
@@ -125,7 +124,6 @@ def _agreement_row(
     pair: DatasetLanguageRecord, agreement: AnnotatorAgreement, scale: LinearScale
 ) -> PairAgreementRow:
     bar = agreement.value
-    # The script of the page sorts by exact numbers; people see rounded ones.
     ends = [f"{end:.6g}" for end in (bar.value, bar.low, bar.high) if end is not None]
     return PairAgreementRow(
         name=pair.name,
@@ -251,7 +249,7 @@ def plot_model_lead_by_agreement(
     )  # fmt: skip
     said = _say_correlation(summary, len(known))
     return LeadByAgreementScatter(
-        drawn, f"Lead of the best model against agreement, {len(known)} pairs. {said}", said, len(known)
+        drawn, f"The lead of the best model against agreement, {len(known)} pairs. {said}", said, len(known)
     )
 
 
@@ -268,7 +266,7 @@ def _say_correlation(summary: Summary, n: int) -> str:
     way = (
         "The less annotators agree, the further ahead models are"
         if bar.value < 0
-        else "The more annotators agree, the further ahead models are"
+        else "Models are ahead where annotators agree"
     )
     sure = way if p is not None and p < 0.05 else "No clear relation"
     return f"{sure}: Spearman {COEFFICIENT.text(bar.value)} over {n} pairs{test}."
@@ -298,7 +296,7 @@ class AnnotatorTable:
 
 
 @dataclass(frozen=True)
-class ScoresByConventionRow:
+class ScoreConventionRow:
     """A pair: its score by each convention of the table, the text and the exact value; the first is the one used."""
 
     pair: str
@@ -310,14 +308,14 @@ class ScoreConventionTable:
     """The human score by convention, where a pair has several annotators."""
 
     columns: tuple[str, ...]
-    rows: tuple[ScoresByConventionRow, ...]
+    rows: tuple[ScoreConventionRow, ...]
 
 
 def annotators_table(pairs: Sequence[DatasetLanguageRecord]) -> AnnotatorTable:
-    """Make the table of annotators, with the rows of all pairs."""
+    """The rows of all pairs."""
     every = [(pair, annotator) for pair in pairs for annotator in (*pair.annotators, *pair.left_out)]
     return AnnotatorTable(
-        tuple(starmap(_annotator_row, every)),
+        tuple(_annotator_row(pair, annotator) for pair, annotator in every),
         any(annotator.seconds is not None for _, annotator in every),
         any(annotator.flagged for _, annotator in every),
     )
@@ -342,7 +340,7 @@ def _annotator_row(pair: DatasetLanguageRecord, annotator: AnnotatorScore) -> An
     )
 
 
-def scores_by_convention_table(pairs: Sequence[DatasetLanguageRecord]) -> ScoreConventionTable | None:
+def annotator_conventions_table(pairs: Sequence[DatasetLanguageRecord]) -> ScoreConventionTable | None:
     """The table; None where no pair has more than one annotator."""
     several = [pair for pair in pairs if len(pair.annotators) > 1]
     names = [
@@ -353,7 +351,7 @@ def scores_by_convention_table(pairs: Sequence[DatasetLanguageRecord]) -> ScoreC
     return ScoreConventionTable(
         tuple(CONVENTIONS[name] for name in names),
         tuple(
-            ScoresByConventionRow(
+            ScoreConventionRow(
                 record.name, tuple(_format_points_cell(record.conventions.get(name)) for name in names)
             )
             for record in several

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import starmap
 from statistics import fmean
 from typing import Any
 
@@ -22,8 +21,8 @@ from embassay.document.marks import (
 from embassay.document.plots import PlotAxis, PlotPoint, draw_scatter_plot
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
-from embassay.protocols.pteb.drops import parse_paraphrase_source
-from embassay.records import ResultRow
+from embassay.protocols.pteb.drops import parse_variant_source
+from embassay.records import Result
 from embassay.report.board import TOP, BoardRow, SystemBoard
 from embassay.report.pteb.conclusions import DELTA, ParaphraseLoss, ParaphraseLosses
 from embassay.report.record import APART, OVERALL, RunRecord
@@ -71,7 +70,7 @@ def make_paraphrase_loss_tables(losses: ParaphraseLosses) -> tuple[ParaphraseLos
                 row,
                 [
                     *(losses.find_task_loss(row, task) for _ in mean),
-                    *(losses.find_dataset_loss(row, task, name) for name in names),
+                    *(losses.on_dataset(row, task, name) for name in names),
                 ],
             )
             for row in losses.rows
@@ -95,7 +94,7 @@ def _make_loss_table(
 def change_by_source_table(losses: ParaphraseLosses) -> Table | None:
     """The change at the leading level by source (paraphraser, prompt); None for one source."""
     record, board = losses.record, losses.board
-    sources = record.paraphraser_entries
+    sources = record.wording_sources
     if len(sources) < 2:
         return None
     tables = []
@@ -136,7 +135,7 @@ class RankShift:
 
 @dataclass(frozen=True)
 class RankStabilityTable:
-    """The table of rank stability in one scope."""
+    """One scope."""
 
     title: str
     id: str
@@ -169,7 +168,11 @@ def _make_stability_table(
 ) -> RankStabilityTable:
     systems: Sequence[str] = plain["systems"]
     ranges = zip(plain["rank_low"], plain["rank_high"], strict=True) if plain["rank_low"] else None
-    words = list(starmap(numbers.format_rank_range, ranges)) if ranges else ["no interval"] * len(systems)
+    words = (
+        [numbers.format_rank_range(low, high) for low, high in ranges]
+        if ranges
+        else ["no interval"] * len(systems)
+    )
     beats = plain["beats"] or [()] * len(systems)
     rows = (
         RankShift(
@@ -198,12 +201,12 @@ def _say_kendall_tau(plain: Mapping[str, Any]) -> str:
             "" if low is None or high is None else f" (95% interval {numbers.format_interval(low, high, 2)})"
         )
         parts.append(
-            f"original and paraphrased scores: {numbers.format_score(plain['tau_original'], 2)}{ends}"
+            f"original and paraphrased scores {numbers.format_score(plain['tau_original'], 2)}{ends}"
         )
     for key, between in (("tau_runs", "two runs"), ("tau_sources", "two sources")):
         if plain.get(key) is not None:
             least = numbers.format_score(plain[f"{key}_min"], 2)
-            parts.append(f"{between}: {numbers.format_score(plain[key], 2)} on average, at least {least}")
+            parts.append(f"{between} {numbers.format_score(plain[key], 2)} on average, at least {least}")
     return f"Kendall’s τ-b between {'; '.join(parts)}." if parts else ""
 
 
@@ -239,19 +242,19 @@ _MEASURES = ("edit_distance", "length_ratio", "copied", "failed", "retries")
 
 
 def paraphrase_quality_lines(record: RunRecord) -> tuple[ParaphraseQuality, ...]:
-    """List the quality of the paraphrases, a line per dataset and source."""
-    groups: dict[tuple[str, str, str], dict[str, list[ResultRow]]] = {}
+    """A line per dataset and source."""
+    groups: dict[tuple[str, str, str], dict[str, list[Result]]] = {}
     for (task, dataset, subset, variant, system, measure), row in record.rows.items():
         if task == TASK and not subset and row.value is not None:
-            of = groups.setdefault((dataset, parse_paraphrase_source(variant), system), {})
+            of = groups.setdefault((dataset, parse_variant_source(variant), system), {})
             of.setdefault(measure, []).append(row)
     return tuple(_quality_line(*key, measures) for key, measures in groups.items())
 
 
 def paraphrase_outcome_lines(record: RunRecord) -> tuple[tuple[str, str], ...]:
-    """List, by source, how many texts came to what, over all datasets and runs."""
+    """Of each source, how many texts came to what, over all datasets and runs."""
     lines = []
-    for source in record.paraphraser_entries:
+    for source in record.wording_sources:
         counts: dict[str, int] = {}
         for runs in source.get("outcomes", {}).values():
             for outcomes in runs.values():
@@ -265,7 +268,7 @@ def paraphrase_outcome_lines(record: RunRecord) -> tuple[tuple[str, str], ...]:
 
 
 def _quality_line(
-    dataset: str, source: str, system: str, measures: Mapping[str, Sequence[ResultRow]]
+    dataset: str, source: str, system: str, measures: Mapping[str, Sequence[Result]]
 ) -> ParaphraseQuality:
     rows = next(iter(measures.values()))
     rejected = {
@@ -281,7 +284,7 @@ def _quality_line(
     )  # fmt: skip
 
 
-def _quality_figure(name: str, rows: Sequence[ResultRow]) -> MeanAcrossRuns:
+def _quality_figure(name: str, rows: Sequence[Result]) -> MeanAcrossRuns:
     if not rows:
         return MeanAcrossRuns(numbers.NONE)
     values = [row.value or 0.0 for row in rows]
@@ -317,7 +320,7 @@ class DumbbellChart:
     several: bool = True
 
 
-def align_dumbbells_by_dataset(
+def pair_dumbbells_by_dataset(
     charts: Sequence[DumbbellChart],
 ) -> tuple[tuple[DumbbellRow, tuple[DumbbellRow | None, ...]], ...]:
     """A row per dataset of the first chart, in its order, with that of every chart; None where one has it not."""
@@ -343,12 +346,12 @@ def _dumbbell_chart(row: BoardRow, lost: list[ParaphraseLoss], *, several: bool)
     values = [value for loss in lost for value in _collect_loss_values(loss)]
     scale = fit_axis_scale(values, within=(-1.0, 1.0), most=5, factor=POINTS.factor)
     ordered = sorted(lost, key=_loss_sort_key)
-    drawn = tuple(_make_loss_dumbbell_row(loss, scale, several=several) for loss in ordered)
+    drawn = tuple(_draw_dumbbell(loss, scale, several=several) for loss in ordered)
     return DumbbellChart(row.label, f"drops-{row.system.index}", row, scale, drawn, several=several)
 
 
 def draw_loss_dumbbell(loss: ParaphraseLoss, scale: LinearScale) -> Markup:
-    """Draw a paraphrase loss as a dumbbell: the original score, the mean, and every run.
+    """A hollow circle at the original score, a line to the mean, a tick at every run.
 
     Line and ticks are one path in a drawing that stretches (its strokes do not).
     """
@@ -369,13 +372,13 @@ def draw_loss_dumbbell(loss: ParaphraseLoss, scale: LinearScale) -> Markup:
 
 def _list_system_losses(losses: ParaphraseLosses, row: BoardRow) -> list[ParaphraseLoss]:
     return [
-        losses.find_dataset_loss(row, task, dataset)
+        losses.on_dataset(row, task, dataset)
         for task in losses.board.tasks
         for dataset in losses.record.datasets(task.name)
     ]
 
 
-def _make_loss_dumbbell_row(loss: ParaphraseLoss, scale: LinearScale, *, several: bool) -> DumbbellRow:
+def _draw_dumbbell(loss: ParaphraseLoss, scale: LinearScale, *, several: bool) -> DumbbellRow:
     task = loss.task.short if loss.task else ""
     names = (loss.dataset, task) if several else (task, loss.dataset)
     return DumbbellRow(*names, loss, draw_loss_dumbbell(loss, scale))
@@ -390,7 +393,7 @@ def _loss_sort_key(loss: ParaphraseLoss) -> tuple[bool, float]:
     return loss.drop is None, loss.drop or 0.0
 
 
-ANALYSES = (("averaged", "averaged over runs"), ("pooled", "every run counted separately (optimistic)"))
+ANALYSES = (("averaged", "averaged over runs"), ("pooled", "every run separately: optimistic"))
 
 
 @dataclass(frozen=True)
@@ -422,7 +425,7 @@ class SystemBaselineDifference:
 
 @dataclass(frozen=True)
 class BaselineDifferencePlot:
-    """A plot of the systems' differences to the baseline in one scope, and who is missing why."""
+    """One scope; `missing` are systems without a comparison, each with its reason."""
 
     title: str
     id: str
@@ -434,19 +437,17 @@ class BaselineDifferencePlot:
 
 
 def baseline_shift_plots(record: RunRecord, board: SystemBoard) -> tuple[BaselineDifferencePlot, ...]:
-    """Plot the systems' shifts from the baselines, a plot per scope, the leading scope first."""
+    """A plot per scope of two datasets or more (of one, if there is no other), the leading scope first."""
     scopes: Mapping[str, Any] = record.compared.get("baseline", {}).get("scopes", {})
     titles = {OVERALL: "All tasks"} | {task.name: task.title for task in board.tasks}
     titles |= {name + APART: f"{title}, classical metrics" for name, title in titles.items()}
     names = sorted(scopes, key=lambda name: name != board.lead)
-    plots = [
-        _make_baseline_shift_plot(record, board, titles.get(name, name), name, scopes[name]) for name in names
-    ]
+    plots = [_baseline_plot(record, board, titles.get(name, name), name, scopes[name]) for name in names]
     shown = [plot for plot in plots if plot is not None]
     return tuple([plot for plot in shown if plot.datasets > 1] or shown[:1])
 
 
-def _make_baseline_shift_plot(
+def _baseline_plot(
     record: RunRecord, board: SystemBoard, title: str, name: str, plain: Mapping[str, Any]
 ) -> BaselineDifferencePlot | None:
     if plain.get("reason") or not plain.get("systems"):
@@ -467,16 +468,14 @@ def _make_baseline_shift_plot(
     missing = tuple(
         (board.row(row["system"]), row["reason"]) for row in plain["systems"] if row.get("reason")
     )
-    rows = tuple(
-        _compare_system_to_baseline(record, row, words, contrast, scale) for row, _, words, contrast in tested
-    )
+    rows = tuple(_compare_baseline(record, row, words, contrast, scale) for row, _, words, contrast in tested)
     place = name.replace(":", "-")
     return BaselineDifferencePlot(
         title, f"baseline-{place}", board.row(plain["baseline"]), len(plain["datasets"]), scale, rows, missing
     )
 
 
-def _compare_system_to_baseline(
+def _compare_baseline(
     record: RunRecord, row: BoardRow, words: str, contrast: Mapping[str, Any], scale: LinearScale
 ) -> SystemBaselineDifference:
     # The protocol's shift is baseline less system; here, as in every other plot, it is system less baseline.
@@ -495,7 +494,7 @@ FEWEST, FEWEST_DISTANCES = 6, 3
 
 @dataclass(frozen=True)
 class ScoreDropChart:
-    """A chart of score drops, and one sentence that says what it shows."""
+    """The chart and one sentence that says what it shows."""
 
     svg: Markup
     summary: str
@@ -503,15 +502,14 @@ class ScoreDropChart:
 
 
 def plot_change_by_original_score(losses: ParaphraseLosses) -> ScoreDropChart | None:
-    """Plot the change of score against the original score; None for under six points."""
+    """Change against original score; None for under six points."""
     points = [
         loss
         for row in losses.rows
         if row.system.ranked
         for task in losses.board.tasks
         for dataset in losses.record.datasets(task.name)
-        if (loss := losses.find_dataset_loss(row, task, dataset)).drop is not None
-        and loss.before.value is not None
+        if (loss := losses.on_dataset(row, task, dataset)).drop is not None and loss.before.value is not None
     ]
     if len(points) < FEWEST:
         return None
@@ -529,7 +527,7 @@ def plot_change_by_original_score(losses: ParaphraseLosses) -> ScoreDropChart | 
 
 
 def _say_largest_loss(points: Sequence[ParaphraseLoss]) -> str:
-    """Say where most is lost, or that paraphrases cost nobody anything."""
+    """Where most is lost; that nothing is, where paraphrases cost nobody anything."""
     most = min(points, key=lambda loss: loss.drop or 0.0)
     # The least change is above 0 where every score rises: that is no loss to be the largest.
     drop = most.drop or 0.0
@@ -576,7 +574,8 @@ def plot_change_by_edit_distance(losses: ParaphraseLosses) -> ScoreDropChart | N
     row, dataset, distance, change = min(found, key=lambda point: point[3])
     summary = (
         f"{len(found)} points: edit distance on the horizontal axis, change from paraphrasing on the vertical. The "
-        f"lowest, {POINTS.change(change)} points, is for {row.label} on {dataset}, at {distance:.2f}."
+        "lowest, "
+        f"{POINTS.change(change)} points, is for {row.label} on {dataset}, at {distance:.2f}."
     )
     return ScoreDropChart(svg, summary, len(found))
 
@@ -586,5 +585,5 @@ def _mean_edit_distances(record: RunRecord) -> dict[tuple[str, str], float]:
     distances: dict[tuple[str, str], list[float]] = {}
     for (task, dataset, subset, variant, _, measure), row in record.rows.items():
         if (task, measure, subset) == (TASK, "edit_distance", "") and row.value is not None:
-            distances.setdefault((dataset, parse_paraphrase_source(variant)), []).append(row.value)
+            distances.setdefault((dataset, parse_variant_source(variant)), []).append(row.value)
     return {place: round(fmean(values), 6) for place, values in distances.items()}

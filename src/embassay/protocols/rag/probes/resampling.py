@@ -14,13 +14,8 @@ from numpy.typing import NDArray
 from embassay.contracts import Role, Similarity
 from embassay.measures import ndcg_arrays, pearson, spearman
 from embassay.measures.judgements import ABSENT, GRADES, Graded
-from embassay.measures.sets import compute_n_recall, compute_rarity_weighted_gain
-from embassay.protocols.kernel.estimates import (
-    LostItems,
-    bootstrap_interval,
-    estimate_column_statistic,
-    make_undefined_score,
-)
+from embassay.measures.sets import compute_rarity_weighted_gain, n_recall_of
+from embassay.protocols.kernel.estimates import Lost, bootstrap_interval, estimate, make_undefined_score
 from embassay.protocols.kernel.groups import Labels, describe_bootstrap_units
 from embassay.protocols.kernel.inputs import EvaluationContext, find_rows_with_nan
 from embassay.protocols.kernel.tables import (
@@ -32,7 +27,7 @@ from embassay.protocols.kernel.tables import (
     whole_number_column,
 )
 from embassay.randomness import make_seeded_generator
-from embassay.records import ResultRow, RetrievalSet, Score
+from embassay.records import Result, RetrievalSet, Score
 from embassay.stats.resampling import (
     count_drawn_rows,
     draw_all_resample_rows,
@@ -118,7 +113,7 @@ def measure_retrieval_metrics(counts: Ints, top: NDArray[np.int8]) -> Mapping[st
     and of what was retrieved (q, 10)."""
     graded = Graded(counts, top)
     return {
-        RECALL: compute_n_recall(graded, cutoff=CUTOFF, rel=4),
+        RECALL: n_recall_of(graded, cutoff=CUTOFF, rel=4),
         GAIN: compute_rarity_weighted_gain(graded, cutoff=CUTOFF),
         NDCG: ndcg_arrays(np.maximum(top - 1.0, 0), _compute_ideal_gains(counts), CUTOFF),
     }
@@ -143,11 +138,9 @@ def _compute_ideal_gains(counts: Ints) -> Floats:
     return np.asarray(np.maximum(4.0 - passed, 0))
 
 
-def find_lost_queries(
-    system: Similarity, ids: Sequence[str], texts: Callable[[int], Iterable[str]]
-) -> LostItems:
+def find_lost_queries(system: Similarity, ids: Sequence[str], texts: Callable[[int], Iterable[str]]) -> Lost:
     """The lost ones among the queries; `texts` are all those of a query, by its place."""
-    lost = LostItems(system, ids, "queries")
+    lost = Lost(system, ids, "queries")
     failures = getattr(system, "failures", {})
     if failures:
         lost.note_unencoded_texts(
@@ -175,7 +168,7 @@ class SharedResamplesContext(EvaluationContext):
 
     @property
     def method(self) -> str:
-        """The method by which intervals are made."""
+        """How intervals are made."""
         return describe_bootstrap_units("queries", RetrievalSet, self.together)
 
     @property
@@ -183,7 +176,7 @@ class SharedResamplesContext(EvaluationContext):
         return self.draws
 
     def bootstrap(self, columns: Floats, purpose: str, groups: NDArray[np.int64] | None = None) -> Floats:
-        """Bootstrap as `EvaluationContext` does, with one draw of queries for all statistics."""
+        """As in `EvaluationContext`, with one draw of queries for all statistics: there are hundreds of a cell."""
         groups = self.together if groups is None else groups
         # Above this the counts of all draws would take too much memory.
         if self.draws * len(columns) > _HELD:
@@ -219,11 +212,9 @@ class SharedResamplesContext(EvaluationContext):
         if not kept:
             return make_undefined_score(measure, 0, why_not or "no query has a value", variant=variant)
         with np.errstate(invalid="ignore", divide="ignore"):
-            result = estimate_column_statistic(
-                table, statistic, self, "queries", self.method, groups=self.together
-            )
+            result = estimate(table, statistic, self, "queries", self.method, groups=self.together)
         if not np.isfinite(result.value):
-            return make_undefined_score(measure, result.n, why_not or "it is undefined", variant=variant)
+            return make_undefined_score(measure, result.n, why_not or "it is not defined", variant=variant)
         return result.score(measure, variant=variant)
 
     def links(self, x: Floats, y: Floats, names: tuple[str, str], variant: str = "") -> list[Score]:
@@ -264,7 +255,7 @@ class SharedResamplesContext(EvaluationContext):
         variant: str,
         n: int,
     ) -> list[Score]:
-        """Both correlations of `n` points, from the queries that are `whole`."""
+        """Both correlations of `n` points, from the queries that are `whole_number_column`."""
         scores = []
         for name, correlation in CORRELATIONS.items():
             measure = _name_correlation(name, names)
@@ -309,27 +300,27 @@ def _name_correlation(name: str, names: tuple[str, str]) -> str:
 
 
 SYSTEM, LANG, DATASET = text("system"), text("lang"), text("dataset")
-INTERVALS = "Intervals: 95% bootstrap over queries, corrected for bias and for small samples."
+INTERVALS = "Intervals are 95% bootstrap over queries, corrected for bias and for few queries."
 
 
 class ProbeResultRows:
     """Rows of results, found by what they are of."""
 
-    def __init__(self, rows: Iterable[ResultRow]) -> None:
+    def __init__(self, rows: Iterable[Result]) -> None:
         self._rows = {(row.dataset, row.system, row.variant, row.measure): row for row in rows}
         self.langs = {row.dataset: row.lang for row in self._rows.values()}
         """Dataset -> its language, in the order of the rows."""
 
-    def find(self, dataset: str, system: str, variant: str, measure: str) -> ResultRow | None:
-        """The result row of a dataset, system, variant and measure, or None."""
+    def find(self, dataset: str, system: str, variant: str, measure: str) -> Result | None:
+        """The row, or None."""
         return self._rows.get((dataset, system, variant, measure))
 
     def list_variants(self, measure: str) -> tuple[str, ...]:
         """The variants that have a row of the measure, in order."""
         return tuple(dict.fromkeys(key[2] for key in self._rows if key[3] == measure))
 
-    def links(self, dataset: str, system: str) -> Iterator[ResultRow]:
-        """List the correlations of a system on a dataset, in order."""
+    def links(self, dataset: str, system: str) -> Iterator[Result]:
+        """Its correlations, in order."""
         for (of_dataset, of_system, _, measure), row in self._rows.items():
             if (of_dataset, of_system) == (dataset, system) and measure.partition("(")[0] in CORRELATIONS:
                 yield row
@@ -350,8 +341,8 @@ class ProbeTableRow:
     system: str
     variant: str
 
-    def find(self, measure: str) -> ResultRow | None:
-        """The line's result row of a measure, or None."""
+    def find(self, measure: str) -> Result | None:
+        """Its row of a measure, or None."""
         return self.rows.find(self.dataset, self.system, self.variant, measure)
 
 
@@ -384,7 +375,7 @@ def build_correlation_table(
 ) -> ColumnTable:
     """Every correlation of every system; `across` is the variant of those over conditions or levels."""
 
-    def describe_resampled_unit(row: ResultRow) -> str:
+    def describe_resampled_unit(row: Result) -> str:
         return across if row.variant == across else f"queries, {row.variant or 'base'}"
 
     links = (rows.links(line.dataset, line.system) for line in rows.lines(systems))
