@@ -82,9 +82,9 @@ SECTIONS = (
     Section("questions-scifact", "Questions written about SciFact", tables=("drafts",)),
     Section("questions-docs", "Questions written about this documentation", tables=("drafts",)),
     Section("choose-scifact", "Choice for SciFact", tables=("choice",)),
-    Section("choose-scifact-llm", "Choice with questions by the language model", tables=("choice",)),
+    Section("choose-scifact-llm", "Choice for SciFact with a model's questions", tables=("choice",)),
     Section("choose-docs", "Choice for this documentation", tables=("choice",)),
-    Section("choose-docs-llm", "Choice with questions by the language model", tables=("choice",)),
+    Section("choose-docs-llm", "Choice for this documentation with a model's questions", tables=("choice",)),
     Section(
         "answers",
         "Answers with two planted distractors",
